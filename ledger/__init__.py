@@ -1,0 +1,1 @@
+"""What happened: events, the append-only store and its hash chain."""

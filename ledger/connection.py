@@ -1,0 +1,144 @@
+"""Opening a ledger's file: to write, to read, or in memory."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ledger import schema
+from ledger.errors import CannotWrite, NewerFormat, NotALedger
+
+BUSY_TIMEOUT_S: Final = 30.0
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open a ledger, or create it where there is none.
+
+    Raises:
+        NotALedger: The file is something else.
+        NewerFormat: A later tourney wrote it.
+        CannotWrite: The folder or the file refuses.
+    """
+    with _translated(path):
+        connection = _connect(str(path))
+        try:
+            _create_if_empty(connection)
+            _require_ledger(connection, path)
+            _configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open a ledger that is there, to read only.
+
+    Raises:
+        NotALedger: There is no such file, or it is something else.
+        NewerFormat: A later tourney wrote it.
+    """
+    if not path.is_file():
+        raise NotALedger(path, "there is no such file")
+    # In a folder that cannot be written, SQLite cannot make the side files that readers of a
+    # WAL share; without a -wal nobody is writing and the file may be read as it lies.
+    wal = path.with_name(f"{path.name}-wal")
+    modes = ("mode=ro",) if wal.exists() else ("mode=ro", "mode=ro&immutable=1")
+    for mode in modes[:-1]:
+        try:
+            return _open_readonly(path, mode)
+        except sqlite3.OperationalError:
+            continue
+    with _translated(path):
+        return _open_readonly(path, modes[-1])
+
+
+def open_in_memory() -> sqlite3.Connection:
+    """Create a ledger that lives as long as its connection: for tests and rehearsals."""
+    connection = _connect(":memory:")
+    _create_if_empty(connection)
+    _configure(connection)
+    return connection
+
+
+@contextmanager
+def immediate_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold SQLite's write lock from the first statement; commit whole or not at all.
+
+    A deferred BEGIN that reads first and then writes fails when another writer came between.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(database, uri=uri, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+
+
+def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
+    connection = _connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+    try:
+        _require_ledger(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create_if_empty(connection: sqlite3.Connection) -> None:
+    if not _is_empty(connection):
+        return
+    for pragma in schema.BEFORE_CREATION:
+        connection.execute(pragma)
+    with immediate_transaction(connection):
+        if _is_empty(connection):  # another process may have created it since
+            for statement in schema.CREATION:
+                connection.execute(statement)
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    return n_tables == 0 and _pragma(connection, "application_id") == 0
+
+
+def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        application_id = _pragma(connection, "application_id")
+        found = _pragma(connection, "user_version")
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise NotALedger(path, str(error)) from error
+    if application_id != schema.APPLICATION_ID:
+        raise NotALedger(path, "it belongs to another program")
+    if found > schema.FORMAT:
+        raise NewerFormat(path, found, schema.FORMAT)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+def _configure(connection: sqlite3.Connection) -> None:
+    for pragma in schema.EVERY_CONNECTION:
+        connection.execute(pragma)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise CannotWrite(path, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise NotALedger(path, str(error)) from error

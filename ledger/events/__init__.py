@@ -1,0 +1,1 @@
+"""The facts a ledger holds, by subject; registry.py names them all."""

@@ -1,0 +1,126 @@
+"""What judges were asked, what they replied, and what follows for a pair."""
+
+from typing import Literal, NamedTuple
+
+from ledger.events.fact import Fact
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of
+
+Order = Literal["forward", "swapped"]
+Verdict = Literal["A", "B", "TIE"]
+Outcome = Literal["a", "b", "tie", "inconsistent"]
+"""`a` and `b` are the pair's entrants in roster order, whatever slot they were shown in."""
+
+FailureReason = Literal["refused", "truncated", "unreadable", "empty", "errored", "expired"]
+
+
+def query_key(judge_digest: Digest, system: str, user: str) -> Digest:
+    """Name a query by the judge's whole request as sent.
+
+    It names neither entrants nor prompts, so renaming or reordering them asks nothing again,
+    and correcting a gold answer, a rubric or the header does.
+    """
+    return digest_of([judge_digest, system, user])
+
+
+class PairKey(NamedTuple):
+    """Names an outcome: the pair, who judged it by which policy, and the two questions asked.
+
+    The questions are named by query key, not by position: positions change when ledgers merge.
+    """
+
+    dimension: Dimension
+    prompt_id: PromptId
+    entrant_a: EntrantId
+    entrant_b: EntrantId
+    judge: JudgeId
+    policy: str
+    forward: Digest
+    swapped: Digest
+
+
+class JudgeQuerySubmitted(Fact):
+    """A pair was put to a judge on one dimension in one order."""
+
+    type: Literal["JudgeQuerySubmitted"] = "JudgeQuerySubmitted"
+    query_key: Digest
+    judge: JudgeId
+    dimension: Dimension
+    prompt_id: PromptId
+    entrant_a: EntrantId
+    entrant_b: EntrantId
+    order: Order
+    rubric_digest: Digest
+    response_a: Digest  # response key of entrant_a, in either order
+    response_b: Digest
+    attempt: int = 1
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """The same question may be put again after a failure, as another attempt."""
+        return (self.query_key, str(self.attempt))
+
+
+class VerdictReceived(Fact):
+    """A judge's reply was read as a verdict on the slots shown."""
+
+    type: Literal["VerdictReceived"] = "VerdictReceived"
+    query_key: Digest
+    judge: JudgeId
+    verdict: Verdict
+    reply: str
+    parser: str
+    stop_reason: str
+    model: str  # as the judge names itself in its answer
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """One verdict per query: a second would have been paid for twice."""
+        return (self.query_key,)
+
+
+class JudgeQueryFailed(Fact):
+    """A judge gave no verdict; this is never a tie."""
+
+    type: Literal["JudgeQueryFailed"] = "JudgeQueryFailed"
+    query_key: Digest
+    judge: JudgeId
+    attempt: int
+    reason: FailureReason
+    reply: str
+    parser: str
+    stop_reason: str
+    model: str
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """Each attempt fails at most once."""
+        return (self.query_key, str(self.attempt))
+
+
+class PairReconciled(Fact):
+    """Both orders' verdicts became one outcome under a named policy."""
+
+    type: Literal["PairReconciled"] = "PairReconciled"
+    dimension: Dimension
+    prompt_id: PromptId
+    entrant_a: EntrantId
+    entrant_b: EntrantId
+    judge: JudgeId
+    policy: str
+    outcome: Outcome
+    forward: Digest
+    swapped: Digest
+
+    @property
+    def natural_key(self) -> PairKey:
+        """One outcome for the two verdicts of a pair."""
+        return PairKey(
+            dimension=self.dimension,
+            prompt_id=self.prompt_id,
+            entrant_a=self.entrant_a,
+            entrant_b=self.entrant_b,
+            judge=self.judge,
+            policy=self.policy,
+            forward=self.forward,
+            swapped=self.swapped,
+        )

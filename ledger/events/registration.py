@@ -1,0 +1,180 @@
+"""What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ledger.events.fact import Fact, Value
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of
+
+
+class Prompt(Value):
+    """One task text with what a right response is known to hold."""
+
+    prompt_id: PromptId
+    source: str
+    subject: str
+    text: str = Field(min_length=1)
+    tags: tuple[str, ...] = ()
+    gold_answer: str | None = None
+    expected_behavior: Literal["hedge", "answer", "abstain"] | None = None
+    category: str | None = None
+
+
+class Rubric(Value):
+    """The versioned text that tells a judge how to compare on one dimension."""
+
+    dimension: Dimension
+    version: str
+    needs_gold: bool
+    shows_expected_behavior: bool = False
+    text: str
+
+    @property
+    def digest(self) -> Digest:
+        """Name the whole file, its version line and front matter included."""
+        return digest_of(self.text)
+
+
+class Adapter(Value):
+    """A LoRA adapter folder and the digest of the files in it."""
+
+    path: str
+    digest: Digest
+
+
+class Entrant(Value):
+    """A configuration that competes: weights, adapters merged in order, decoding settings."""
+
+    entrant_id: EntrantId
+    loader: Literal["hf"]
+    weights: str
+    weights_digest: Digest  # of the folder's files, tokenizer and chat template included
+    adapters: tuple[Adapter, ...] = ()
+    temperature: float | None = Field(default=None, gt=0)  # None: greedy
+    max_new_tokens: int = Field(gt=0)
+    dtype: Literal["float32", "bfloat16", "float16"]
+
+    @property
+    def digest(self) -> Digest:
+        """Name what determines the responses: not the label, nor where the files lie."""
+        return digest_of(
+            {
+                "loader": self.loader,
+                "weights": self.weights_digest,
+                "adapters": [adapter.digest for adapter in self.adapters],
+                "temperature": self.temperature,
+                "max_new_tokens": self.max_new_tokens,
+                "dtype": self.dtype,
+            }
+        )
+
+
+class JudgeSettings(Value):
+    """Who compares: a provider's model and the settings that determine its replies."""
+
+    judge_id: JudgeId
+    provider: Literal["reference"]
+    model: str
+    parameters: tuple[tuple[str, str | float], ...] = ()
+
+    @property
+    def digest(self) -> Digest:
+        """Name what determines the replies: not the label."""
+        return digest_of([self.provider, self.model, self.parameters])
+
+
+class Reference(Value):
+    """A label and the content digest of what it stands for at this opening."""
+
+    label: str
+    digest: Digest
+
+
+class TournamentOpened(Fact):
+    """A tournament was opened, or opened again under other settings: the newest opening holds.
+
+    The references are the roster, bank and rubrics in their order; the things themselves are
+    registered by events of their own, so an unchanged prompt is not stored again.
+    """
+
+    type: Literal["TournamentOpened"] = "TournamentOpened"
+    opening: int = Field(gt=0)
+    tournament_id: str
+    configuration: str  # canonical JSON of the resolved settings
+    configuration_digest: Digest
+    entrants: tuple[Reference, ...]
+    prompts: tuple[Reference, ...]
+    rubrics: tuple[Reference, ...]
+    judges: tuple[Reference, ...]
+    generation_seed: int = Field(ge=0)
+    versions: tuple[tuple[str, str], ...]  # (package, version)
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """An earlier configuration may come back, so openings are numbered."""
+        return (str(self.opening),)
+
+
+class Registered(Fact):
+    """Something became known, whole; corrected, it keeps its label and gets another digest."""
+
+    digest: Digest  # of the whole value
+
+    @property
+    def reference(self) -> Reference:
+        """What an opening calls it."""
+        raise NotImplementedError
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """The same content under the same label is registered once."""
+        return (self.reference.label, self.digest)
+
+
+class PromptRegistered(Registered):
+    """A prompt became known."""
+
+    type: Literal["PromptRegistered"] = "PromptRegistered"
+    prompt: Prompt
+
+    @property
+    def reference(self) -> Reference:
+        """Prompts go by their id."""
+        return Reference(label=self.prompt.prompt_id, digest=self.digest)
+
+
+class RubricRegistered(Registered):
+    """A rubric became known, with its full text."""
+
+    type: Literal["RubricRegistered"] = "RubricRegistered"
+    rubric: Rubric
+
+    @property
+    def reference(self) -> Reference:
+        """Rubrics go by their dimension."""
+        return Reference(label=self.rubric.dimension, digest=self.digest)
+
+
+class EntrantRegistered(Registered):
+    """An entrant became known, with the digests of its files."""
+
+    type: Literal["EntrantRegistered"] = "EntrantRegistered"
+    entrant: Entrant
+
+    @property
+    def reference(self) -> Reference:
+        """Entrants go by their id."""
+        return Reference(label=self.entrant.entrant_id, digest=self.digest)
+
+
+class JudgeRegistered(Registered):
+    """A judge became known, with its settings."""
+
+    type: Literal["JudgeRegistered"] = "JudgeRegistered"
+    judge: JudgeSettings
+
+    @property
+    def reference(self) -> Reference:
+        """Judges go by their id."""
+        return Reference(label=self.judge.judge_id, digest=self.digest)

@@ -1,0 +1,39 @@
+"""Identity is content: canonical JSON and the SHA-256 digests that name things."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import NewType, TypeAlias
+
+Digest = NewType("Digest", str)
+"""64 lowercase hexadecimal characters: SHA-256 of what is named."""
+
+EntrantId = NewType("EntrantId", str)
+PromptId = NewType("PromptId", str)
+Dimension = NewType("Dimension", str)
+JudgeId = NewType("JudgeId", str)
+StreamId = NewType("StreamId", str)
+
+Json: TypeAlias = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+
+
+def canonical_json(value: Json) -> bytes:
+    """Return the one spelling of a JSON value: sorted keys, no spaces, UTF-8.
+
+    Raises:
+        ValueError: A number is NaN or infinite, which JSON cannot say.
+    """
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode()
+
+
+def digest_of(value: Json) -> Digest:
+    """Return the SHA-256 of a JSON value's canonical spelling."""
+    return digest_of_bytes(canonical_json(value))
+
+
+def digest_of_bytes(content: bytes) -> Digest:
+    """Return the SHA-256 of bytes as 64 hexadecimal characters."""
+    return Digest(hashlib.sha256(content).hexdigest())

@@ -1,0 +1,58 @@
+"""The SQLite file: its table and the triggers that keep it append-only."""
+
+from typing import Final
+
+APPLICATION_ID: Final = 0x544F5552  # "TOUR"
+FORMAT: Final = 1
+
+TABLE: Final = """
+CREATE TABLE event (
+  position INTEGER PRIMARY KEY CHECK (position > 0),
+  event_id BLOB NOT NULL UNIQUE CHECK (length(event_id) = 16),
+  stream TEXT NOT NULL,
+  version INTEGER NOT NULL CHECK (version > 0),
+  type TEXT NOT NULL,
+  schema_version INTEGER NOT NULL,
+  recorded_us INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  leaf BLOB NOT NULL CHECK (length(leaf) = 32),
+  chain BLOB NOT NULL CHECK (length(chain) = 32),
+  UNIQUE (stream, version)) STRICT
+"""
+
+# INSERT OR REPLACE deletes without firing a DELETE trigger unless recursive_triggers is on,
+# and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
+TRIGGERS: Final = (
+    """
+CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END
+""",
+    """
+CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END
+""",
+    """
+CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
+WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
+  OR EXISTS (SELECT 1 FROM event WHERE event_id = NEW.event_id)
+  OR EXISTS (SELECT 1 FROM event WHERE stream = NEW.stream AND version = NEW.version)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END
+""",
+)
+
+# Page size comes before the first table: a 2 KB event wastes half of a page of 4 KiB.
+BEFORE_CREATION: Final = ("PRAGMA page_size = 16384", "PRAGMA journal_mode = WAL")
+
+CREATION: Final = (
+    TABLE,
+    *TRIGGERS,
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+EVERY_CONNECTION: Final = (
+    "PRAGMA synchronous = FULL",  # NORMAL may lose an acknowledged tail when the power goes
+    "PRAGMA recursive_triggers = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+)

@@ -1,0 +1,1 @@
+"""What it means: pure folds over events and pure mathematics on what they yield."""

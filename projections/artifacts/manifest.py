@@ -1,0 +1,41 @@
+"""manifest.json: what a run was, enough to check and to repeat it."""
+
+import json
+
+from projections.artifacts.results import Fields, Results
+
+
+def manifest(results: Results) -> Fields:
+    """Say what was run, on what, with which settings, and what became of every pairing."""
+    publication, tournament = results.publication, results.tournament
+    opening, newest = tournament.opening, tournament.newest
+    configuration: Fields = json.loads(opening.configuration) if opening else {}
+    return {
+        "run": publication.run,
+        "mode": publication.mode,
+        "tournament": tournament.stream,
+        "judge_model": results.judge.model,
+        "judge": results.judge.model_dump(mode="json"),
+        "policy": publication.policy,
+        "entrants": list(publication.entrants),
+        "prompts": list(publication.prompts),
+        "bank_size": len(tournament.bank),
+        "selected_prompt_count": len(publication.prompts),
+        "n_perms": publication.elo.permutations,
+        "shuffle_seed": publication.elo.seed,
+        "elo": publication.elo.model_dump(mode="json"),
+        "rubrics": {
+            rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
+            for rubric in tournament.dimensions
+        },
+        "accounts": {
+            dimension: standing.account.fields()
+            for dimension, standing in results.standings.items()
+        },
+        "configuration": configuration,
+        "versions": dict(opening.versions) if opening else {},
+        "started_at": publication.started_at.isoformat(),
+        "finished_at": newest.recorded_at.isoformat() if newest else None,
+        "as_of": publication.as_of,
+        "head": publication.head,
+    }

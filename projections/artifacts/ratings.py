@@ -1,0 +1,91 @@
+"""The ratings of a run: Elo with its sweep and traces, and win rates."""
+
+import csv
+import io
+from typing import Final
+
+import numpy as np
+
+from projections.artifacts.results import Fields, Results
+from projections.elo import EloRatings
+from projections.winrates import WinRate, win_rates
+
+_NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
+
+
+def elo_results(results: Results) -> Fields:
+    """Return means over orders of play by dimension and K, as the customer's scripts do."""
+    return {
+        "default_k": results.publication.elo.k,
+        "interval": "ci95 is the mean over orders of play +- 1.96 sem: order dependence only",
+        "primary": {
+            dimension: _ratings(standing.ratings)
+            for dimension, standing in results.standings.items()
+        },
+        "k_sensitivity": {
+            dimension: {str(float(k)): _ratings(ratings) for k, ratings in standing.sweep}
+            for dimension, standing in results.standings.items()
+        },
+        "n_decisive_matches": {
+            dimension: standing.account.decided for dimension, standing in results.standings.items()
+        },
+    }
+
+
+def _ratings(ratings: EloRatings) -> Fields:
+    columns = zip(ratings.entrants, ratings.mean(), ratings.order_sem(), strict=True)
+    return {
+        entrant: {
+            "entrant_id": entrant,
+            "mean": float(mean),
+            "sem": float(sem),
+            "ci95_low": float(mean - _NORMAL_95 * sem),
+            "ci95_high": float(mean + _NORMAL_95 * sem),
+        }
+        for entrant, mean, sem in columns
+    }
+
+
+def elo_per_perm(results: Results) -> bytes:
+    """Return an npz of each dimension's final ratings, (n_permutations, n_entrants)."""
+    arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+    for dimension, standing in results.standings.items():
+        arrays[f"{dimension}__data"] = standing.ratings.traces
+        arrays[f"{dimension}__entrants"] = np.array(standing.ratings.entrants, dtype=np.str_)
+    stream = io.BytesIO()
+    np.savez(stream, allow_pickle=False, **arrays)
+    return stream.getvalue()
+
+
+def pairwise_winrates(results: Results) -> bytes:
+    """Return a CSV of each pair's counts."""
+    stream = io.StringIO()
+    rows = win_rates(each for group in results.settlements.values() for each in group)
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(WinRate._fields)
+    writer.writerows(rows)
+    return stream.getvalue().encode()
+
+
+def elo_ratings(results: Results) -> Fields:
+    """Return ratings in the shape of JudgeArena's; Elo alone has no interval, so none is given."""
+    return {
+        "arena": results.tournament.stream,
+        "model": None,
+        "judge_model": results.judge.model,
+        "n_bootstraps": 0,
+        "seed": results.publication.elo.seed,
+        "ratings": [
+            {
+                "model": row.entrant_id,
+                "rating": row.rating,
+                "ci_low": None,
+                "ci_high": None,
+                "n_battles": row.n_matches,
+                "source": "evaluated",
+                "dimension": dimension,
+            }
+            for dimension, standing in results.standings.items()
+            for row in standing.rows
+        ],
+    }

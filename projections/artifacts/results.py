@@ -1,0 +1,43 @@
+"""What every artifact of a run is written from: the publication, settled and rated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ledger.events.ratings import Publication
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, Json
+from projections.settlement import Settlement, by_dimension, settle
+from projections.standings import Standings, standings
+from projections.tournament import Tournament
+
+Fields: TypeAlias = dict[str, Json]
+"""One JSON object of an artifact."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A run's settlements and standings, by dimension in the tournament's order."""
+
+    tournament: Tournament
+    publication: Publication
+    judge: JudgeSettings
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+    standings: Mapping[Dimension, Standings]
+
+
+def results_of(tournament: Tournament, publication: Publication) -> Results:
+    """Settle and rate what a publication claims."""
+    judge = tournament.judge(publication.judge)
+    settled = settle(tournament, frozenset(publication.prompts), judge, publication.policy)
+    groups = by_dimension(tournament, settled)
+    return Results(
+        tournament=tournament,
+        publication=publication,
+        judge=judge,
+        settlements=groups,
+        standings={
+            dimension: standings(dimension, group, publication.entrants, publication.elo)
+            for dimension, group in groups.items()
+        },
+    )

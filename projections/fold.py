@@ -1,0 +1,30 @@
+"""Projections are folds: a start, and how each recorded event changes what is known."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ledger.recorded import Recorded
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class Projection(Generic[State]):
+    """A way to read events.
+
+    Two laws hold for each: folding may stop and resume, and equal events give equal states.
+    """
+
+    initial: State
+    evolve: Callable[[State, Recorded], State]
+
+
+def fold(
+    projection: Projection[State], events: Iterable[Recorded], start: State | None = None
+) -> State:
+    """Return the state after the events, from the beginning or from an earlier state."""
+    state = projection.initial if start is None else start
+    for recorded in events:
+        state = projection.evolve(state, recorded)
+    return state

@@ -1,0 +1,126 @@
+"""What is owed: responses not generated, queries without a verdict."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, EntrantId, PromptId
+from projections.matches import Cell, Match, cells, is_eligible, match_of, pairings
+from projections.questions import Question
+from projections.settlement import Account, account_of, by_dimension, settle
+from projections.tournament import Tournament
+
+
+class OpenQuery(NamedTuple):
+    """A question without a verdict, and how often it was asked in vain."""
+
+    match: Match
+    question: Question
+    n_failed: int
+
+
+class ResponseCount(NamedTuple):
+    """One entrant's responses: there, failed, owed."""
+
+    entrant_id: EntrantId
+    generated: int
+    failed: int
+    owed: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a tournament stands for one judge."""
+
+    responses: tuple[ResponseCount, ...]
+    accounts: tuple[tuple[Dimension, Account], ...]
+    left_out: tuple[tuple[Dimension, int], ...]  # prompts without the gold answer that is needed
+
+
+def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
+    """Return the responses that are neither there nor known to fail."""
+    return tuple(
+        cell
+        for cell in cells(tournament, prompts)
+        if cell.response_key not in tournament.responses
+        and cell.response_key not in tournament.response_failures
+    )
+
+
+def open_queries(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, *, retries: int
+) -> tuple[OpenQuery, ...]:
+    """Return the questions without a verdict, but for those that failed too often.
+
+    Two pairings may ask the very same question (equal responses, say); it is listed once.
+    """
+    queries: dict[str, OpenQuery] = {}
+    for pairing in pairings(tournament, prompts):
+        match = match_of(tournament, pairing, judge)
+        if match is None:
+            continue
+        for question in (match.forward, match.swapped):
+            failure = tournament.query_failures.get(question.query_key)
+            n_failed = failure.attempt if failure else 0
+            if question.query_key not in tournament.verdicts and n_failed <= retries:
+                queries.setdefault(question.query_key, OpenQuery(match, question, n_failed))
+    return tuple(queries.values())
+
+
+def unreconciled(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, policy: str
+) -> tuple[Match, ...]:
+    """Return the matches whose verdicts are both there and whose outcome is not."""
+    matches = (match_of(tournament, pairing, judge) for pairing in pairings(tournament, prompts))
+    return tuple(
+        match
+        for match in matches
+        if match is not None
+        and match.forward.query_key in tournament.verdicts
+        and match.swapped.query_key in tournament.verdicts
+        and match.key(judge.judge_id, policy) not in tournament.outcomes
+    )
+
+
+def progress(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Progress:
+    """Count what is there, what failed and what is owed."""
+    grouped = by_dimension(tournament, settle(tournament, prompts, judge))
+    return Progress(
+        responses=_response_counts(tournament, prompts),
+        accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
+        left_out=tuple(
+            (
+                rubric.dimension,
+                sum(
+                    not is_eligible(rubric, prompt)
+                    for prompt in tournament.bank
+                    if prompt.prompt_id in prompts
+                ),
+            )
+            for rubric in tournament.dimensions
+        ),
+    )
+
+
+def _response_counts(
+    tournament: Tournament, prompts: Collection[PromptId]
+) -> tuple[ResponseCount, ...]:
+    rows: dict[EntrantId, list[Cell]] = {entrant.entrant_id: [] for entrant in tournament.roster}
+    for cell in cells(tournament, prompts):
+        rows[cell.entrant.entrant_id].append(cell)
+    return tuple(_response_count(tournament, entrant, row) for entrant, row in rows.items())
+
+
+def _response_count(
+    tournament: Tournament, entrant_id: EntrantId, row: Collection[Cell]
+) -> ResponseCount:
+    generated = sum(cell.response_key in tournament.responses for cell in row)
+    failed = sum(
+        cell.response_key in tournament.response_failures
+        and cell.response_key not in tournament.responses
+        for cell in row
+    )
+    return ResponseCount(entrant_id, generated, failed, len(row) - generated - failed)

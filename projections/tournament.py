@@ -1,0 +1,154 @@
+"""What is known of one tournament: the state that decisions and every other view start from.
+
+Responses and verdicts are taken from the whole ledger, since content names them: another
+tournament in the same ledger owes nothing that this one has. All else is of its own stream.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+from immutables import Map
+
+from ledger.events.fact import Value
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    Outcome,
+    PairKey,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.ratings import RatingsPublished
+from ledger.events.registration import (
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import Digest, JudgeId, StreamId
+from ledger.recorded import Recorded
+from projections.fold import Projection
+
+Thing = TypeVar("Thing", bound=Value)
+
+
+class Given(NamedTuple):
+    """A verdict and when it was recorded."""
+
+    event: VerdictReceived
+    recorded_at: datetime
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Everything recorded that a tournament can use; registered things by label and digest."""
+
+    stream: StreamId
+    version: int = 0
+    newest: Recorded | None = None  # the last event folded in, publications aside
+    opening: TournamentOpened | None = None
+    prompts: Map[Reference, Prompt] = Map()
+    rubrics: Map[Reference, Rubric] = Map()
+    entrants: Map[Reference, Entrant] = Map()
+    judges: Map[Reference, JudgeSettings] = Map()
+    responses: Map[Digest, ResponseGenerated] = Map()
+    response_failures: Map[Digest, ResponseFailed] = Map()
+    attempts: Map[Digest, int] = Map()  # submissions by query key
+    verdicts: Map[Digest, Given] = Map()
+    query_failures: Map[Digest, JudgeQueryFailed] = Map()  # the newest by query key
+    outcomes: Map[PairKey, Outcome] = Map()
+    publications: tuple[RatingsPublished, ...] = ()
+
+    @property
+    def roster(self) -> tuple[Entrant, ...]:
+        """The entrants of the newest opening, in its order."""
+        return _resolved(self.opening.entrants if self.opening else (), self.entrants)
+
+    @property
+    def bank(self) -> tuple[Prompt, ...]:
+        """The prompts of the newest opening, in its order."""
+        return _resolved(self.opening.prompts if self.opening else (), self.prompts)
+
+    @property
+    def dimensions(self) -> tuple[Rubric, ...]:
+        """The rubrics of the newest opening, in its order."""
+        return _resolved(self.opening.rubrics if self.opening else (), self.rubrics)
+
+    @property
+    def panel(self) -> tuple[JudgeSettings, ...]:
+        """The judges of the newest opening, in its order."""
+        return _resolved(self.opening.judges if self.opening else (), self.judges)
+
+    def judge(self, judge_id: JudgeId) -> JudgeSettings:
+        """Return a judge of the panel.
+
+        Raises:
+            KeyError: Nobody of that name is on it.
+        """
+        return {judge.judge_id: judge for judge in self.panel}[judge_id]
+
+
+def tournament_of(stream: StreamId) -> Projection[Tournament]:
+    """Return the projection that reads one tournament out of a ledger."""
+    return Projection(initial=Tournament(stream), evolve=evolve)
+
+
+def evolve(state: Tournament, recorded: Recorded) -> Tournament:
+    """Return what is known after one more event."""
+    state = _know_by_content(state, recorded)
+    if recorded.stream == state.stream:
+        state = replace(_know_of_own(state, recorded), version=recorded.version)
+    if isinstance(recorded.event, RatingsPublished):
+        return state
+    return replace(state, newest=recorded)
+
+
+def _know_by_content(state: Tournament, recorded: Recorded) -> Tournament:
+    """Keep what content names, whichever tournament paid for it."""
+    match recorded.event:
+        case ResponseGenerated() as event:
+            return replace(state, responses=state.responses.set(event.response_key, event))
+        case VerdictReceived() as event:
+            given = Given(event, recorded.recorded_at)
+            return replace(state, verdicts=state.verdicts.set(event.query_key, given))
+        case _:
+            return state
+
+
+def _know_of_own(state: Tournament, recorded: Recorded) -> Tournament:
+    match recorded.event:
+        case TournamentOpened() as event:
+            return replace(state, opening=event)
+        case PromptRegistered(reference=reference, prompt=prompt):
+            return replace(state, prompts=state.prompts.set(reference, prompt))
+        case RubricRegistered(reference=reference, rubric=rubric):
+            return replace(state, rubrics=state.rubrics.set(reference, rubric))
+        case EntrantRegistered(reference=reference, entrant=entrant):
+            return replace(state, entrants=state.entrants.set(reference, entrant))
+        case JudgeRegistered(reference=reference, judge=judge):
+            return replace(state, judges=state.judges.set(reference, judge))
+        case ResponseFailed(response_key=key) as event:
+            return replace(state, response_failures=state.response_failures.set(key, event))
+        case JudgeQuerySubmitted(query_key=key, attempt=attempt):
+            return replace(state, attempts=state.attempts.set(key, attempt))
+        case JudgeQueryFailed(query_key=key) as event:
+            return replace(state, query_failures=state.query_failures.set(key, event))
+        case PairReconciled(natural_key=key, outcome=outcome):
+            return replace(state, outcomes=state.outcomes.set(key, outcome))
+        case RatingsPublished() as event:
+            return replace(state, publications=(*state.publications, event))
+        case _:
+            return state
+
+
+def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:
+    """Return the registered things; one not registered yet is left out until it is."""
+    return tuple(known[reference] for reference in references if reference in known)

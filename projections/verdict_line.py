@@ -1,0 +1,25 @@
+"""The verdict in a judge's reply: the final non-empty line, or none at all."""
+
+import re
+from typing import Final
+
+from ledger.events.judging import Verdict
+
+PARSER: Final = "final-line@1"
+
+# Judges wrap the line in emphasis, quotes or a bullet; they may not add a word to it.
+_DECORATION: Final = r"[\s*_`>#\-\u2022\"']*"
+_VERDICT_LINE: Final = re.compile(
+    rf"{_DECORATION}VERDICT{_DECORATION}:{_DECORATION}\[?(A|B|TIE)\]?{_DECORATION}\.?{_DECORATION}",
+    re.IGNORECASE,
+)
+_VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
+
+
+def parse_verdict(reply: str) -> Verdict | None:
+    """Read the verdict; None when the last line says none, which is never a tie."""
+    lines = [line for line in reply.split("\n") if line.strip()]
+    if not lines:
+        return None
+    match = _VERDICT_LINE.fullmatch(lines[-1])
+    return None if match is None else _VERDICTS[match[1].upper()]

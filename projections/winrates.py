@@ -1,0 +1,52 @@
+"""Wins, losses, ties and gaps of each pair of entrants, each pairing counted once."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ledger.identity import Dimension, EntrantId
+from projections.settlement import FAILURES, Settlement
+
+
+class WinRate(NamedTuple):
+    """One pair of entrants on one dimension; a comes before b in the alphabet."""
+
+    dimension: Dimension
+    entrant_a: EntrantId
+    entrant_b: EntrantId
+    a_wins: int
+    b_wins: int
+    ties: int
+    inconsistent: int
+    missing: int  # failed or still pending
+
+    @property
+    def win_rate(self) -> float | None:
+        """Return a's share of what was decided or tied, ties as half; None without any."""
+        n = self.a_wins + self.b_wins + self.ties
+        return (self.a_wins + self.ties / 2) / n if n else None
+
+
+def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:
+    """Count by pair: dimensions in their order, then pairs by name."""
+    counts: dict[tuple[Dimension, EntrantId, EntrantId], Counter[str]] = {}
+    for settlement in settlements:
+        pairing = settlement.pairing
+        a, b = sorted((pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id))
+        count = counts.setdefault((pairing.rubric.dimension, a, b), Counter())
+        count[settlement.winner or settlement.status] += 1
+    ordered = list(dict.fromkeys(key[0] for key in counts))
+    keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
+    return tuple(_win_rate(key, counts[key]) for key in keys)
+
+
+def _win_rate(key: tuple[Dimension, EntrantId, EntrantId], count: Counter[str]) -> WinRate:
+    _, a, b = key
+    return WinRate(
+        *key,
+        a_wins=count[a],
+        b_wins=count[b],
+        ties=count["tie"],
+        inconsistent=count["inconsistent"],
+        missing=count["pending"] + sum(count[reason] for reason in FAILURES),
+    )

@@ -1,0 +1,1 @@
+"""The rubrics that ship with tourney, one versioned Markdown file per dimension."""
