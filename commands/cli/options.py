@@ -1,0 +1,49 @@
+"""Options that mean the same wherever they apply."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from commands.render import Format
+from ledger.events.ratings import Mode
+
+ConfigOption: TypeAlias = Annotated[
+    Path, typer.Option("--config", "-c", help="The tournament's settings.")
+]
+LedgerOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        "-l",
+        envvar="TOURNEY_LEDGER",
+        help="The ledger's file; without it the one that the settings name.",
+    ),
+]
+TournamentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--tournament", help="Which tournament of a ledger that holds several."),
+]
+AsOfOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--as-of", help="Read up to this position, or up to this time (ISO 8601)."),
+]
+JudgeOption: TypeAlias = Annotated[
+    str | None, typer.Option("--judge", help="Whose verdicts; without it the first judge's.")
+]
+DimensionOption: TypeAlias = Annotated[
+    str | None, typer.Option("--dimension", help="Only this dimension.")
+]
+ModeOption: TypeAlias = Annotated[
+    Mode, typer.Option("--mode", help="headline: the whole bank; pilot: its stratified subset.")
+]
+FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="How to write it.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+LimitOption: TypeAlias = Annotated[
+    int | None, typer.Option("--limit", min=1, help="At most this many, in order.")
+]
+AllowGapsOption: TypeAlias = Annotated[
+    bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
+]
+
+DEFAULT_CONFIG = Path("tournament.toml")

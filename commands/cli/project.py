@@ -1,0 +1,108 @@
+"""`tourney project`: pure folds of the ledger; they never spend, and never append."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from commands.cli.reading import Reading, reading
+from commands.errors import ConfigurationError
+from commands.tables.table import Table
+from commands.tables.elo import elo_table
+from commands.tables.pairs import matches_table, winrates_table
+from commands.tables.responses import progress_table, responses_table
+from ledger.events.ratings import EloParameters, TieRule
+from projections.progress import progress as progress_of
+from projections.standings import standings
+from projections.tournament import Tournament
+from projections.winrates import win_rates
+
+app = typer.Typer(no_args_is_help=True, help="Read the ledger: free, and nothing is appended.")
+
+
+@app.command()
+@reading
+def responses(source: Reading) -> Table:
+    """List every response. Example: tourney project responses --format jsonl."""
+    return responses_table(source.state)
+
+
+@app.command()
+@reading
+def matches(source: Reading) -> Table:
+    """List every pairing and what became of it. Example: tourney project matches --json."""
+    return matches_table(each for group in source.settlements.values() for each in group)
+
+
+@app.command()
+@reading
+def winrates(source: Reading) -> Table:
+    """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
+    return winrates_table(
+        win_rates(each for group in source.settlements.values() for each in group)
+    )
+
+
+@app.command()
+@reading
+def progress(source: Reading) -> Table:
+    """Show what is there and what is owed. Example: tourney project progress."""
+    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    return progress_table(progress_of(source.state, prompts, source.judge), source.judge)
+
+
+@app.command()
+@reading
+def elo(
+    source: Reading,
+    k: Annotated[float | None, typer.Option("--k", help="Largest step of one match.")] = None,
+    k_sweep: Annotated[
+        str, typer.Option("--k-sweep", help="Further K to show beside it, as 1,4,8,32.")
+    ] = "",
+    permutations: Annotated[
+        int | None, typer.Option("--permutations", help="Orders of play to average over.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the orders of play.")] = None,
+    initial_rating: Annotated[
+        float | None, typer.Option("--initial-rating", help="Where every entrant starts.")
+    ] = None,
+    ties: Annotated[
+        TieRule | None,
+        typer.Option("--ties", help="drop: a tie counts nothing; half: half a win for each."),
+    ] = None,
+) -> Table:
+    """Rate by Elo, as in the settings but for options. Example: tourney project elo --k 16."""
+    chosen = {
+        "k": k,
+        "permutations": permutations,
+        "seed": seed,
+        "initial_rating": initial_rating,
+        "ties": ties,
+    }
+    parameters = elo_parameters(source.state, chosen, k_sweep)
+    roster = [entrant.entrant_id for entrant in source.state.roster]
+    rated = [
+        standings(dimension, group, roster, parameters)
+        for dimension, group in source.settlements.items()
+    ]
+    return elo_table(rated, parameters, source.judge)
+
+
+def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str) -> EloParameters:
+    """Return the recorded settings with what was chosen in their place.
+
+    Raises:
+        ConfigurationError: An option is no number, or out of range.
+    """
+    configured = json.loads(state.opening.configuration)["elo"] if state.opening else {}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    try:
+        sweep = tuple(float(part) for part in k_sweep.split(",") if part.strip())
+        return EloParameters.model_validate({**configured, **given, "k_sweep": sweep})
+    except ValidationError as error:
+        faults = [f"--{each['loc'][0]}: {each['msg']}".replace("_", "-") for each in error.errors()]
+        raise ConfigurationError(faults) from error
+    except ValueError as error:
+        raise ConfigurationError([f"--k-sweep {k_sweep!r}: numbers with commas between"]) from error

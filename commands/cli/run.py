@@ -1,0 +1,82 @@
+"""`tourney run` and `tourney demo`: a whole tournament in one command."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from commands.cli.options import (
+    DEFAULT_CONFIG,
+    AllowGapsOption,
+    ConfigOption,
+    FormatOption,
+    JsonOption,
+    LedgerOption,
+    ModeOption,
+)
+from commands.cli.place import workshop
+from commands.cli.streams import progress_on_stderr, say, write
+from commands.errors import DoneWithGaps
+from commands.render import Format
+from commands.run import Outcome, Plan, run_tournament
+from commands.shipped import shipped_data
+from commands.tables.elo import elo_table
+from commands.wiring import make_generator, make_judge
+from ledger.store import utc_now
+
+
+def run(
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    mode: ModeOption = "headline",
+    allow_gaps: AllowGapsOption = False,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Register, generate, judge, rate, write the artifacts. Example: tourney run --mode pilot."""
+    place = workshop(config, ledger)
+    plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
+    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+        outcome = run_tournament(
+            recorder,
+            plan,
+            make_generator=lambda: make_generator(place.settings),
+            make_judge=lambda: make_judge(place.settings),
+            now=utc_now(),
+            on_progress=on_progress,
+        )
+    _tell(outcome)
+    results = outcome.run.results
+    table = elo_table(results.standings.values(), place.settings.elo, results.judge)
+    write(table, output_format, as_json=as_json)
+    n_gaps = sum(each.account.n_failed for each in results.standings.values())
+    if n_gaps and not allow_gaps:
+        raise DoneWithGaps(f"{n_gaps} pairs have no outcome; see `tourney project progress`")
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Where to lay the demonstration.")
+    ] = Path("tourney-demo"),
+) -> None:
+    """Run a whole tournament on tiny shipped weights, offline. Example: tourney demo."""
+    config = folder / "tournament.toml"
+    if not config.exists():
+        shutil.copytree(shipped_data() / "quickstart", folder, dirs_exist_ok=True)
+    run(config=config)
+    at = f"-c {config}"
+    say("Next, at no cost:")
+    say(f"  tourney project elo {at} --k 32      rate again under another K")
+    say(f"  tourney project winrates {at}        who beats whom")
+    say(f"  tourney show recall_001 {at}         one prompt, whole")
+
+
+def _tell(outcome: Outcome) -> None:
+    generated, judged, published = outcome
+    if not generated.n_owed and not judged.n_open:
+        say("nothing is owed: every response and verdict is on the ledger")
+    else:
+        say(f"{generated.n_generated} responses generated, {judged.n_verdicts} verdicts received")
+    state = "published in" if published.is_new else "unchanged since"
+    say(f"{state} {published.folder}")

@@ -1,0 +1,65 @@
+"""What a user can put right: settings, files, models."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from ledger.errors import TourneyError
+
+
+class ConfigurationError(TourneyError):
+    """Settings or input files are wrong; every fault found is in the message."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+
+
+class WeightsError(TourneyError):
+    """Model weights, a tokenizer or an adapter cannot be loaded as asked."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path, why: str, remedy: str) -> None:
+        super().__init__(f"{path}: {why}; {remedy}")
+        self.path, self.why = path, why
+
+
+class MissingExtra(TourneyError):
+    """A command needs packages that are not installed."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"package {package!r} is not installed; pip install 'tourney[{extra}]'")
+        self.package, self.extra = package, extra
+
+
+class NothingRecorded(TourneyError):
+    """A ledger holds nothing of the tournament that was asked for."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"nothing is recorded of tournament {stream!r}; run `tourney run` first")
+        self.stream = stream
+
+
+class NotFound(TourneyError):
+    """An id names nothing, or more than one thing."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class AuditDisagrees(TourneyError):
+    """What was checked is not what was recorded."""
+
+    exit_code: ClassVar[int] = 8
+
+
+class DoneWithGaps(TourneyError):
+    """Everything that could be done is done, and some of it has no result."""
+
+    exit_code: ClassVar[int] = 6

@@ -1,0 +1,59 @@
+"""Use case: find the one event that a short id means."""
+
+from collections.abc import Callable, Sequence
+
+from commands.errors import NotFound
+from ledger.events.fact import type_name
+from ledger.events.registration import Registered
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+
+_N_LISTED = 8
+
+
+def find_event(ledger: Ledger, name: str) -> Recorded:
+    """Return the event at a position, of a label, or whose key or id begins so.
+
+    A label that was registered more than once means its newest registration.
+
+    Raises:
+        NotFound: It names nothing, or several things.
+    """
+    if name.isdecimal():
+        position = int(name)
+        found: Sequence[Recorded] = tuple(ledger.read(after=position - 1, until=position))
+    else:
+        found = _labelled(ledger, name) or _beginning(ledger, name)
+    if not found:
+        raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
+    if len(found) > 1:
+        listed = ", ".join(f"{each.position} {type_name(each.event)}" for each in found[:_N_LISTED])
+        raise NotFound(f"{name!r} means {len(found)} events: {listed} ...; give more of it")
+    return found[0]
+
+
+def _labelled(ledger: Ledger, name: str) -> Sequence[Recorded]:
+    """Return the newest registration under a label."""
+
+    def is_meant(recorded: Recorded) -> bool:
+        event = recorded.event
+        return isinstance(event, Registered) and event.reference.label == name
+
+    return _where(ledger, is_meant)[-1:]
+
+
+def _beginning(ledger: Ledger, name: str) -> Sequence[Recorded]:
+    def is_meant(recorded: Recorded) -> bool:
+        return recorded.event_id.startswith(name) or any(
+            part.startswith(name) for part in recorded.event.natural_key if _is_digest(part)
+        )
+
+    return _where(ledger, is_meant)
+
+
+def _is_digest(part: str) -> bool:
+    return len(part) == 64  # noqa: PLR2004  # hexadecimal SHA-256
+
+
+def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[Recorded]:
+    return [recorded for recorded in ledger.read() if is_meant(recorded)]

@@ -1,0 +1,164 @@
+"""Use case: read what tournament.toml names, check it whole, then register it in one append."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from commands.adapter_fit import require_fit
+from commands.bank import read_bank
+from commands.errors import ConfigurationError
+from commands.rubric_file import read_rubric
+from commands.settings import EntrantSection, Settings
+from commands.tournament import OpenTournament, Registration
+from commands.weights import folder_digest
+from ledger.errors import TourneyError
+from ledger.events.registration import (
+    Adapter,
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Registered,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.identity import Dimension, EntrantId, JudgeId, canonical_json, digest_of_bytes
+
+Read = TypeVar("Read")
+
+
+def opening_of(
+    settings: Settings, folder: Path, versions: Sequence[tuple[str, str]]
+) -> OpenTournament:
+    """Read bank, rubrics and model files, and say what is to be registered; records nothing.
+
+    Args:
+        settings: The configuration.
+        folder: What its relative paths start from.
+        versions: Packages and their versions, kept with the opening.
+
+    Raises:
+        ConfigurationError: Files are missing or wrong; all faults are listed.
+    """
+    prompts, rubrics, entrants = _collect(
+        lambda: read_bank(folder / settings.prompts.bank),
+        lambda: _rubrics(settings, folder),
+        lambda: _entrants(settings, folder),
+    )
+    judge = reference_judge(settings)
+    _require_judgeable(settings, rubrics)
+    registrations = _registrations(prompts, rubrics, entrants, judge)
+    configuration = canonical_json(settings.model_dump(mode="json"))
+    opening = TournamentOpened(
+        opening=1,
+        tournament_id=settings.tournament.id,
+        configuration=configuration.decode(),
+        configuration_digest=digest_of_bytes(configuration),
+        entrants=_references(registrations, EntrantRegistered),
+        prompts=_references(registrations, PromptRegistered),
+        rubrics=_references(registrations, RubricRegistered),
+        judges=_references(registrations, JudgeRegistered),
+        generation_seed=settings.generation.seed,
+        versions=tuple(versions),
+    )
+    return OpenTournament(opening, registrations)
+
+
+def reference_judge(settings: Settings) -> JudgeSettings:
+    """Return the offline judge that the settings describe."""
+    return JudgeSettings(
+        judge_id=JudgeId("reference"),
+        provider="reference",
+        model="chrF2",
+        parameters=(("tie_band", settings.judge.tie_band),),
+    )
+
+
+def _collect(
+    bank: Callable[[], tuple[Prompt, ...]],
+    rubrics: Callable[[], tuple[Rubric, ...]],
+    entrants: Callable[[], tuple[Entrant, ...]],
+) -> tuple[tuple[Prompt, ...], tuple[Rubric, ...], tuple[Entrant, ...]]:
+    """Read all three, so that a user hears of every fault at once."""
+    faults: list[str] = []
+    read = (_attempt(bank, faults), _attempt(rubrics, faults), _attempt(entrants, faults))
+    if faults:
+        raise ConfigurationError(faults)
+    return read
+
+
+def _attempt(read: Callable[[], tuple[Read, ...]], faults: list[str]) -> tuple[Read, ...]:
+    try:
+        return read()
+    except TourneyError as error:
+        faults.append(str(error))
+        return ()
+
+
+def _rubrics(settings: Settings, folder: Path) -> tuple[Rubric, ...]:
+    return tuple(
+        read_rubric(folder / rubric.path, Dimension(rubric.dimension))
+        for rubric in settings.rubrics
+    )
+
+
+def _entrants(settings: Settings, folder: Path) -> tuple[Entrant, ...]:
+    return tuple(_entrant(section, settings, folder) for section in settings.entrants)
+
+
+def _entrant(section: EntrantSection, settings: Settings, folder: Path) -> Entrant:
+    weights = (folder / section.weights).resolve()
+    adapters = [(folder / adapter).resolve() for adapter in section.adapters]
+    weights_digest = folder_digest(weights)
+    adapter_digests = [folder_digest(adapter) for adapter in adapters]
+    for adapter in adapters:
+        require_fit(weights, adapter)
+    return Entrant(
+        entrant_id=EntrantId(section.id),
+        loader=section.loader,
+        weights=str(weights),
+        weights_digest=weights_digest,
+        adapters=tuple(
+            Adapter(path=str(path), digest=digest)
+            for path, digest in zip(adapters, adapter_digests, strict=True)
+        ),
+        temperature=section.temperature,
+        max_new_tokens=settings.generation.max_new_tokens,
+        dtype=settings.generation.dtype,
+    )
+
+
+def _require_judgeable(settings: Settings, rubrics: Iterable[Rubric]) -> None:
+    """The reference judge compares with gold answers; refuse dimensions that use none."""
+    faults = [
+        f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which [judge] provider"
+        f" {settings.judge.provider!r} compares with; leave the rubric out"
+        for rubric in rubrics
+        if not rubric.needs_gold
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def _registrations(
+    prompts: Iterable[Prompt],
+    rubrics: Iterable[Rubric],
+    entrants: Iterable[Entrant],
+    judge: JudgeSettings,
+) -> tuple[Registration, ...]:
+    return (
+        *(PromptRegistered(prompt=prompt, digest=prompt.content_digest) for prompt in prompts),
+        *(RubricRegistered(rubric=rubric, digest=rubric.content_digest) for rubric in rubrics),
+        *(EntrantRegistered(entrant=each, digest=each.content_digest) for each in entrants),
+        JudgeRegistered(judge=judge, digest=judge.content_digest),
+    )
+
+
+def _references(
+    registrations: Iterable[Registration], kind: type[Registered]
+) -> tuple[Reference, ...]:
+    return tuple(event.reference for event in registrations if isinstance(event, kind))

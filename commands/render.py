@@ -1,0 +1,127 @@
+"""Results as text for people and machines: tables round, data never does."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from commands.hostile import csv_cell, one_line
+from commands.tables.table import Column, Table
+from ledger.identity import Json
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    MD = "md"
+    LATEX = "latex"
+
+
+def print_table(table: Table, output_format: Format, console: Console) -> None:
+    """Write a result to a console, which is stdout's."""
+    if output_format is Format.TABLE:
+        console.print(_rich(table))
+        for note in table.notes:
+            console.print(Text(one_line(note)), soft_wrap=True)
+    else:
+        console.file.write(_WRITERS[output_format](table))
+
+
+def _rich(table: Table) -> RichTable:
+    drawn = RichTable(title=Text(one_line(table.title)), title_justify="left")
+    for column in table.columns:
+        numeric = any(isinstance(row[column.key], int | float) for row in table.rows)
+        drawn.add_column(Text(column.heading), justify="right" if numeric else "left")
+    for row in table.rows:
+        drawn.add_row(*(Text(_cell(row[column.key], column)) for column in table.columns))
+    return drawn
+
+
+def _cell(value: Json, column: Column) -> str:
+    match value:
+        case None:
+            return "\N{EN DASH}"
+        case float() if column.digits is not None:
+            return f"{value:.{column.digits}f}"
+        case str():
+            return one_line(value)
+        case _:
+            return str(value)
+
+
+def _json(table: Table) -> str:
+    whole = {"schema": table.schema, **table.facts, "rows": list(table.rows)}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _jsonl(table: Table) -> str:
+    return "".join(
+        json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in table.rows
+    )
+
+
+def _csv(table: Table) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([column.key for column in table.columns])
+    for row in table.rows:
+        values = [row[column.key] for column in table.columns]
+        writer.writerow([csv_cell(v) if isinstance(v, str) else v for v in values])
+    return stream.getvalue()
+
+
+def _markdown(table: Table) -> str:
+    rule = ["---"] * len(table.columns)
+    lines = [[column.heading for column in table.columns], rule, *_cells(table, _md_escaped)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _latex(table: Table) -> str:
+    heading = " & ".join(_latex_escaped(column.heading) for column in table.columns)
+    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _latex_escaped))
+    return (
+        f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}\n\\hline\n{heading} \\\\\n\\hline\n"
+        f"{body}\\hline\n\\end{{tabular}}\n"
+    )
+
+
+def _cells(table: Table, escaped: Callable[[str], str]) -> list[list[str]]:
+    return [
+        [escaped(_cell(row[column.key], column)) for column in table.columns] for row in table.rows
+    ]
+
+
+def _md_escaped(text: str) -> str:
+    for character in "\\`*_[]<>|":
+        text = text.replace(character, f"\\{character}")
+    return text
+
+
+def _latex_escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+_LATEX: Final[Mapping[str, str]] = MappingProxyType(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+_WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = MappingProxyType(
+    {
+        Format.JSON: _json,
+        Format.JSONL: _jsonl,
+        Format.CSV: _csv,
+        Format.MD: _markdown,
+        Format.LATEX: _latex,
+    }
+)

@@ -1,0 +1,90 @@
+"""Use case: a whole tournament, from registering to ratings; each step does what is still owed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from commands.errors import ConfigurationError
+from commands.generate import Generated, generate_owed
+from commands.judge import Judged, judge_open
+from commands.ports import Generator, Judge
+from commands.progress import OnProgress
+from commands.publish import Run, publish
+from commands.recorder import Recorder
+from commands.settings import Settings
+from commands.tournament import OpenTournament
+from ledger.events.ratings import Mode
+from ledger.identity import PromptId
+from projections.pilot import pilot_prompts, proportional_strata
+from projections.tournament import Tournament
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is over, and where its artifacts go."""
+
+    settings: Settings
+    opening: OpenTournament
+    mode: Mode
+    runs: Path
+
+
+class Outcome(NamedTuple):
+    """What a run did and what came of it."""
+
+    generated: Generated
+    judged: Judged
+    run: Run
+
+
+def run_tournament(
+    recorder: Recorder,
+    plan: Plan,
+    *,
+    make_generator: Callable[[], Generator],
+    make_judge: Callable[[], Judge],
+    now: datetime,
+    on_progress: OnProgress,
+) -> Outcome:
+    """Register, generate, judge, reconcile, rate and publish; what is there is not done again."""
+    settings = plan.settings
+    recorder.record(plan.opening)
+    prompts = selected_prompts(recorder.state, settings, plan.mode)
+    generated = generate_owed(recorder, make_generator, prompts, on_progress=on_progress)
+    judge = recorder.state.panel[0]
+    judged = judge_open(
+        recorder,
+        judge,
+        make_judge,
+        prompts,
+        retries=settings.judge.retries,
+        on_progress=on_progress,
+    )
+    run = publish(
+        recorder,
+        mode=plan.mode,
+        judge=judge.judge_id,
+        elo=settings.elo,
+        prompts=prompts,
+        runs=plan.runs,
+        now=now,
+    )
+    return Outcome(generated, judged, run)
+
+
+def selected_prompts(state: Tournament, settings: Settings, mode: Mode) -> tuple[PromptId, ...]:
+    """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
+
+    Raises:
+        ConfigurationError: The pilot asks for more than the bank holds.
+    """
+    if mode == "headline":
+        return tuple(prompt.prompt_id for prompt in state.bank)
+    pilot = settings.pilot
+    strata = pilot.strata or proportional_strata(state.bank, pilot.size)
+    try:
+        return pilot_prompts(state.bank, strata, seed=pilot.seed)
+    except ValueError as error:
+        raise ConfigurationError([str(error)]) from error

@@ -1,0 +1,85 @@
+"""tournament.toml: what a user may set, with its defaults and limits."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ledger.events.ratings import EloParameters
+from projections.pilot import PILOT_SEED
+
+
+class Section(BaseModel):
+    """A table of the file; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TournamentSection(Section):
+    """Which tournament, kept where."""
+
+    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    ledger: Path = Path("tournament.db")
+    description: str = ""
+
+
+class PromptsSection(Section):
+    """Where the prompts are."""
+
+    bank: Path = Path("bank.jsonl")
+
+
+class PilotSection(Section):
+    """The subset that `--mode pilot` runs on; strata default to the bank's proportions."""
+
+    size: int = Field(default=50, gt=0)
+    seed: int = Field(default=PILOT_SEED, ge=0)
+    strata: dict[str, int] | None = None
+
+
+class GenerationSection(Section):
+    """How responses are generated; batch_tokens and device do not change them in float32."""
+
+    max_new_tokens: int = Field(default=256, gt=0)
+    batch_tokens: int = Field(default=8192, gt=0)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
+
+
+class EntrantSection(Section):
+    """One configuration that competes; temperature is left out for greedy decoding."""
+
+    id: str = Field(min_length=1)
+    loader: Literal["hf"] = "hf"
+    weights: Path
+    adapters: tuple[Path, ...] = ()
+    temperature: float | None = Field(default=None, gt=0)
+
+
+class RubricSection(Section):
+    """One dimension and the file that defines it."""
+
+    dimension: str = Field(min_length=1, pattern=r"^[\w-]+$")
+    path: Path
+
+
+class JudgeSection(Section):
+    """Who judges; tie_band is the difference in chrF below which the reference judge ties."""
+
+    provider: Literal["reference"] = "reference"
+    retries: int = Field(default=1, ge=0)
+    tie_band: float = Field(default=1.0, ge=0)
+
+
+class Settings(Section):
+    """The whole file."""
+
+    tournament: TournamentSection
+    prompts: PromptsSection = PromptsSection()
+    pilot: PilotSection = PilotSection()
+    generation: GenerationSection = GenerationSection()
+    entrants: tuple[EntrantSection, ...] = Field(min_length=2)
+    rubrics: tuple[RubricSection, ...] = Field(min_length=1)
+    judge: JudgeSection = JudgeSection()
+    elo: EloParameters = EloParameters()

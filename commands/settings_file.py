@@ -1,0 +1,113 @@
+"""Reading tournament.toml: environment over file over default, and every fault at once."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from commands.errors import ConfigurationError
+from commands.settings import Settings
+from commands.toml_lines import Location, line_of
+
+Table: TypeAlias = dict[str, Any]  # what tomllib yields
+
+
+def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
+    """Read and check a configuration.
+
+    `TOURNEY_<SECTION>_<KEY>` in the environment overrules the file.
+
+    Raises:
+        ConfigurationError: The file is missing, is not TOML, or says something unknown or out of
+            range; all faults are listed, each with file and line.
+    """
+    text = _read(path)
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
+    try:
+        settings = Settings.model_validate(overlaid(document, environ))
+    except ValidationError as error:
+        raise ConfigurationError([_fault(path, text, each) for each in error.errors()]) from error
+    _require_distinct(path, text, settings)
+    return settings
+
+
+def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
+    """Return the document with the environment's values in place."""
+    overlay = {name: dict(table) for name, table in document.items() if isinstance(table, dict)}
+    for section, field in Settings.model_fields.items():
+        section_type = field.annotation
+        if not (isinstance(section_type, type) and issubclass(section_type, BaseModel)):
+            continue
+        for key in section_type.model_fields:
+            value = environ.get(f"TOURNEY_{section}_{key}".upper())
+            if value is not None:
+                overlay.setdefault(section, {})[key] = _value(value)
+    return {**document, **overlay}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        remedy = "name one with --config, or make one with `tourney init`"
+        raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+
+
+def _value(text: str) -> object:
+    """Read an environment value as TOML would; what is no TOML value is a plain string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _fault(path: Path, text: str, error: ErrorDetails) -> str:
+    location = error["loc"]
+    place = f"{path}:{line_of(text, location)}"
+    name = ".".join(str(part) for part in location)
+    if error["type"] == "extra_forbidden":
+        return f"{place}: unknown key {name!r}{_nearest(location)}"
+    if error["type"] == "missing":
+        return f"{place}: {name!r} is missing"
+    return f"{place}: {name!r} is {error['input']!r}: {error['msg']}"
+
+
+def _nearest(location: Location) -> str:
+    """Suggest the valid key closest to the one that was written."""
+    valid = list(_fields_at(location[:-1]))
+    close = difflib.get_close_matches(str(location[-1]), valid, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(valid)}"
+
+
+def _fields_at(location: Location) -> Sequence[str]:
+    """Return the keys of the table at a location; array elements share their table's keys."""
+    model: Any = Settings
+    for part in location:
+        if isinstance(part, str):
+            annotation = model.model_fields[part].annotation
+            model = getattr(annotation, "__args__", (annotation,))[0]
+    return list(model.model_fields)
+
+
+def _require_distinct(path: Path, text: str, settings: Settings) -> None:
+    faults = []
+    labels = {
+        ("entrants", "id"): [entrant.id for entrant in settings.entrants],
+        ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
+    }
+    for (section, key), names in labels.items():
+        for n, name in enumerate(names):
+            if name in names[:n]:
+                line = line_of(text, (section, n, key))
+                faults.append(f"{path}:{line}: {section}.{key} {name!r} is there twice")
+    if faults:
+        raise ConfigurationError(faults)

@@ -1,0 +1,1 @@
+"""Views as tables: which columns, in which order, with which notes."""

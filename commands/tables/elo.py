@@ -1,0 +1,65 @@
+"""Elo standings as a table."""
+
+from collections.abc import Iterable, Mapping
+
+from commands.tables.table import Column, Table
+from ledger.events.ratings import EloParameters
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+from projections.standings import Standings
+
+
+def elo_table(
+    standings: Iterable[Standings], parameters: EloParameters, judge: JudgeSettings
+) -> Table:
+    """Show every entrant on every dimension, best first."""
+    standings = tuple(standings)
+    sweep = tuple(Column(f"k_{k:g}", f"K={k:g}", 1) for k in parameters.k_sweep)
+    rows = tuple(row for standing in standings for row in _elo_rows(standing))
+    return Table(
+        schema="tourney/elo@1",
+        title=f"Elo, K = {parameters.k:g}, {parameters.permutations} orders of play",
+        columns=(
+            Column("dimension", "Dimension"),
+            Column("entrant", "Entrant"),
+            Column("rating", "Elo", 1),
+            Column("order_sem", "Order SEM", 2),
+            Column("n_matches", "Matches"),
+            *sweep,
+        ),
+        rows=rows,
+        notes=(*_account_notes(standings), *_unrated_notes(rows)),
+        facts={
+            "judge": judge.judge_id,
+            "parameters": parameters.model_dump(mode="json"),
+            "accounts": {each.dimension: each.account.fields() for each in standings},
+        },
+    )
+
+
+def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
+    swept = {
+        k: dict(zip(ratings.entrants, map(float, ratings.mean()), strict=True))
+        for k, ratings in standings.sweep
+    }
+    for row in standings.rows:
+        yield {
+            "dimension": standings.dimension,
+            "entrant": row.entrant_id,
+            "rating": row.rating,
+            "order_sem": row.order_sem,
+            "n_matches": row.n_matches,
+            **{f"k_{k:g}": means.get(row.entrant_id) for k, means in swept.items()},
+        }
+
+
+def _account_notes(standings: Iterable[Standings]) -> Iterable[str]:
+    for each in standings:
+        yield f"{each.dimension}: {each.account.sentence()}"
+    yield "Order SEM is how far the mean depends on the order of play; it is not uncertainty."
+
+
+def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:
+    for row in rows:
+        if row["rating"] is None:
+            yield f"{row['entrant']} is not rated on {row['dimension']}: no match of it counts."

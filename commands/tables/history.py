@@ -1,0 +1,85 @@
+"""What happened, and what an audit found, as tables."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from commands.replay import Replayed
+from commands.tables.table import Column, Table
+from ledger.audit import Fault
+from ledger.events.fact import type_name
+from ledger.identity import Json
+from ledger.recorded import Recorded
+from ledger.store import Head
+
+
+def log_table(
+    events: Iterable[Recorded], *, event_type: str | None = None, limit: int | None = None
+) -> Table:
+    """Show events in order; with a limit, the newest so many."""
+    wanted = (each for each in events if event_type in {None, type_name(each.event)})
+    return Table(
+        schema="tourney/log@1",
+        title="Events",
+        columns=(
+            Column("position", "Position"),
+            Column("recorded_at", "Recorded"),
+            Column("stream", "Tournament"),
+            Column("type", "Event"),
+            Column("key", "Of"),
+        ),
+        rows=tuple(
+            {
+                "position": recorded.position,
+                "recorded_at": recorded.recorded_at.isoformat(timespec="seconds"),
+                "stream": recorded.stream,
+                "type": type_name(recorded.event),
+                "key": " ".join(_shortened(part) for part in recorded.event.natural_key),
+                "event_id": recorded.event_id,
+            }
+            for recorded in deque(wanted, maxlen=limit)
+        ),
+    )
+
+
+def event_fields(recorded: Recorded) -> dict[str, Json]:
+    """Return an event with its envelope, whole."""
+    return {
+        "position": recorded.position,
+        "stream": recorded.stream,
+        "version": recorded.version,
+        "event_id": recorded.event_id,
+        "recorded_at": recorded.recorded_at.isoformat(),
+        "chain": recorded.chain,
+        "event": recorded.event.model_dump(mode="json"),
+    }
+
+
+def faults_table(faults: Sequence[Fault], head: Head) -> Table:
+    """Show what an audit of the bytes found."""
+    found = "no fault" if not faults else f"{len(faults)} faults"
+    return Table(
+        schema="tourney/verify@1",
+        title="Faults",
+        columns=(Column("position", "Position"), Column("why", "What is wrong")),
+        rows=tuple({"position": fault.position, "why": fault.why} for fault in faults),
+        notes=(f"{head.position} events, {found}, head {head.chain}",),
+        facts={"n_events": head.position, "head": head.chain},
+    )
+
+
+def differences_table(replayed: Replayed) -> Table:
+    """Show what a replay found."""
+    n_runs = len(replayed.runs)
+    return Table(
+        schema="tourney/replay@1",
+        title="Differences",
+        columns=(Column("run", "Run"), Column("path", "File"), Column("why", "What is wrong")),
+        rows=tuple(each._asdict() for each in replayed.differences),
+        notes=(f"{n_runs} runs rebuilt, {len(replayed.differences)} files differ",),
+        facts={"runs": list(replayed.runs)},
+    )
+
+
+def _shortened(part: str) -> str:
+    """Show the beginning of a digest, enough to name it to `tourney show`."""
+    return part[:12] if len(part) == 64 else part  # noqa: PLR2004  # hexadecimal SHA-256

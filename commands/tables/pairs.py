@@ -1,0 +1,55 @@
+"""Pairs of entrants as tables: win rates and the match list."""
+
+from collections.abc import Iterable
+
+from commands.tables.table import Column, Table
+from projections.settlement import Settlement
+from projections.winrates import WinRate
+
+
+def winrates_table(rows: Iterable[WinRate]) -> Table:
+    """Show each pair of entrants; a comes before b in the alphabet."""
+    return Table(
+        schema="tourney/winrates@1",
+        title="Wins by pair, each pairing counted once",
+        columns=(
+            Column("dimension", "Dimension"),
+            Column("entrant_a", "A"),
+            Column("entrant_b", "B"),
+            Column("a_wins", "A wins"),
+            Column("b_wins", "B wins"),
+            Column("ties", "Ties"),
+            Column("inconsistent", "Inconsistent"),
+            Column("missing", "Missing"),
+            Column("win_rate", "A's share", 3),
+        ),
+        rows=tuple({**row._asdict(), "win_rate": row.win_rate} for row in rows),
+    )
+
+
+def matches_table(settlements: Iterable[Settlement]) -> Table:
+    """Show every pairing and what became of it."""
+    return Table(
+        schema="tourney/matches@1",
+        title="Matches",
+        columns=(
+            Column("dimension", "Dimension"),
+            Column("prompt", "Prompt"),
+            Column("entrant_a", "A"),
+            Column("entrant_b", "B"),
+            Column("status", "Status"),
+            Column("winner", "Winner"),
+        ),
+        rows=tuple(
+            {
+                "dimension": pairing.rubric.dimension,
+                "prompt": pairing.prompt.prompt_id,
+                "entrant_a": pairing.a.entrant.entrant_id,
+                "entrant_b": pairing.b.entrant.entrant_id,
+                "status": settlement.status,
+                "winner": settlement.winner,
+            }
+            for settlement in settlements
+            for pairing in (settlement.pairing,)
+        ),
+    )

@@ -1,0 +1,73 @@
+"""Responses and how many of them are there, as tables."""
+
+from commands.tables.table import Column, Table
+from ledger.events.registration import JudgeSettings
+from projections.matches import cells
+from projections.progress import Progress
+from projections.tournament import Tournament
+
+
+def responses_table(tournament: Tournament) -> Table:
+    """Show every response that the tournament wants; one not there is empty."""
+    prompts = [prompt.prompt_id for prompt in tournament.bank]
+    rows = [
+        (cell, tournament.responses.get(cell.response_key)) for cell in cells(tournament, prompts)
+    ]
+    return Table(
+        schema="tourney/responses@1",
+        title="Responses",
+        columns=(
+            Column("prompt", "Prompt"),
+            Column("entrant", "Entrant"),
+            Column("finish_reason", "Finish"),
+            Column("n_tokens", "Tokens"),
+            Column("text", "Response"),
+        ),
+        rows=tuple(
+            {
+                "prompt": cell.prompt.prompt_id,
+                "entrant": cell.entrant.entrant_id,
+                "response_key": cell.response_key,
+                "finish_reason": response.finish_reason if response else None,
+                "n_tokens": response.n_generated_tokens if response else None,
+                "text": response.text if response else None,
+            }
+            for cell, response in rows
+        ),
+    )
+
+
+def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
+    """Show what is there, what failed and what is owed."""
+    return Table(
+        schema="tourney/progress@1",
+        title=f"Progress, judge {judge.judge_id}",
+        columns=(
+            Column("entrant", "Entrant"),
+            Column("generated", "Responses"),
+            Column("failed", "Failed"),
+            Column("owed", "Owed"),
+        ),
+        rows=tuple(
+            {
+                "entrant": row.entrant_id,
+                "generated": row.generated,
+                "failed": row.failed,
+                "owed": row.owed,
+            }
+            for row in progress.responses
+        ),
+        notes=(
+            *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
+            *(
+                f"{dimension}: {count} prompts are left out, they have no gold answer."
+                for dimension, count in progress.left_out
+                if count
+            ),
+        ),
+        facts={
+            "judge": judge.judge_id,
+            "accounts": {name: each.fields() for name, each in progress.accounts},
+            "left_out": dict(progress.left_out),
+        },
+    )

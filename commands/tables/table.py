@@ -1,0 +1,27 @@
+"""A result as rows: what every format of output is made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ledger.identity import Json
+
+
+@dataclass(frozen=True)
+class Column:
+    """A key of the rows, its heading, and how many digits a table shows; data keeps all."""
+
+    key: str
+    heading: str
+    digits: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns, with what must be said beside them."""
+
+    schema: str  # as "tourney/elo@1"
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Json], ...]
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Json] = field(default_factory=dict)  # beside the rows in JSON

@@ -1,0 +1,65 @@
+"""Model files as they lie on the disk: their digests, and whether an adapter fits its base.
+
+Everything here reads files only, without torch: a misfit is found before anything is recorded.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from commands.errors import WeightsError
+from ledger.identity import Digest, digest_of
+
+# What transformers and peft read; anything else in the folder does not change a response.
+_READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
+_HASH_BLOCK: Final = 1 << 20
+
+
+@cache
+def folder_digest(folder: Path) -> Digest:
+    """Name a model folder by the names and contents of the files that are read.
+
+    Raises:
+        WeightsError: There is no such folder, or it holds no safetensors.
+    """
+    if not folder.is_dir():
+        remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
+        raise WeightsError(folder, "there is no such folder of weights", remedy)
+    files = sorted(file for file in folder.iterdir() if file.suffix in _READ_SUFFIXES)
+    if not any(file.suffix == ".safetensors" for file in files):
+        raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
+    return digest_of([[file.name, _file_digest(file)] for file in files])
+
+
+def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
+    """Return the shape of every tensor in a folder's safetensors files, from their headers."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        header = _safetensors_header(file)
+        shapes |= {
+            name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"
+        }
+    return shapes
+
+
+def _file_digest(file: Path) -> str:
+    sha256 = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(_HASH_BLOCK):
+            sha256.update(block)
+    return sha256.hexdigest()
+
+
+def _safetensors_header(file: Path) -> Mapping[str, dict[str, list[int]]]:
+    """Read a safetensors header: eight bytes of length, then JSON."""
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            header: Mapping[str, dict[str, list[int]]] = json.loads(stream.read(length))
+    except (OSError, ValueError) as error:
+        remedy = "fetch the file again, it is cut or no safetensors"
+        raise WeightsError(file, f"its header cannot be read: {error}", remedy) from error
+    return header
