@@ -1,6 +1,5 @@
 """Use case: claim a run's ratings on the ledger and lay its artifacts beside it."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -8,8 +7,8 @@ from typing import NamedTuple
 
 from commands.errors import NothingRecorded
 from commands.recorder import Recorder
+from commands.run_folder import write_files
 from commands.tournament import PublishRatings
-from ledger.errors import CannotWrite
 from ledger.events.ratings import (
     ArtifactDigest,
     EloParameters,
@@ -58,25 +57,6 @@ def publish(
     if not folder.exists():
         write_files(folder, files)
     return Run(folder, results, is_new=published is None)
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder that is there whole or not at all.
-
-    Raises:
-        CannotWrite: The place refuses; nothing is left behind.
-    """
-    draft = folder.with_name(f".{folder.name}.draft")
-    try:
-        shutil.rmtree(draft, ignore_errors=True)
-        for name, content in files.items():
-            file = draft / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        draft.rename(folder)
-    except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise CannotWrite(folder, str(error)) from error
 
 
 def _publication(

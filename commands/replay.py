@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.errors import NotFound
-from commands.publish import write_files
+from commands.run_folder import write_files
 from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
