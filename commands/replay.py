@@ -1,4 +1,4 @@
-"""Use case: fold again from the first event, rebuild each run's artifacts, compare byte for byte."""
+"""Use case: fold again from the first event and compare each run byte for byte."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

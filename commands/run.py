@@ -15,9 +15,10 @@ from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.settings import Settings
 from commands.tournament import OpenTournament
-from ledger.events.ratings import Mode
+from ledger.events.ratings import Mode, Terms
 from ledger.identity import PromptId
 from projections.pilot import pilot_prompts, proportional_strata
+from projections.reconcile import DEFAULT_POLICY
 from projections.tournament import Tournament
 
 
@@ -62,16 +63,15 @@ def run_tournament(
         retries=settings.judge.retries,
         on_progress=on_progress,
     )
-    run = publish(
-        recorder,
+    terms = Terms(
         mode=plan.mode,
         judge=judge.judge_id,
+        policy=DEFAULT_POLICY,
         elo=settings.elo,
+        entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
         prompts=prompts,
-        runs=plan.runs,
-        now=now,
     )
-    return Outcome(generated, judged, run)
+    return Outcome(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
 
 
 def selected_prompts(state: Tournament, settings: Settings, mode: Mode) -> tuple[PromptId, ...]:

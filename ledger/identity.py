@@ -14,7 +14,7 @@ Dimension = NewType("Dimension", str)
 JudgeId = NewType("JudgeId", str)
 StreamId = NewType("StreamId", str)
 
-Json: TypeAlias = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+Json: TypeAlias = str | int | float | bool | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
 def canonical_json(value: Json) -> bytes:

@@ -33,11 +33,11 @@ class EloRatings:
     traces: NDArray[np.float64]  # (n_permutations, n_entrants) final ratings
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the rating of each entrant. # (n_entrants,)"""
+        """Return the rating of each entrant, (n_entrants,)."""
         return np.asarray(self.traces.mean(axis=0))
 
     def order_sem(self) -> NDArray[np.float64]:
-        """Return the standard error of the mean over orders. # (n_entrants,)"""
+        """Return the standard error of the mean over orders, (n_entrants,)."""
         n_permutations = len(self.traces)
         if n_permutations == 1:
             return np.zeros(len(self.entrants))

@@ -28,6 +28,7 @@ from ledger.events.registration import (
     Prompt,
     PromptRegistered,
     Reference,
+    Registered,
     Rubric,
     RubricRegistered,
     TournamentOpened,
@@ -127,14 +128,8 @@ def _know_of_own(state: Tournament, recorded: Recorded) -> Tournament:
     match recorded.event:
         case TournamentOpened() as event:
             return replace(state, opening=event)
-        case PromptRegistered(reference=reference, prompt=prompt):
-            return replace(state, prompts=state.prompts.set(reference, prompt))
-        case RubricRegistered(reference=reference, rubric=rubric):
-            return replace(state, rubrics=state.rubrics.set(reference, rubric))
-        case EntrantRegistered(reference=reference, entrant=entrant):
-            return replace(state, entrants=state.entrants.set(reference, entrant))
-        case JudgeRegistered(reference=reference, judge=judge):
-            return replace(state, judges=state.judges.set(reference, judge))
+        case Registered() as event:
+            return _register(state, event)
         case ResponseFailed(response_key=key) as event:
             return replace(state, response_failures=state.response_failures.set(key, event))
         case JudgeQuerySubmitted(query_key=key, attempt=attempt):
@@ -145,6 +140,20 @@ def _know_of_own(state: Tournament, recorded: Recorded) -> Tournament:
             return replace(state, outcomes=state.outcomes.set(key, outcome))
         case RatingsPublished() as event:
             return replace(state, publications=(*state.publications, event))
+        case _:
+            return state
+
+
+def _register(state: Tournament, event: Registered) -> Tournament:
+    match event:
+        case PromptRegistered(reference=reference, prompt=prompt):
+            return replace(state, prompts=state.prompts.set(reference, prompt))
+        case RubricRegistered(reference=reference, rubric=rubric):
+            return replace(state, rubrics=state.rubrics.set(reference, rubric))
+        case EntrantRegistered(reference=reference, entrant=entrant):
+            return replace(state, entrants=state.entrants.set(reference, entrant))
+        case JudgeRegistered(reference=reference, judge=judge):
+            return replace(state, judges=state.judges.set(reference, judge))
         case _:
             return state
 

@@ -89,11 +89,8 @@ def stream_of(ledger: Ledger, tournament: str | None) -> StreamId:
     if tournament is None and len(streams) == 1:
         return streams[0]
     if tournament is None and streams:
-        raise ConfigurationError(
-            [
-                f"{ledger.path} holds several tournaments, choose by --tournament: {', '.join(streams)}"
-            ]
-        )
+        several = ", ".join(streams)
+        raise ConfigurationError([f"{ledger.path} holds {several}; choose one by --tournament"])
     if tournament not in streams:
         raise NothingRecorded(tournament or str(ledger.path))
     return StreamId(tournament)
@@ -108,10 +105,9 @@ def position_of(ledger: Ledger, as_of: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(as_of)
     except ValueError as error:
+        example = "2026-04-27T12:00:00+00:00"
         raise ConfigurationError(
-            [
-                f"--as-of {as_of!r} is neither a position nor a time such as 2026-04-27T12:00:00+00:00"
-            ]
+            [f"--as-of {as_of!r} is neither a position nor a time such as {example}"]
         ) from error
     return ledger.position_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 

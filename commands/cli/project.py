@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from commands.cli.reading import Reading, reading
 from commands.errors import ConfigurationError
-from commands.tables.table import Table
 from commands.tables.elo import elo_table
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.responses import progress_table, responses_table
+from commands.tables.table import Table
 from ledger.events.ratings import EloParameters, TieRule
 from projections.progress import progress as progress_of
 from projections.standings import standings

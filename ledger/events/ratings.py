@@ -23,16 +23,22 @@ class EloParameters(Value):
     ties: TieRule = "drop"
 
 
-class Publication(Value):
-    """What a run claims: enough to fold its artifacts again from the first event."""
+class Terms(Value):
+    """What is rated, and how."""
 
-    run: str  # the artifacts' folder
     mode: Mode
     judge: JudgeId
     policy: str
     elo: EloParameters
     entrants: tuple[EntrantId, ...]
     prompts: tuple[PromptId, ...]
+
+
+class Publication(Value):
+    """What a run claims: enough to fold its artifacts again from the first event."""
+
+    run: str  # the artifacts' folder
+    terms: Terms
     started_at: datetime
     as_of: int = Field(gt=0)  # the last position that was read
     head: Digest  # the chain's value there

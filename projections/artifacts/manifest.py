@@ -12,18 +12,18 @@ def manifest(results: Results) -> Fields:
     configuration: Fields = json.loads(opening.configuration) if opening else {}
     return {
         "run": publication.run,
-        "mode": publication.mode,
+        "mode": publication.terms.mode,
         "tournament": tournament.stream,
         "judge_model": results.judge.model,
         "judge": results.judge.model_dump(mode="json"),
-        "policy": publication.policy,
-        "entrants": list(publication.entrants),
-        "prompts": list(publication.prompts),
+        "policy": publication.terms.policy,
+        "entrants": list(publication.terms.entrants),
+        "prompts": list(publication.terms.prompts),
         "bank_size": len(tournament.bank),
-        "selected_prompt_count": len(publication.prompts),
-        "n_perms": publication.elo.permutations,
-        "shuffle_seed": publication.elo.seed,
-        "elo": publication.elo.model_dump(mode="json"),
+        "selected_prompt_count": len(publication.terms.prompts),
+        "n_perms": publication.terms.elo.permutations,
+        "shuffle_seed": publication.terms.elo.seed,
+        "elo": publication.terms.elo.model_dump(mode="json"),
         "rubrics": {
             rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
             for rubric in tournament.dimensions

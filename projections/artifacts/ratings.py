@@ -16,7 +16,7 @@ _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 def elo_results(results: Results) -> Fields:
     """Return means over orders of play by dimension and K, as the customer's scripts do."""
     return {
-        "default_k": results.publication.elo.k,
+        "default_k": results.publication.terms.elo.k,
         "interval": "ci95 is the mean over orders of play +- 1.96 sem: order dependence only",
         "primary": {
             dimension: _ratings(standing.ratings)
@@ -74,7 +74,7 @@ def elo_ratings(results: Results) -> Fields:
         "model": None,
         "judge_model": results.judge.model,
         "n_bootstraps": 0,
-        "seed": results.publication.elo.seed,
+        "seed": results.publication.terms.elo.seed,
         "ratings": [
             {
                 "model": row.entrant_id,

@@ -25,7 +25,7 @@ code { overflow-wrap: anywhere; }
 def report(results: Results) -> str:
     """Write the report."""
     publication = results.publication
-    title = f"{results.tournament.stream}: {publication.mode} run"
+    title = f"{results.tournament.stream}: {publication.terms.mode} run"
     sections = "\n".join(_dimension(results, standing) for standing in results.standings.values())
     return f"""<!doctype html>
 <html lang="en">
@@ -38,9 +38,9 @@ def report(results: Results) -> str:
 </head>
 <body>
 <h1>{escape(title)}</h1>
-<p>{len(publication.entrants)} entrants, {len(publication.prompts)} prompts, judged by
+<p>{len(publication.terms.entrants)} entrants, {len(publication.terms.prompts)} prompts, judged by
 {escape(results.judge.judge_id)} ({escape(results.judge.model)}) in both orders,
-reconciled by {escape(publication.policy)}.</p>
+reconciled by {escape(publication.terms.policy)}.</p>
 {sections}
 <h2>Provenance</h2>
 <p>Folded from the first {publication.as_of} events of the ledger. The hash chain there is

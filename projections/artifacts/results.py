@@ -28,8 +28,10 @@ class Results:
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle and rate what a publication claims."""
-    judge = tournament.judge(publication.judge)
-    settled = settle(tournament, frozenset(publication.prompts), judge, publication.policy)
+    judge = tournament.judge(publication.terms.judge)
+    settled = settle(
+        tournament, frozenset(publication.terms.prompts), judge, publication.terms.policy
+    )
     groups = by_dimension(tournament, settled)
     return Results(
         tournament=tournament,
@@ -37,7 +39,9 @@ def results_of(tournament: Tournament, publication: Publication) -> Results:
         judge=judge,
         settlements=groups,
         standings={
-            dimension: standings(dimension, group, publication.entrants, publication.elo)
+            dimension: standings(
+                dimension, group, publication.terms.entrants, publication.terms.elo
+            )
             for dimension, group in groups.items()
         },
     )
