@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from sqlite_utils import Database
+
 from ledger.chain import GENESIS
 from ledger.connection import (
     immediate_transaction,
@@ -43,6 +45,7 @@ class Ledger:
         self, connection: sqlite3.Connection, path: Path, now: Callable[[], datetime] = utc_now
     ) -> None:
         self._connection = connection
+        self._events = Database(connection).table("event")
         self._now = now
         self.path = path
 
@@ -150,22 +153,13 @@ class Ledger:
 
     def version_of(self, stream: StreamId) -> int:
         """Return how many events a stream holds."""
-        (version,) = self._connection.execute(
-            "SELECT coalesce(max(version), 0) FROM event WHERE stream = ?", (stream,)
-        ).fetchone()
-        return int(version)
+        return self._events.count_where("stream = ?", [stream])
 
     def streams(self) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began."""
-        rows = self._connection.execute(
-            "SELECT stream FROM event WHERE version = 1 ORDER BY position"
-        )
-        return tuple(StreamId(stream) for (stream,) in rows)
+        begun = self._events.rows_where("version = 1", order_by="position", select="stream")
+        return tuple(StreamId(row["stream"]) for row in begun)
 
     def position_at(self, at: datetime) -> int:
         """Return the last position recorded at or before a time; 0 where there is none."""
-        row = self._connection.execute(
-            "SELECT position FROM event WHERE recorded_us > ? ORDER BY position LIMIT 1",
-            (microseconds(at),),
-        ).fetchone()
-        return self.head.position if row is None else int(row[0]) - 1
+        return self._events.count_where("recorded_us <= ?", [microseconds(at)])

@@ -1,44 +1,88 @@
-"""The `tourney` command: puts the commands together and turns errors into words and exit codes."""
+"""The `tourney` command: finds the command that was called, and turns errors into exit codes.
 
+Only the module of that command is imported: help answers at once, and reading a ledger never
+waits for what generating needs.
+"""
+
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.cli import apply, audit, plan, project, run
-from commands.cli.streams import complain
+from commands.hostile import shown
 from ledger.errors import TourneyError
 
-app = typer.Typer(
-    name="tourney",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
-    help="Compare language models with a judge: resume without paying twice, audit, re-rate.",
+
+class Entry(NamedTuple):
+    """Where a command is, and its one line of help."""
+
+    module: str
+    name: str
+    help: str
+    is_group: bool = False
+
+
+COMMANDS: Final = (
+    Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
+    Entry("run", "run", "Register, generate, judge, rate, and write the artifacts."),
+    Entry("plan", "plan", "Say what is owed: free, and nothing is written.", is_group=True),
+    Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
+    Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
+    Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
+    Entry("audit", "verify", "Check the hash chain, and that every event can be read."),
+    Entry("audit", "log", "List events, the newest last."),
+    Entry("audit", "show", "Show one event whole, as JSON."),
 )
-app.command()(run.demo)
-app.command()(run.run)
-app.add_typer(plan.app, name="plan")
-app.add_typer(apply.app, name="apply")
-app.add_typer(project.app, name="project")
-app.command()(audit.replay)
-app.command()(audit.verify)
-app.command()(audit.log)
-app.command()(audit.show)
 
 
 def main() -> None:
     """Run the command line; the console script."""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    completing = "_TOURNEY_COMPLETE" in os.environ
+    app = command_line(only=None if completing else words[:1])
     try:
         app()
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise
-        complain(str(error))
+        typer.secho(f"error: {shown(str(error))}", fg="red", err=True)
         sys.exit(error.exit_code)
 
 
-@app.callback()
+def command_line(*, only: Sequence[str] | None = None) -> typer.Typer:
+    """Put the command line together, importing only the commands named; None means all."""
+    app = typer.Typer(
+        name="tourney",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
+        rich_markup_mode=None,
+    )
+    app.callback()(tourney)
+    for entry in COMMANDS:
+        if only is None or entry.name in only:
+            _add(app, entry)
+        else:
+            app.command(entry.name, help=entry.help)(_not_imported)
+    return app
+
+
+def _add(app: typer.Typer, entry: Entry) -> None:
+    module = import_module(f"commands.cli.{entry.module}")
+    if entry.is_group:
+        app.add_typer(module.app, name=entry.name, help=entry.help)
+    else:
+        app.command(entry.name)(getattr(module, entry.name))
+
+
+def _not_imported() -> None:
+    """Stand in the list of commands."""
+    raise NotImplementedError
+
+
 def tourney(
     *,
     show_version: Annotated[

@@ -18,7 +18,7 @@ from commands.judge import judge_open
 from commands.run import selected_prompts
 from commands.wiring import make_generator, make_judge
 
-app = typer.Typer(no_args_is_help=True, help="Do what is owed, and record it.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()

@@ -64,7 +64,7 @@ def verify(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the hash chain and that every event can be read. Example: tourney verify."""
+    """Check the hash chain, and that every event can be read. Example: tourney verify."""
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         head = opened.head
         faults = tuple(audit(opened.rows(until=head.position)))
@@ -87,7 +87,7 @@ def replay(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Fold again from the first event and compare. Example: tourney replay --against runs/NAME."""
+    """Fold again from the first event, and compare byte for byte. Example: tourney replay."""
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         replayed = replay_runs(
             opened,

@@ -22,7 +22,7 @@ from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament import Tournament, tournament_of
 
-app = typer.Typer(no_args_is_help=True, help="Say what is owed: free, and nothing is written.")
+app = typer.Typer(no_args_is_help=True)
 
 ExitCodeOption = Annotated[
     bool, typer.Option("--exit-code", help="Exit 9 if anything is owed, 0 if not.")

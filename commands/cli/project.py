@@ -19,7 +19,7 @@ from projections.standings import standings
 from projections.tournament import Tournament
 from projections.winrates import win_rates
 
-app = typer.Typer(no_args_is_help=True, help="Read the ledger: free, and nothing is appended.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()

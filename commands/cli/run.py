@@ -34,7 +34,7 @@ def run(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Register, generate, judge, rate, write the artifacts. Example: tourney run --mode pilot."""
+    """Register, generate, judge, rate, and write the artifacts. Example: tourney run --mode pilot."""
     place = workshop(config, ledger)
     plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
     with place.recorder() as recorder, progress_on_stderr() as on_progress:

@@ -35,11 +35,6 @@ def say(message: str) -> None:
     Console(stderr=True).print(Text(shown(message)), soft_wrap=True)
 
 
-def complain(message: str) -> None:
-    """Print an error on stderr, in red where there is colour."""
-    Console(stderr=True).print(Text(f"error: {shown(message)}", style="red"), soft_wrap=True)
-
-
 @contextmanager
 def progress_on_stderr() -> Iterator[OnProgress]:
     """Give a listener: a bar on a terminal, elsewhere one plain line per tenth of the work."""

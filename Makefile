@@ -1,0 +1,27 @@
+# Each target does all of its own set-up in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.PHONY: demo test weights clean
+
+demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
+	$(BIN)/tourney demo tourney-demo
+
+test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q --cov
+
+weights: $(INSTALLED)  ## train the quickstart's weights again
+	$(BIN)/python data/quickstart/train.py
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,dev]'
+	touch $@
+
+clean:  ## remove what the targets made
+	rm -rf .venv tourney-demo dist

@@ -1,0 +1,41 @@
+"""Batches under a token budget, longest rows first, so that running out of memory shows first."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+class BatchQueue(Generic[Row]):
+    """The rows still to do, widest first, and how many tokens one batch may hold.
+
+    A batch is as wide as its widest row, so it holds rows * widest tokens, padding included.
+    One row is always let through, however wide.
+    """
+
+    def __init__(self, rows: Iterable[Row], width: Callable[[Row], int], batch_tokens: int) -> None:
+        """Queue the rows; width gives a row's prompt and new tokens together."""
+        self._waiting = deque(sorted(rows, key=width, reverse=True))
+        self._width = width
+        self._batch_tokens = batch_tokens
+
+    def __len__(self) -> int:
+        """Count the rows still to do."""
+        return len(self._waiting)
+
+    def take(self) -> tuple[Row, ...]:
+        """Remove and return the next batch; at least one row when any is waiting."""
+        if not self._waiting:
+            return ()
+        n_fitting = max(1, self._batch_tokens // self._width(self._waiting[0]))
+        n_rows = min(n_fitting, len(self._waiting))
+        return tuple(self._waiting.popleft() for _ in range(n_rows))
+
+    def halve(self, batch: tuple[Row, ...]) -> None:
+        """Put a batch that was too much back in front and allow half of it from now on.
+
+        What follows is at most as wide, so it would have been too much for the old budget too.
+        """
+        self._waiting.extendleft(reversed(batch))
+        self._batch_tokens = len(batch) * self._width(batch[0]) // 2

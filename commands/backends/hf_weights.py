@@ -1,0 +1,173 @@
+"""Load what an entrant answers with: weights, adapters merged in order, tokenizer, end tokens.
+
+Only local safetensors files are read; no code and no pickle that lies beside them is ever run.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from commands.backends.faults import gist, listed
+from commands.backends.hf_adapters import merge_adapter
+from commands.backends.hf_chat import end_of_turn
+from commands.backends.hf_quiet import quiet_transformers
+from commands.errors import WeightsError
+from ledger.events.registration import Entrant
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
+UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
+
+
+class TextModel(Protocol):
+    """What is asked of a model; transformers' own types for it contradict each other."""
+
+    def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
+        """Return (B, T + new) tokens for (B, T) tokens."""
+        ...
+
+
+class LoadedWeights(NamedTuple):
+    """A model ready to answer on a device, and what must be known to ask it."""
+
+    model: TextModel
+    tokenizer: PreTrainedTokenizerBase
+    device: torch.device
+    end_ids: frozenset[int]
+    n_positions: int | None  # None: the weights set no limit
+
+
+def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
+    """Load an entrant's weights and tokenizer and merge its adapters, on the CPU, then move them.
+
+    Merging on the CPU gives the same weights whatever the device.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    folder = Path(entrant.weights)
+    check_folder(folder)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        tokenizer = load_tokenizer(folder)
+        end_ids = end_of_turn(tokenizer, folder)
+        model = load_model(folder, DTYPES[entrant.dtype])
+        for adapter in entrant.adapters:
+            model = merge_adapter(model, Path(adapter.path))
+    end_ids |= own_end_ids(model, tokenizer)
+    limit = n_positions(model)
+    return LoadedWeights(made_ready(model, device, folder), tokenizer, device, end_ids, limit)
+
+
+def check_folder(folder: Path) -> None:
+    """Look for the files that weights are made of, to say plainly what is missing.
+
+    Raises:
+        WeightsError: The folder, its config or its safetensors are missing, or it is an adapter's.
+    """
+    if not folder.is_dir():
+        raise WeightsError(folder, "there is no such folder of weights", DOWNLOAD)
+    if (folder / "adapter_config.json").exists():
+        remedy = "name the base weights here and this folder under the entrant's adapters"
+        raise WeightsError(folder, "this is an adapter", remedy)
+    if not (folder / "config.json").is_file():
+        raise WeightsError(folder, "config.json is missing", DOWNLOAD)
+    if not any(folder.glob("*.safetensors")):
+        remedy = f"{DOWNLOAD}, in the safetensors format"
+        raise WeightsError(folder, "there are no *.safetensors files", remedy)
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """Load a folder's tokenizer.
+
+    Raises:
+        WeightsError: The tokenizer is missing or unreadable.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"the tokenizer cannot be read: {gist(error)}", DOWNLOAD
+        ) from error
+    return tokenizer
+
+
+def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
+    """Load a folder's weights, every tensor of them.
+
+    transformers fills what is missing with random numbers and drops what is left over, so both
+    are refused; sizes that differ are let through only to be listed too.
+
+    Raises:
+        WeightsError: The weights are unreadable or are not those that config.json describes.
+    """
+    try:
+        loaded: object = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"the weights cannot be read: {gist(error)}", DOWNLOAD
+        ) from error
+    model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
+    faults = [
+        *(f"missing {key}" for key in sorted(report["missing_keys"])),
+        *(f"left over {key}" for key in sorted(report["unexpected_keys"])),
+        *(f"of another size {key[0]}" for key in sorted(report["mismatched_keys"])),
+    ]
+    if faults:
+        why = f"config.json and the weights disagree: {listed(faults)}"
+        raise WeightsError(folder, why, DOWNLOAD)
+    return model
+
+
+def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Return the end tokens that the weights and the tokenizer name themselves."""
+    named = getattr(model.generation_config, "eos_token_id", None)
+    ids = named if isinstance(named, list) else [named]
+    return frozenset(n for n in [*ids, tokenizer.eos_token_id] if isinstance(n, int))
+
+
+def n_positions(model: PreTrainedModel) -> int | None:
+    """Return how many tokens the weights can place; None if they set no limit."""
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return limit if isinstance(limit, int) else None
+
+
+def made_ready(model: PreTrainedModel, device: torch.device, folder: Path) -> TextModel:
+    """Move a model to a device, for inference, with no settings of its own for decoding.
+
+    Raises:
+        WeightsError: The device's memory is too small.
+    """
+    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
+    module: torch.nn.Module = model
+    try:
+        module.eval().to(device)
+    except torch.OutOfMemoryError as error:
+        remedy = "choose a smaller dtype or another --device"
+        raise WeightsError(folder, f"the weights do not fit on {device}", remedy) from error
+    return cast("TextModel", model)

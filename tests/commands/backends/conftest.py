@@ -1,0 +1,182 @@
+"""Tiny real weights, tokenizers and adapters, and builders that give defaults."""
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoModelForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Olmo2Config,
+    Olmo2ForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from commands.ports import GenerationTask
+from ledger.events.registration import Adapter, Entrant
+from ledger.identity import EntrantId, digest_of
+
+SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{{ '<|' + m['role'] + '|>\n' + m['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Keep torch to one thread: on a busy machine several wait on each other, 20 times longer."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> PreTrainedTokenizerFast:
+    """Give a byte-level BPE tokenizer of 270 tokens with a ChatML-like template."""
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=270, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    backend.train_from_iterator(["a patient asks about a dose"], trainer)
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # theirs
+        tokenizer_object=backend, bos_token=SPECIAL[0], eos_token=SPECIAL[0], pad_token=SPECIAL[4]
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
+def weights(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder of random Olmo 2 weights, scaled so that answers vary."""
+    folder = tmp_path_factory.mktemp("olmo2")
+    config = Olmo2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=160,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=4,
+        initializer_range=0.5,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        Olmo2ForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def gpt2_weights(
+    tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Give a folder of random GPT-2 weights: its learned positions show padding faults at once."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        n_positions=160,
+        bos_token_id=0,
+        eos_token_id=0,
+        initializer_range=0.5,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def adapters(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Give two LoRA adapters with non-zero A and B that overlap in q_proj."""
+    first, second = tmp_path_factory.mktemp("lora_a"), tmp_path_factory.mktemp("lora_b")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        save_adapter(weights, first, rank=4, targets=["q_proj", "v_proj"])
+        save_adapter(weights, second, rank=2, targets=["q_proj", "down_proj"])
+    return first, second
+
+
+def save_adapter(weights: Path, folder: Path, *, rank: int, targets: list[str]) -> None:
+    """Write a random adapter for these weights, as peft writes it."""
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=8,
+        target_modules=targets,
+        init_lora_weights=False,
+        task_type="CAUSAL_LM",
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", category=FutureWarning)
+        adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(weights), config)
+    adapted.save_pretrained(str(folder), save_embedding_layers=False)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[Path], Path]:
+    """Give a function that copies a folder, to be spoilt."""
+    return lambda folder: Path(shutil.copytree(folder, tmp_path / f"copy of {folder.name}"))
+
+
+@pytest.fixture
+def respecified(copied: Callable[[Path], Path]) -> Callable[..., Path]:
+    """Give a function that copies a folder and changes keys of a JSON file in it."""
+
+    def respecify(folder: Path, name: str, **changes: object) -> Path:
+        copy = copied(folder)
+        settings = json.loads((copy / name).read_text())
+        (copy / name).write_text(json.dumps(settings | changes))
+        return copy
+
+    return respecify
+
+
+@pytest.fixture
+def entrant(weights: Path) -> Callable[..., Entrant]:
+    """Give a builder of entrants on the Olmo 2 weights: greedy, float32, 12 new tokens."""
+
+    def build(*adapters: Path, folder: Path = weights, **changes: object) -> Entrant:
+        fields: dict[str, object] = {
+            "entrant_id": EntrantId("base"),
+            "loader": "hf",
+            "weights": str(folder),
+            "weights_digest": digest_of(str(folder)),
+            "adapters": tuple(Adapter(path=str(a), digest=digest_of(str(a))) for a in adapters),
+            "max_new_tokens": 12,
+            "dtype": "float32",
+        }
+        return Entrant.model_validate(fields | changes)
+
+    return build
+
+
+@pytest.fixture
+def tasks() -> Callable[..., list[GenerationTask]]:
+    """Give a builder of one task per prompt, the seeds counting up."""
+
+    def build(entrant: Entrant, prompts: list[str], first_seed: int = 0) -> list[GenerationTask]:
+        return [
+            GenerationTask(digest_of([entrant.entrant_id, prompt, seed]), entrant, prompt, seed)
+            for seed, prompt in enumerate(prompts, first_seed)
+        ]
+
+    return build

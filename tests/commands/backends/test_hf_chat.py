@@ -1,0 +1,78 @@
+"""Prompts are shown as the weights were trained to see them."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from transformers import PreTrainedTokenizerFast
+
+from commands.backends.hf_chat import encode_prompt, end_of_turn
+from commands.errors import WeightsError
+
+FOLDER = Path("weights")
+
+
+def with_template(tokenizer: PreTrainedTokenizerFast, template: str) -> PreTrainedTokenizerFast:
+    """Return the tokenizer with another chat template."""
+    other = copy.deepcopy(tokenizer)
+    other.chat_template = template
+    return other
+
+
+def test_a_prompt_becomes_one_user_turn_and_the_answer_is_next(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """The template writes the first token itself; adding it twice would shift the distribution."""
+    tokens = encode_prompt(tokenizer, "a dose")
+
+    shown = "<|endoftext|><|user|>\na dose<|im_end|>\n<|assistant|>\n"
+    assert tokenizer.decode(list(tokens)) == shown
+    assert tokens.count(0) == 1
+
+
+def test_the_end_of_turn_is_read_off_the_template(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Weights that end turns by <|im_end|> would otherwise talk on as the user."""
+    assert end_of_turn(tokenizer, FOLDER) == {tokenizer.convert_tokens_to_ids("<|im_end|>")}
+
+
+def test_a_template_may_end_turns_by_plain_text(tokenizer: PreTrainedTokenizerFast) -> None:
+    """A newline is no end token: answers have newlines."""
+    plain = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
+
+    assert end_of_turn(with_template(tokenizer, plain), FOLDER) == frozenset()
+
+
+def test_a_template_that_prints_the_date_prints_the_same_every_day(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """A run resumed tomorrow must ask what it asked today."""
+    dated = "{{ strftime_now('%d %b %Y') }}{% for m in messages %}{{ m['content'] }}{% endfor %}"
+
+    tokens = encode_prompt(with_template(tokenizer, dated), ": a dose")
+
+    assert tokenizer.decode(list(tokens)) == "26 Jul 2024: a dose"
+
+
+def test_missing_templates_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Base weights asked without a template would lose every comparison, silently."""
+    without = copy.deepcopy(tokenizer)
+    without.chat_template = None
+
+    with pytest.raises(WeightsError, match=r"weights: .*no chat template; .*instruction-tuned"):
+        end_of_turn(without, FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ raise_exception('no users here') }}", "no users here"),
+        ("{% if %}", "the chat template fails"),
+        ("{% for m in messages %}{{ m['content'][0]['text'] }}{% endfor %}", "leaves .* out"),
+    ],
+)
+def test_templates_that_cannot_show_a_prompt_are_refused(
+    tokenizer: PreTrainedTokenizerFast, template: str, why: str
+) -> None:
+    """A template for images drops plain text without a word: the entrant would see nothing."""
+    with pytest.raises(WeightsError, match=why):
+        end_of_turn(with_template(tokenizer, template), FOLDER)
