@@ -6,6 +6,7 @@ from commands.errors import NotFound
 from ledger.events.fact import type_name
 from ledger.events.registration import Registered
 from ledger.recorded import Recorded
+from ledger.search import with_id
 from ledger.store import Ledger
 
 _N_LISTED = 8
@@ -23,7 +24,7 @@ def find_event(ledger: Ledger, name: str) -> Recorded:
         position = int(name)
         found: Sequence[Recorded] = tuple(ledger.read(after=position - 1, until=position))
     else:
-        found = _labelled(ledger, name) or _beginning(ledger, name)
+        found = _labelled(ledger, name) or (*with_id(ledger, name), *_keyed(ledger, name))
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
     if len(found) > 1:
@@ -42,11 +43,12 @@ def _labelled(ledger: Ledger, name: str) -> Sequence[Recorded]:
     return _where(ledger, is_meant)[-1:]
 
 
-def _beginning(ledger: Ledger, name: str) -> Sequence[Recorded]:
+def _keyed(ledger: Ledger, name: str) -> Sequence[Recorded]:
+    """Return the events of responses or queries whose key begins so."""
+
     def is_meant(recorded: Recorded) -> bool:
-        return recorded.event_id.startswith(name) or any(
-            part.startswith(name) for part in recorded.event.natural_key if _is_digest(part)
-        )
+        key = recorded.event.natural_key[0]
+        return _is_digest(key) and key.startswith(name)
 
     return _where(ledger, is_meant)
 

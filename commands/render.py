@@ -31,7 +31,8 @@ class Format(StrEnum):
 def print_table(table: Table, output_format: Format, console: Console) -> None:
     """Write a result to a console, which is stdout's."""
     if output_format is Format.TABLE:
-        console.print(_rich(table))
+        if table.rows:
+            console.print(_rich(table))
         for note in table.notes:
             console.print(Text(one_line(note)), soft_wrap=True)
     else:

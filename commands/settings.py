@@ -12,7 +12,7 @@ from projections.pilot import PILOT_SEED
 class Section(BaseModel):
     """A table of the file; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class TournamentSection(Section):

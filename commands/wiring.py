@@ -9,8 +9,9 @@ from typing import Final
 from commands.errors import MissingExtra
 from commands.ports import Generator, Judge
 from commands.settings import Settings
+from commands.version import VERSION
 
-_RECORDED_PACKAGES: Final = ("tourney", "torch", "transformers", "peft", "sacrebleu", "numpy")
+_RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
 def make_generator(settings: Settings) -> Generator:
@@ -37,7 +38,7 @@ def make_judge(settings: Settings) -> Judge:
 
 def package_versions() -> tuple[tuple[str, str], ...]:
     """Return the versions that an opening records, of the packages that are installed."""
-    found = []
+    found = [("tourney", VERSION)]
     for package in _RECORDED_PACKAGES:
         try:
             found.append((package, version(package)))

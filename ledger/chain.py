@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 
 GENESIS: Final = bytes(32)
 
+TEXT_ERRORS: Final = "surrogateescape"  # text that is no UTF-8 was tampered with; keep its bytes
+
 _ENTRY: Final = b"tourney-event-1\n"
 _LEAF, _LINK = b"\x00", b"\x02"  # RFC 6962, section 2.1, keeps leaf hashes apart from others so
 
@@ -30,8 +32,8 @@ def leaf_hash(entry: Entry) -> bytes:
     """
     fields = (
         entry.event_id,
-        entry.stream.encode(),
-        entry.type.encode(),
+        entry.stream.encode(errors=TEXT_ERRORS),
+        entry.type.encode(errors=TEXT_ERRORS),
         b"%d" % entry.schema_version,
         b"%d" % entry.recorded_us,
         entry.data,

@@ -1,13 +1,15 @@
 """Opening a ledger's file: to write, to read, or in memory."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ledger import schema
-from ledger.errors import CannotWrite, NewerFormat, NotALedger
+from ledger.chain import TEXT_ERRORS
+from ledger.errors import CannotRead, CannotWrite, NewerFormat, NotALedger
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -20,7 +22,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         NewerFormat: A later tourney wrote it.
         CannotWrite: The folder or the file refuses.
     """
-    with _translated(path):
+    with _translated(path, CannotWrite):
         connection = _connect(str(path))
         try:
             _create_if_empty(connection)
@@ -38,6 +40,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     Raises:
         NotALedger: There is no such file, or it is something else.
         NewerFormat: A later tourney wrote it.
+        CannotRead: The folder or the file refuses.
     """
     if not path.is_file():
         raise NotALedger(path, "there is no such file")
@@ -50,7 +53,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             return _open_readonly(path, mode)
         except sqlite3.OperationalError:
             continue
-    with _translated(path):
+    with _translated(path, CannotRead):
         return _open_readonly(path, modes[-1])
 
 
@@ -79,7 +82,13 @@ def immediate_transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(database, uri=uri, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection = sqlite3.connect(database, uri=uri, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode(errors=TEXT_ERRORS)
 
 
 def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
@@ -96,11 +105,25 @@ def _create_if_empty(connection: sqlite3.Connection) -> None:
     if not _is_empty(connection):
         return
     for pragma in schema.BEFORE_CREATION:
-        connection.execute(pragma)
+        _execute_when_free(connection, pragma)
     with immediate_transaction(connection):
         if _is_empty(connection):  # another process may have created it since
             for statement in schema.CREATION:
                 connection.execute(statement)
+
+
+def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
+    """Execute what SQLite refuses at once, whatever the timeout: WAL while another creates."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -134,11 +157,11 @@ def _configure(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path, refused: type[CannotRead | CannotWrite]) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise CannotWrite(path, str(error)) from error
+        raise refused(path, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise NotALedger(path, str(error)) from error

@@ -4,6 +4,7 @@ TourneyError
  +- LedgerError
  |   +- NotALedger        the file is something else
  |   +- NewerFormat       written by a later tourney
+ |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
  |   +- StaleVersion      somebody else appended first
  |   +- KeyConflict       the same key came back with other content
@@ -41,6 +42,16 @@ class NewerFormat(LedgerError):
             f"{path} has ledger format {found}, this tourney reads up to {known}; upgrade tourney"
         )
         self.path, self.found, self.known = path, found, known
+
+
+class CannotRead(LedgerError):
+    """The ledger's file cannot be read, or not to its end."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"cannot read {path}: {why}; check its permissions, or put an undamaged copy back"
+        )
+        self.path, self.why = path, why
 
 
 class CannotWrite(LedgerError):

@@ -39,16 +39,18 @@ class Row(NamedTuple):
         """Decode the event.
 
         Raises:
-            UnreadableEvent: Its type, version or shape is unknown.
+            UnreadableEvent: Its type, version, shape or time is unknown.
         """
         try:
-            event = decode(self.type, self.schema_version, self.data)
+            return self.place(decode(self.type, self.schema_version, self.data))
         except LookupError as error:
             raise UnreadableEvent(self.position, str(error.args[0])) from error
         except ValidationError as error:
             why = f"it does not have the shape of {self.type}: {error}"
             raise UnreadableEvent(self.position, why) from error
-        return self.place(event)
+        except OverflowError as error:
+            why = f"its time is out of range: {self.recorded_us} us"
+            raise UnreadableEvent(self.position, why) from error
 
     def place(self, event: Event) -> Recorded:
         """Put an event that is in hand at this row's place."""

@@ -7,8 +7,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from sqlite_utils import Database
-
 from ledger.chain import GENESIS
 from ledger.connection import (
     immediate_transaction,
@@ -45,7 +43,6 @@ class Ledger:
         self, connection: sqlite3.Connection, path: Path, now: Callable[[], datetime] = utc_now
     ) -> None:
         self._connection = connection
-        self._events = Database(connection).table("event")
         self._now = now
         self.path = path
 
@@ -144,6 +141,11 @@ class Ledger:
             after = page[-1][0]
 
     @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for queries of one's own; the triggers guard it."""
+        return self._connection
+
+    @property
     def head(self) -> Head:
         """The last position and the chain's value there; position 0 when empty."""
         position, chain = self._connection.execute(
@@ -153,13 +155,21 @@ class Ledger:
 
     def version_of(self, stream: StreamId) -> int:
         """Return how many events a stream holds."""
-        return self._events.count_where("stream = ?", [stream])
+        (n_events,) = self._connection.execute(
+            "SELECT count(*) FROM event WHERE stream = ?", (stream,)
+        ).fetchone()
+        return int(n_events)
 
     def streams(self) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began."""
-        begun = self._events.rows_where("version = 1", order_by="position", select="stream")
-        return tuple(StreamId(row["stream"]) for row in begun)
+        begun = self._connection.execute(
+            "SELECT stream FROM event WHERE version = 1 ORDER BY position"
+        )
+        return tuple(StreamId(stream) for (stream,) in begun)
 
     def position_at(self, at: datetime) -> int:
         """Return the last position recorded at or before a time; 0 where there is none."""
-        return self._events.count_where("recorded_us <= ?", [microseconds(at)])
+        (n_events,) = self._connection.execute(
+            "SELECT count(*) FROM event WHERE recorded_us <= ?", (microseconds(at),)
+        ).fetchone()
+        return int(n_events)

@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from commands.hostile import shown
+from commands.version import VERSION
 from ledger.errors import TourneyError
 
 
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Final = (
     Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
-    Entry("run", "run", "Register, generate, judge, rate, and write the artifacts."),
+    Entry("run", "run", "Register, generate, judge, rate, write artifacts."),
     Entry("plan", "plan", "Say what is owed: free, and nothing is written.", is_group=True),
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
     Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
@@ -61,7 +61,7 @@ def command_line(*, only: Sequence[str] | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
         rich_markup_mode=None,
     )
-    app.callback()(tourney)
+    app.callback(invoke_without_command=True)(tourney)
     for entry in COMMANDS:
         if only is None or entry.name in only:
             _add(app, entry)
@@ -94,5 +94,5 @@ def tourney(
 ) -> None:
     """Compare language models with a judge: resume without paying twice, audit, re-rate."""
     if show_version:
-        typer.echo(f"tourney {version('tourney')}")
+        typer.echo(f"tourney {VERSION}")
         raise typer.Exit

@@ -10,8 +10,9 @@ from commands.cli.options import (
     LimitOption,
     ModeOption,
 )
-from commands.cli.place import workshop
-from commands.cli.streams import progress_on_stderr, say
+from commands.cli.progress_bar import progress_on_stderr
+from commands.cli.streams import say
+from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
 from commands.generate import generate_owed
 from commands.judge import judge_open

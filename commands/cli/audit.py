@@ -24,6 +24,7 @@ from commands.render import Format
 from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
 from ledger.audit import audit
+from ledger.search import newest
 from ledger.store import Ledger
 
 
@@ -41,7 +42,7 @@ def log(
     """List events, the newest last. Example: tourney log --type VerdictReceived --limit 20."""
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         until = position_of(opened, as_of)
-        table = log_table(opened.read(until=until), event_type=event_type, limit=limit)
+        table = log_table(newest(opened, until=until, event_type=event_type, limit=limit))
     write(table, output_format, as_json=as_json)
 
 

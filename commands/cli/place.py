@@ -1,19 +1,11 @@
-"""From options to things: which settings, which ledger, which tournament, as of when."""
+"""From options to what is read: which ledger, which tournament, as of when, whose verdicts."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from commands.errors import ConfigurationError, NothingRecorded
-from commands.recorder import Recorder
-from commands.register import opening_of
-from commands.settings import Settings
 from commands.settings_file import read_settings
-from commands.tournament import OpenTournament
-from commands.wiring import package_versions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -21,43 +13,6 @@ from projections.fold import fold
 from projections.tournament import Tournament, tournament_of
 
 DEFAULT_LEDGER = Path("tournament.db")
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """Settings read, inputs checked, and the ledger's place known; nothing recorded yet."""
-
-    settings: Settings
-    folder: Path
-    ledger: Path
-    opening: OpenTournament
-
-    @property
-    def stream(self) -> StreamId:
-        """The tournament that the settings are of."""
-        return StreamId(self.settings.tournament.id)
-
-    @contextmanager
-    def recorder(self) -> Iterator[Recorder]:
-        """Open the ledger for writing, and close it at the end."""
-        with Ledger.open(self.ledger) as ledger:
-            yield Recorder(ledger, self.stream)
-
-
-def workshop(config: Path, ledger: Path | None) -> Workshop:
-    """Read the settings and everything that they name.
-
-    Raises:
-        ConfigurationError: Something is missing or wrong; the ledger was not touched.
-    """
-    settings = read_settings(config, os.environ)
-    folder = config.parent
-    return Workshop(
-        settings=settings,
-        folder=folder,
-        ledger=ledger or folder / settings.tournament.ledger,
-        opening=opening_of(settings, folder, package_versions()),
-    )
 
 
 def ledger_path(ledger: Path | None, config: Path) -> Path:

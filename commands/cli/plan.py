@@ -12,8 +12,8 @@ from commands.cli.options import (
     LedgerOption,
     ModeOption,
 )
-from commands.cli.place import Workshop, workshop
 from commands.cli.streams import write
+from commands.cli.workshop import Workshop, workshop
 from commands.plan import plan_responses, plan_verdicts, rehearse
 from commands.render import Format
 from commands.run import selected_prompts

@@ -1,6 +1,7 @@
 """`tourney run` and `tourney demo`: a whole tournament in one command."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,9 @@ from commands.cli.options import (
     LedgerOption,
     ModeOption,
 )
-from commands.cli.place import workshop
-from commands.cli.streams import progress_on_stderr, say, write
+from commands.cli.progress_bar import progress_on_stderr
+from commands.cli.streams import say, write
+from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
 from commands.render import Format
 from commands.run import Outcome, Plan, run_tournament
@@ -34,7 +36,7 @@ def run(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Register, generate, judge, rate, and write the artifacts. Example: tourney run --mode pilot."""
+    """Register, generate, judge, rate, write artifacts. Example: tourney run --mode pilot."""
     place = workshop(config, ledger)
     plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
@@ -48,7 +50,8 @@ def run(
         )
     _tell(outcome)
     results = outcome.run.results
-    table = elo_table(results.standings.values(), place.settings.elo, results.judge)
+    at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
+    table = elo_table(at_one_k, place.settings.elo, results.judge)
     write(table, output_format, as_json=as_json)
     n_gaps = sum(each.account.n_failed for each in results.standings.values())
     if n_gaps and not allow_gaps:

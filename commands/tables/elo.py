@@ -12,9 +12,9 @@ from projections.standings import Standings
 def elo_table(
     standings: Iterable[Standings], parameters: EloParameters, judge: JudgeSettings
 ) -> Table:
-    """Show every entrant on every dimension, best first."""
+    """Show every entrant on every dimension, best first; other K beside it if they were rated."""
     standings = tuple(standings)
-    sweep = tuple(Column(f"k_{k:g}", f"K={k:g}", 1) for k in parameters.k_sweep)
+    swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
     rows = tuple(row for standing in standings for row in _elo_rows(standing))
     return Table(
         schema="tourney/elo@1",
@@ -25,7 +25,7 @@ def elo_table(
             Column("rating", "Elo", 1),
             Column("order_sem", "Order SEM", 2),
             Column("n_matches", "Matches"),
-            *sweep,
+            *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
         ),
         rows=rows,
         notes=(*_account_notes(standings), *_unrated_notes(rows)),

@@ -1,6 +1,5 @@
 """What happened, and what an audit found, as tables."""
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 
 from commands.replay import Replayed
@@ -12,11 +11,8 @@ from ledger.recorded import Recorded
 from ledger.store import Head
 
 
-def log_table(
-    events: Iterable[Recorded], *, event_type: str | None = None, limit: int | None = None
-) -> Table:
-    """Show events in order; with a limit, the newest so many."""
-    wanted = (each for each in events if event_type in {None, type_name(each.event)})
+def log_table(events: Iterable[Recorded]) -> Table:
+    """Show events, one a line."""
     return Table(
         schema="tourney/log@1",
         title="Events",
@@ -36,7 +32,7 @@ def log_table(
                 "key": " ".join(_shortened(part) for part in recorded.event.natural_key),
                 "event_id": recorded.event_id,
             }
-            for recorded in deque(wanted, maxlen=limit)
+            for recorded in events
         ),
     )
 

@@ -10,7 +10,7 @@ from ledger.identity import Digest, digest_of
 class Value(BaseModel):
     """A frozen value inside an event: unknown fields, NaN and infinity are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @property
     def content_digest(self) -> Digest:

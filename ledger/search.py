@@ -1,0 +1,40 @@
+"""Finding events without reading all of them: by type, by the beginning of an id, the newest."""
+
+from collections.abc import Iterator
+
+from sqlite_utils import Database
+
+from ledger.recorded import Recorded
+from ledger.row import Row
+from ledger.store import Ledger
+
+
+def newest(
+    ledger: Ledger, *, until: int | None = None, event_type: str | None = None, limit: int | None
+) -> tuple[Recorded, ...]:
+    """Return the newest so many events, in order of position."""
+    where = "position <= :until AND (:type IS NULL OR type = :type)"
+    values = {"until": ledger.head.position if until is None else until, "type": event_type}
+    rows = _rows(ledger, where, values, order_by="position DESC", limit=limit)
+    return tuple(row.recorded() for row in rows)[::-1]
+
+
+def with_id(ledger: Ledger, beginning: str) -> tuple[Recorded, ...]:
+    """Return the events whose id begins so; an id is 32 hexadecimal characters."""
+    where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
+    escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
+    rows = _rows(ledger, where, {"beginning": escaped}, order_by="position", limit=None)
+    return tuple(row.recorded() for row in rows)
+
+
+def _rows(
+    ledger: Ledger,
+    where: str,
+    values: dict[str, int | str | None],
+    *,
+    order_by: str,
+    limit: int | None,
+) -> Iterator[Row]:
+    events = Database(ledger.connection).table("event")
+    for row in events.rows_where(where, values, order_by=order_by, limit=limit):
+        yield Row(**row)
