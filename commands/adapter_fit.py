@@ -54,5 +54,6 @@ def _faults(
         yield f"there is no {module}"
     elif len(weight) == len(pair["A"]) == len(pair["B"]) == 2:  # noqa: PLR2004  # linear layers
         product = (pair["B"][0], pair["A"][1])
-        if product != weight or pair["A"][0] != pair["B"][1]:
+        transposed = product[::-1]  # as GPT-2's Conv1D keeps it
+        if weight not in {product, transposed} or pair["A"][0] != pair["B"][1]:
             yield f"{module} is {list(weight)}, the adapter's {list(product)}"

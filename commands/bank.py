@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
+from commands.validation import in_one_line
 from ledger.events.registration import Prompt
 
 
@@ -61,12 +62,6 @@ def _prompt(line: str) -> Prompt:
     try:
         prompt = Prompt.model_validate_json(json.dumps(record))
     except ValidationError as error:
-        raise ValueError(
-            "; ".join(_said(each["loc"], each["msg"]) for each in error.errors())
-        ) from error
+        raise ValueError(in_one_line(error)) from error
     prompt.model_dump_json()
     return prompt
-
-
-def _said(location: tuple[int | str, ...], message: str) -> str:
-    return f"{'.'.join(map(str, location))!r}: {message}"

@@ -3,8 +3,7 @@
 from commands.tournament import Command, decide
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.fold import fold
-from projections.tournament import Tournament, evolve, tournament_of
+from projections.tournament import Tournament, evolve
 
 
 class Recorder:
@@ -12,7 +11,9 @@ class Recorder:
 
     def __init__(self, ledger: Ledger, stream: StreamId) -> None:
         self._ledger = ledger
-        self.state: Tournament = fold(tournament_of(stream), ledger.read())
+        self._position = 0  # the last that the state knows of
+        self.state: Tournament = Tournament(stream)
+        self._catch_up()
 
     def record(self, *commands: Command) -> int:
         """Decide commands on the state in hand and append their events, all or none.
@@ -26,9 +27,12 @@ class Recorder:
         events = [event for command in commands for event in decide(command, self.state)]
         if not events:
             return 0
-        recorded = self._ledger.append(
-            self.state.stream, events, expected_version=self.state.version
-        )
-        for each in recorded:
-            self.state = evolve(self.state, each)
-        return len(recorded)
+        self._ledger.append(self.state.stream, events, expected_version=self.state.version)
+        self._catch_up()
+        return len(events)
+
+    def _catch_up(self) -> None:
+        """Read on: other tournaments may have appended before us, and a state skips nothing."""
+        for recorded in self._ledger.read(after=self._position):
+            self.state = evolve(self.state, recorded)
+            self._position = recorded.position

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from commands.adapter_fit import require_fit
 from commands.bank import read_bank
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, WeightsError
 from commands.rubric_file import read_rubric
-from commands.settings import EntrantSection, Settings
+from commands.settings import EntrantSection, RubricSection, Settings
 from commands.tournament import OpenTournament, Registration
 from commands.weights import folder_digest
 from ledger.errors import TourneyError
@@ -28,6 +28,7 @@ from ledger.events.registration import (
 )
 from ledger.identity import Dimension, EntrantId, JudgeId, canonical_json, digest_of_bytes
 
+Named = TypeVar("Named")
 Read = TypeVar("Read")
 
 
@@ -44,14 +45,13 @@ def opening_of(
     Raises:
         ConfigurationError: Files are missing or wrong; all faults are listed.
     """
-    prompts, rubrics, entrants = _collect(
-        lambda: read_bank(folder / settings.prompts.bank),
-        lambda: _rubrics(settings, folder),
-        lambda: _entrants(settings, folder),
-    )
-    judge = reference_judge(settings)
-    _require_judgeable(settings, rubrics)
-    registrations = _registrations(prompts, rubrics, entrants, judge)
+    faults: list[str] = []
+    banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
+    rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
+    entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
+    if faults:
+        raise ConfigurationError(faults)
+    registrations = _registrations(banks[0], rubrics, entrants, reference_judge(settings))
     configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(
         opening=1,
@@ -78,45 +78,40 @@ def reference_judge(settings: Settings) -> JudgeSettings:
     )
 
 
-def _collect(
-    bank: Callable[[], tuple[Prompt, ...]],
-    rubrics: Callable[[], tuple[Rubric, ...]],
-    entrants: Callable[[], tuple[Entrant, ...]],
-) -> tuple[tuple[Prompt, ...], tuple[Rubric, ...], tuple[Entrant, ...]]:
-    """Read all three, so that a user hears of every fault at once."""
-    faults: list[str] = []
-    read = (_attempt(bank, faults), _attempt(rubrics, faults), _attempt(entrants, faults))
-    if faults:
-        raise ConfigurationError(faults)
-    return read
+def _read_each(
+    read: Callable[[Named], Read], named: Iterable[Named], faults: list[str]
+) -> tuple[Read, ...]:
+    """Read what can be read, and note the faults of the rest: a user hears of all at once."""
+    things = []
+    for each in named:
+        try:
+            things.append(read(each))
+        except TourneyError as error:
+            faults.append(str(error))
+    return tuple(things)
 
 
-def _attempt(read: Callable[[], tuple[Read, ...]], faults: list[str]) -> tuple[Read, ...]:
-    try:
-        return read()
-    except TourneyError as error:
-        faults.append(str(error))
-        return ()
-
-
-def _rubrics(settings: Settings, folder: Path) -> tuple[Rubric, ...]:
-    return tuple(
-        read_rubric(folder / rubric.path, Dimension(rubric.dimension))
-        for rubric in settings.rubrics
-    )
-
-
-def _entrants(settings: Settings, folder: Path) -> tuple[Entrant, ...]:
-    return tuple(_entrant(section, settings, folder) for section in settings.entrants)
+def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
+    rubric = read_rubric(folder / section.path, Dimension(section.dimension))
+    if not rubric.needs_gold:
+        fault = (
+            f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which [judge] provider"
+            f" {settings.judge.provider!r} compares with; leave the rubric out"
+        )
+        raise ConfigurationError([fault])
+    return rubric
 
 
 def _entrant(section: EntrantSection, settings: Settings, folder: Path) -> Entrant:
     weights = (folder / section.weights).resolve()
     adapters = [(folder / adapter).resolve() for adapter in section.adapters]
-    weights_digest = folder_digest(weights)
-    adapter_digests = [folder_digest(adapter) for adapter in adapters]
-    for adapter in adapters:
-        require_fit(weights, adapter)
+    try:
+        weights_digest = folder_digest(weights)
+        adapter_digests = [folder_digest(adapter) for adapter in adapters]
+        for adapter in adapters:
+            require_fit(weights, adapter)
+    except WeightsError as error:
+        raise ConfigurationError([f"entrant {section.id!r}: {error}"]) from error
     return Entrant(
         entrant_id=EntrantId(section.id),
         loader=section.loader,
@@ -130,18 +125,6 @@ def _entrant(section: EntrantSection, settings: Settings, folder: Path) -> Entra
         max_new_tokens=settings.generation.max_new_tokens,
         dtype=settings.generation.dtype,
     )
-
-
-def _require_judgeable(settings: Settings, rubrics: Iterable[Rubric]) -> None:
-    """The reference judge compares with gold answers; refuse dimensions that use none."""
-    faults = [
-        f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which [judge] provider"
-        f" {settings.judge.provider!r} compares with; leave the rubric out"
-        for rubric in rubrics
-        if not rubric.needs_gold
-    ]
-    if faults:
-        raise ConfigurationError(faults)
 
 
 def _registrations(

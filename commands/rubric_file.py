@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
 from commands.settings import Section
+from commands.validation import in_one_line
 from ledger.events.registration import Rubric
 from ledger.identity import Dimension
 
@@ -64,5 +65,9 @@ def _front_matter(path: Path, rest: str) -> FrontMatter:
         )
     try:
         return FrontMatter.model_validate(tomllib.loads(block[1]))
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise ConfigurationError([f"{path}:2: the front matter is wrong: {error}"]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
+    except ValidationError as error:
+        raise ConfigurationError(
+            [f"{path}:2: the front matter is wrong: {in_one_line(error)}"]
+        ) from error

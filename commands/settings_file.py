@@ -33,7 +33,8 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     try:
         settings = Settings.model_validate(overlaid(document, environ))
     except ValidationError as error:
-        raise ConfigurationError([_fault(path, text, each) for each in error.errors()]) from error
+        errors = _causes(error.errors())
+        raise ConfigurationError([_fault(path, text, environ, each) for each in errors]) from error
     _require_distinct(path, text, settings)
     return settings
 
@@ -46,7 +47,7 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
         if not (isinstance(section_type, type) and issubclass(section_type, BaseModel)):
             continue
         for key in section_type.model_fields:
-            value = environ.get(f"TOURNEY_{section}_{key}".upper())
+            value = environ.get(_variable((section, key)))
             if value is not None:
                 overlay.setdefault(section, {})[key] = _value(value)
     return {**document, **overlay}
@@ -62,6 +63,11 @@ def _read(path: Path) -> str:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
+def _variable(location: Location) -> str:
+    """Name the environment variable that overrules a key."""
+    return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
+
+
 def _value(text: str) -> object:
     """Read an environment value as TOML would; what is no TOML value is a plain string."""
     try:
@@ -70,9 +76,16 @@ def _value(text: str) -> object:
         return text
 
 
-def _fault(path: Path, text: str, error: ErrorDetails) -> str:
+def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
+    """Leave out what is said of a whole section because of a fault inside it."""
+    faulty = {error["loc"][:1] for error in errors if len(error["loc"]) > 1}
+    return [error for error in errors if error["loc"] not in faulty]
+
+
+def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
     location = error["loc"]
-    place = f"{path}:{line_of(text, location)}"
+    variable = _variable(location)
+    place = variable if variable in environ else f"{path}:{line_of(text, location)}"
     name = ".".join(str(part) for part in location)
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key {name!r}{_nearest(location)}"

@@ -4,11 +4,12 @@ Everything here reads files only, without torch: a misfit is found before anythi
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from pydantic import BaseModel, TypeAdapter
 
 from commands.errors import WeightsError
 from ledger.identity import Digest, digest_of
@@ -23,7 +24,7 @@ def folder_digest(folder: Path) -> Digest:
     """Name a model folder by the names and contents of the files that are read.
 
     Raises:
-        WeightsError: There is no such folder, or it holds no safetensors.
+        WeightsError: There is no such folder, or it holds no safetensors, or cannot be read.
     """
     if not folder.is_dir():
         remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
@@ -31,7 +32,11 @@ def folder_digest(folder: Path) -> Digest:
     files = sorted(file for file in folder.iterdir() if file.suffix in _READ_SUFFIXES)
     if not any(file.suffix == ".safetensors" for file in files):
         raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
-    return digest_of([[file.name, _file_digest(file)] for file in files])
+    try:
+        return digest_of([[file.name, _file_digest(file)] for file in files])
+    except OSError as error:
+        remedy = "fetch the folder again, or correct its permissions"
+        raise WeightsError(folder, f"a file of it cannot be read: {error}", remedy) from error
 
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
@@ -39,9 +44,7 @@ def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
     for file in sorted(folder.glob("*.safetensors")):
         header = _safetensors_header(file)
-        shapes |= {
-            name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"
-        }
+        shapes |= {name: each.shape for name, each in header.items() if name != "__metadata__"}
     return shapes
 
 
@@ -53,13 +56,22 @@ def _file_digest(file: Path) -> str:
     return sha256.hexdigest()
 
 
-def _safetensors_header(file: Path) -> Mapping[str, dict[str, list[int]]]:
+class _Entry(BaseModel):
+    """What a safetensors header says of a tensor; `__metadata__` has no shape."""
+
+    shape: tuple[int, ...] = ()
+
+
+_Header: Final = TypeAdapter(dict[str, _Entry])
+
+
+def _safetensors_header(file: Path) -> Mapping[str, _Entry]:
     """Read a safetensors header: eight bytes of length, then JSON."""
     try:
         with file.open("rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
-            header: Mapping[str, dict[str, list[int]]] = json.loads(stream.read(length))
+            # Eight bytes of another format, such as a Git LFS pointer, ask for exabytes.
+            return _Header.validate_json(stream.read(min(length, file.stat().st_size)))
     except (OSError, ValueError) as error:
         remedy = "fetch the file again, it is cut or no safetensors"
-        raise WeightsError(file, f"its header cannot be read: {error}", remedy) from error
-    return header
+        raise WeightsError(file, "its header cannot be read", remedy) from error

@@ -1,9 +1,10 @@
 """Finding events without reading all of them: by type, by the beginning of an id, the newest."""
 
-from collections.abc import Iterator
+import sqlite3
 
 from sqlite_utils import Database
 
+from ledger.errors import CannotRead
 from ledger.recorded import Recorded
 from ledger.row import Row
 from ledger.store import Ledger
@@ -34,7 +35,10 @@ def _rows(
     *,
     order_by: str,
     limit: int | None,
-) -> Iterator[Row]:
+) -> list[Row]:
     events = Database(ledger.connection).table("event")
-    for row in events.rows_where(where, values, order_by=order_by, limit=limit):
-        yield Row(**row)
+    try:
+        found = list(events.rows_where(where, values, order_by=order_by, limit=limit))
+    except sqlite3.DatabaseError as error:
+        raise CannotRead(ledger.path, str(error)) from error
+    return [Row(**row) for row in found]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from ledger.chain import GENESIS
 from ledger.connection import (
@@ -14,7 +14,7 @@ from ledger.connection import (
     open_for_writing,
     open_in_memory,
 )
-from ledger.errors import CannotWrite, StaleVersion
+from ledger.errors import CannotRead, CannotWrite, StaleVersion
 from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -106,12 +106,10 @@ class Ledger:
         try:
             with immediate_transaction(self._connection):
                 writer = Writer(self._connection, stream, microseconds(self._now()))
-                known = [writer.find(event) for event in events]
-                if None in known and expected_version not in {None, writer.version}:
+                is_stale = expected_version not in {None, writer.version}
+                if is_stale and None in map(writer.find, events):
                     raise StaleVersion(stream, expected=expected_version, actual=writer.version)
-                return tuple(
-                    found or writer.write(event) for event, found in zip(events, known, strict=True)
-                )
+                return tuple(writer.find(event) or writer.write(event) for event in events)
         except sqlite3.OperationalError as error:
             raise CannotWrite(self.path, str(error)) from error
 
@@ -126,7 +124,8 @@ class Ledger:
             stream: Only events of this stream.
 
         Raises:
-            UnreadableEvent: An event's type, version or shape is unknown.
+            UnreadableEvent: An event's type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
         """
         for row in self.rows(after=after, until=until):
             if stream is None or row.stream == stream:
@@ -136,7 +135,7 @@ class Ledger:
         """Yield events as stored: for audits, which must not trust the decoder."""
         last = self.head.position if until is None else until
         query = "SELECT * FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
-        while page := self._connection.execute(query, (after, last, _PAGE)).fetchall():
+        while page := self._select(query, after, last, _PAGE):
             yield from map(Row._make, page)
             after = page[-1][0]
 
@@ -148,28 +147,29 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The last position and the chain's value there; position 0 when empty."""
-        position, chain = self._connection.execute(
-            "SELECT position, chain FROM event ORDER BY position DESC LIMIT 1"
-        ).fetchone() or (0, GENESIS)
+        last = self._select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
+        [(position, chain)] = last or [(0, GENESIS)]
         return Head(position, Digest(chain.hex()))
 
     def version_of(self, stream: StreamId) -> int:
         """Return how many events a stream holds."""
-        (n_events,) = self._connection.execute(
-            "SELECT count(*) FROM event WHERE stream = ?", (stream,)
-        ).fetchone()
+        [(n_events,)] = self._select("SELECT count(*) FROM event WHERE stream = ?", stream)
         return int(n_events)
 
     def streams(self) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began."""
-        begun = self._connection.execute(
-            "SELECT stream FROM event WHERE version = 1 ORDER BY position"
-        )
+        begun = self._select("SELECT stream FROM event WHERE version = 1 ORDER BY position")
         return tuple(StreamId(stream) for (stream,) in begun)
 
     def position_at(self, at: datetime) -> int:
         """Return the last position recorded at or before a time; 0 where there is none."""
-        (n_events,) = self._connection.execute(
-            "SELECT count(*) FROM event WHERE recorded_us <= ?", (microseconds(at),)
-        ).fetchone()
+        [(n_events,)] = self._select(
+            "SELECT count(*) FROM event WHERE recorded_us <= ?", microseconds(at)
+        )
         return int(n_events)
+
+    def _select(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(query, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise CannotRead(self.path, str(error)) from error

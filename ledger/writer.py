@@ -7,7 +7,7 @@ from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import KeyConflict
 from ledger.events.fact import type_name
 from ledger.events.registry import Event, encode
-from ledger.identity import StreamId
+from ledger.identity import StreamId, canonical_json
 from ledger.recorded import Recorded
 from ledger.row import Row
 
@@ -76,5 +76,5 @@ class Writer:
         The first six are the stream's beginning in milliseconds: the keys of one tournament lie
         together in the index.
         """
-        name = "\0".join((self._stream, type_name(event), *event.natural_key))
-        return self._began_ms.to_bytes(6, "big") + hashlib.sha256(name.encode()).digest()[:10]
+        name = canonical_json([self._stream, type_name(event), *event.natural_key])
+        return self._began_ms.to_bytes(6, "big") + hashlib.sha256(name).digest()[:10]

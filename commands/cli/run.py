@@ -1,6 +1,5 @@
 """`tourney run` and `tourney demo`: a whole tournament in one command."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
 from commands.render import Format
 from commands.run import Outcome, Plan, run_tournament
-from commands.shipped import shipped_data
+from commands.shipped import lay_out_demo
 from commands.tables.elo import elo_table
 from commands.wiring import make_generator, make_judge
 from ledger.store import utc_now
@@ -64,9 +63,8 @@ def demo(
     ] = Path("tourney-demo"),
 ) -> None:
     """Run a whole tournament on tiny shipped weights, offline. Example: tourney demo."""
+    lay_out_demo(folder)
     config = folder / "tournament.toml"
-    if not config.exists():
-        shutil.copytree(shipped_data() / "quickstart", folder, dirs_exist_ok=True)
     run(config=config)
     at = f"-c {config}"
     say("Next, at no cost:")

@@ -1,0 +1,58 @@
+"""A small tournament on the quickstart's weights, and the command line as a user calls it."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from commands.shipped import lay_out_demo
+
+Completed: TypeAlias = "subprocess.CompletedProcess[str]"
+Tourney: TypeAlias = Callable[..., Completed]
+
+N_PROMPTS = 8
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Give a folder with the quickstart on its first eight prompts, cut to short responses."""
+    folder = tmp_path / "quickstart"
+    lay_out_demo(folder)
+    bank = folder / "bank.jsonl"
+    lines = bank.read_text(encoding="utf-8").splitlines(keepends=True)
+    bank.write_text("".join(lines[:N_PROMPTS]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def tourney(place: Path) -> Tourney:
+    """Give a function that runs the command line in the folder, without a terminal."""
+    return partial(launch, place)
+
+
+def launch(
+    folder: Path,
+    *arguments: str,
+    prefix: Sequence[str] = (),
+    prepare: Callable[[], object] | None = None,
+) -> Completed:
+    """Run the command line in a folder.
+
+    Args:
+        folder: Where.
+        arguments: The command and its options.
+        prefix: A program that runs it, as setpriv.
+        prepare: What the new process does before, as setting a limit.
+    """
+    return subprocess.run(
+        [*prefix, sys.executable, "-m", "commands.cli", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=prepare,  # tests start no thread
+    )

@@ -1,0 +1,110 @@
+"""The main job as a user does it: run, run again, rate again, audit, replay."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from ledger.store import Ledger
+from tests.commands.cli.conftest import N_PROMPTS, Tourney
+
+N_ENTRANTS, N_PAIRS = 4, 6
+
+
+@pytest.fixture
+def published(place: Path, tourney: Tourney) -> Path:
+    """Give the folder of a run that has been published."""
+    done = tourney("run")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (place / "runs").iterdir()
+    return folder
+
+
+def test_a_run_ends_in_a_leaderboard_and_its_files(published: Path, tourney: Tourney) -> None:
+    """The main job: four entrants rated from real generation, every file of a run written."""
+    table = json.loads(tourney("project", "elo", "--json").stdout)
+
+    written = {str(file.relative_to(published)) for file in published.rglob("*") if file.is_file()}
+
+    assert len(table["rows"]) == N_ENTRANTS
+    assert table["accounts"]["factuality"]["planned"] == N_PROMPTS * N_PAIRS
+    assert table["accounts"]["factuality"]["pending"] == 0
+    assert {"manifest.json", "elo_results.json", "verdicts/factuality.jsonl"} <= written
+    assert {"elo_per_perm.npz", "pairwise_winrates.csv", "report.html"} <= written
+
+
+def test_a_second_run_owes_nothing_and_appends_nothing(
+    published: Path, place: Path, tourney: Tourney
+) -> None:
+    """Running again is how a user resumes, so a finished run must be free and silent."""
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        before = ledger.head
+
+    again = tourney("run")
+
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        assert ledger.head == before
+    assert again.returncode == 0
+    assert "nothing is owed" in again.stderr
+    assert list((place / "runs").iterdir()) == [published]
+
+
+def test_rating_again_is_quick_and_appends_nothing(
+    published: Path, place: Path, tourney: Tourney
+) -> None:
+    """Another K, or an earlier position, costs neither a call nor an event."""
+    content = (place / "tournament.db").read_bytes()
+
+    started = time.perf_counter()
+    again = tourney("project", "elo", "--k", "32", "--json")
+    elapsed_s = time.perf_counter() - started
+    earlier = tourney("project", "elo", "--as-of", "60", "--json")
+
+    assert json.loads(again.stdout)["parameters"]["k"] == 32
+    assert json.loads(earlier.stdout)["accounts"]["factuality"]["decided"] == 0
+    assert (place / "tournament.db").read_bytes() == content
+    assert elapsed_s < 5  # a machine under load; the bound of 0.5 s is measured by hand
+    assert published.is_dir()
+
+
+def test_a_changed_byte_in_an_artifact_is_named(published: Path, tourney: Tourney) -> None:
+    """Replay folds from the first event and trusts no file."""
+    winrates = published / "pairwise_winrates.csv"
+    winrates.write_bytes(winrates.read_bytes().replace(b"base", b"bass", 1))
+
+    replayed = tourney("replay", "--against", str(published))
+
+    assert replayed.returncode == 8
+    assert "pairwise_winrates.csv" in replayed.stderr
+
+
+def test_an_untouched_run_replays_byte_for_byte(published: Path, tourney: Tourney) -> None:
+    """What was published follows from the events, to the byte."""
+    replayed = tourney("replay", "--against", str(published), "--json")
+
+    assert replayed.returncode == 0, replayed.stderr
+    assert json.loads(replayed.stdout)["rows"] == []
+
+
+def test_a_payload_changed_behind_the_triggers_is_found(
+    published: Path, place: Path, tourney: Tourney
+) -> None:
+    """The chain finds what triggers cannot stop."""
+    with Ledger.open(place / "tournament.db") as ledger:
+        ledger.connection.execute("DROP TRIGGER event_is_never_updated")
+        ledger.connection.execute(
+            "UPDATE event SET data = replace(data, 'VERDICT: A', 'VERDICT: B')"
+            " WHERE position = (SELECT max(position) FROM event WHERE type = 'VerdictReceived'"
+            " AND data LIKE '%VERDICT: A%')"
+        )
+        (position,) = ledger.connection.execute(
+            "SELECT max(position) FROM event WHERE type = 'VerdictReceived'"
+            " AND data LIKE '%VERDICT: B%'"
+        ).fetchone()
+
+    verified = tourney("verify")
+
+    assert verified.returncode == 8
+    assert str(position) in verified.stdout
+    assert published.is_dir()

@@ -1,0 +1,77 @@
+"""A process that is killed at any moment loses nothing recorded, and does nothing twice."""
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ledger.audit import audit
+from ledger.events.fact import type_name
+from ledger.events.judging import PairReconciled, VerdictReceived
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from ledger.store import Ledger
+
+KILLING = Path(__file__).with_name("killing.py")
+SMALL_BATCHES = "batch_tokens = 300\n"
+
+
+class Held(NamedTuple):
+    """What a ledger holds, places and times left out."""
+
+    responses: dict[str, str]
+    verdicts: dict[str, str]
+    outcomes: dict[tuple[str, ...], str]
+    n_by_type: Counter[str]
+
+
+def held_by(path: Path) -> Held:
+    """Read a ledger that must be without fault."""
+    with Ledger.read_only(path) as ledger:
+        assert not list(audit(ledger.rows()))
+        events = [recorded.event for recorded in ledger.read(stream=StreamId("quickstart"))]
+    return Held(
+        {each.response_key: each.text for each in events if isinstance(each, ResponseGenerated)},
+        {each.query_key: each.verdict for each in events if isinstance(each, VerdictReceived)},
+        {each.natural_key: each.outcome for each in events if isinstance(each, PairReconciled)},
+        Counter(type_name(each) for each in events),
+    )
+
+
+def killed(place: Path, *words: str, n_kills: int, longest_s: float) -> int:
+    """Run a command in a folder, killed so often, then to its end; return the kills that hit."""
+    arguments = ("20260425", str(n_kills), str(place), str(longest_s), *words)
+    done = subprocess.run(
+        [sys.executable, str(KILLING), *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.fixture
+def undisturbed(place: Path, tmp_path: Path) -> Path:
+    """Give a second folder, the same, whose run nobody disturbs."""
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(text.replace("[generation]\n", f"[generation]\n{SMALL_BATCHES}"))
+    return shutil.copytree(place, tmp_path / "undisturbed")
+
+
+def test_killed_twenty_times_a_run_ends_as_if_undisturbed(place: Path, undisturbed: Path) -> None:
+    """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
+    killed(undisturbed, "run", n_kills=0, longest_s=0)
+
+    n_generate = killed(place, "apply", "generate", n_kills=20, longest_s=1.5)
+    n_judge = killed(place, "apply", "judge", n_kills=20, longest_s=0.5)
+
+    found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
+    assert (n_generate, n_judge) >= (5, 5)
+    assert found.responses == expected.responses
+    assert found.verdicts == expected.verdicts
+    assert found.outcomes == expected.outcomes
+    assert expected.n_by_type - found.n_by_type == Counter(RatingsPublished=1)
+    assert not found.n_by_type - expected.n_by_type

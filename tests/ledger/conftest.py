@@ -1,0 +1,35 @@
+"""Fixtures for tests that need a ledger's file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from ledger.store import Ledger
+from tests.builders import STREAM
+from tests.ledger.facts import N_FILED, verdicts
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Name a ledger that is not there yet."""
+    return tmp_path / "run.ledger"
+
+
+@pytest.fixture
+def filed(path: Path) -> Path:
+    """Give a closed ledger's file with three events of one stream."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, verdicts(N_FILED))
+    return path
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """Give a folder that every user may enter; pytest's own is for its user only."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+        folder.chmod(0o777)

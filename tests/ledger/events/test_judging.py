@@ -1,0 +1,109 @@
+"""What names a judge query, its verdict, its failure and a pair's outcome."""
+
+import pytest
+
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    query_key,
+)
+from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, digest_of
+from tests.builders import key, verdict
+
+BASE, TUNED = EntrantId("base"), EntrantId("tuned")
+STYLE = Dimension("style")
+P1 = PromptId("p1")
+REFERENCE = JudgeId("reference")
+
+
+def submitted(attempt: int) -> JudgeQuerySubmitted:
+    """Return a query put to a judge once more."""
+    return JudgeQuerySubmitted(
+        query_key=key("query"),
+        judge=REFERENCE,
+        dimension=STYLE,
+        prompt_id=P1,
+        entrant_a=BASE,
+        entrant_b=TUNED,
+        order="forward",
+        rubric_digest=key("rubric"),
+        response_a=key("a"),
+        response_b=key("b"),
+        attempt=attempt,
+    )
+
+
+def failed(attempt: int) -> JudgeQueryFailed:
+    """Return the failure of an attempt."""
+    return JudgeQueryFailed(
+        query_key=key("query"),
+        judge=REFERENCE,
+        attempt=attempt,
+        reason="refused",
+        reply="",
+        parser="final-line@1",
+        stop_reason="refusal",
+        model="chrF2",
+    )
+
+
+def test_a_query_key_is_the_digest_of_the_whole_request() -> None:
+    """Pinned: a resumed run must not ask, and pay, again."""
+    named = query_key(key("judge"), "Compare.", "A: yes\nB: no")
+
+    assert named == digest_of([key("judge"), "Compare.", "A: yes\nB: no"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        query_key(key("other"), "Compare.", "A: yes"),
+        query_key(key("judge"), "Compare!", "A: yes"),
+        query_key(key("judge"), "Compare.", "A: no"),
+        query_key(key("judge"), "Compare.A", ": yes"),
+    ],
+)
+def test_whatever_a_judge_sees_is_in_the_query_key(other: str) -> None:
+    """A key too coarse would take one question's verdict for another's."""
+    named = query_key(key("judge"), "Compare.", "A: yes")
+
+    assert other != named
+
+
+def test_each_attempt_at_a_query_is_a_fact_of_its_own() -> None:
+    """After a failure the same question may be put again; the first try still happened."""
+    keys = [event.natural_key for event in (submitted(1), submitted(2), failed(1), failed(2))]
+
+    assert keys == [(key("query"), "1"), (key("query"), "2")] * 2
+
+
+def test_a_query_has_one_verdict_whoever_gives_it() -> None:
+    """A second verdict on one query is a conflict, not a vote."""
+    first = verdict(key("query"), "A")
+
+    second = verdict(key("query"), "B", by="another")
+
+    assert first.natural_key == second.natural_key == (key("query"),)
+
+
+def test_an_outcome_is_known_by_its_two_questions() -> None:
+    """Judged again after a correction, a pair has a second outcome beside the first."""
+    event = PairReconciled(
+        dimension=STYLE,
+        prompt_id=P1,
+        entrant_a=BASE,
+        entrant_b=TUNED,
+        judge=REFERENCE,
+        policy="agreement@1",
+        outcome="tie",
+        forward=key("forward"),
+        swapped=key("swapped"),
+    )
+
+    named = event.natural_key
+
+    assert tuple(named) == (
+        *("style", "p1", "base", "tuned", "reference", "agreement@1"),
+        *(key("forward"), key("swapped")),
+    )

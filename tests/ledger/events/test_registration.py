@@ -1,0 +1,98 @@
+"""What names an entrant, a judge, a rubric: their content, not their label or place."""
+
+import pytest
+
+from ledger.events.registration import Adapter, TournamentOpened
+from tests.builders import entrant, judge, key, opened, prompt, registrations, rubric
+
+ADAPTER = Adapter(path="adapters/tuned", digest=key("adapter"))
+OTHER_ADAPTER = Adapter(path="adapters/tuned", digest=key("other adapter"))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"weights_digest": key("other")},
+        {"adapters": ()},
+        {"adapters": (OTHER_ADAPTER,)},
+        {"temperature": 0.7},
+        {"max_new_tokens": 33},
+        {"dtype": "bfloat16"},
+    ],
+    ids=str,
+)
+def test_whatever_changes_responses_changes_the_entrant(changed: dict[str, object]) -> None:
+    """A response kept under a stale digest would be rated as one that was never given."""
+    original = entrant("tuned", adapters=(ADAPTER,))
+
+    other = entrant("tuned", **{"adapters": (ADAPTER,), **changed})
+
+    assert other.digest != original.digest
+
+
+def test_an_entrant_renamed_or_moved_answers_as_before() -> None:
+    """A new label or folder must not pay for responses that are there."""
+    original = entrant("tuned", weights_digest=key("weights"), adapters=(ADAPTER,))
+    moved_adapter = ADAPTER.model_copy(update={"path": "elsewhere"})
+
+    moved = entrant(
+        "renamed", weights="b", weights_digest=key("weights"), adapters=(moved_adapter,)
+    )
+
+    assert moved.digest == original.digest
+    assert moved.content_digest != original.content_digest
+
+
+def test_the_order_of_adapters_names_another_entrant() -> None:
+    """Adapters are merged in order, and floating-point sums depend on it."""
+    first = entrant("tuned", adapters=(ADAPTER, OTHER_ADAPTER))
+
+    second = entrant("tuned", adapters=(OTHER_ADAPTER, ADAPTER))
+
+    assert first.digest != second.digest
+
+
+@pytest.mark.parametrize("changed", [{"model": "chrF3"}, {"parameters": (("margin", 1.0),)}])
+def test_whatever_changes_replies_changes_the_judge(changed: dict[str, object]) -> None:
+    """Verdicts of another model must never be taken for this one's."""
+    original = judge("reference")
+
+    other = judge("reference", **changed)
+    renamed = judge("renamed")
+
+    assert other.digest != original.digest
+    assert renamed.digest == original.digest
+
+
+def test_a_rubric_is_named_by_its_text() -> None:
+    """A corrected rubric asks again, whatever its version line says."""
+    original = rubric("factuality", text="Prefer facts.")
+
+    corrected = rubric("factuality", text="Prefer facts!")
+    renamed = rubric("renamed", text="Prefer facts.")
+
+    assert corrected.digest != original.digest
+    assert renamed.digest == original.digest
+
+
+def test_a_registration_is_known_by_label_and_content() -> None:
+    """Registered again unchanged it is the same fact; corrected it is another."""
+    things = registrations([prompt("p1")], [rubric("style")], [entrant("base")], [judge("ref")])
+
+    keys = [each.natural_key for each in things]
+
+    assert keys == [
+        ("p1", prompt("p1").content_digest),
+        ("style", rubric("style").content_digest),
+        ("base", entrant("base").content_digest),
+        ("ref", judge("ref").content_digest),
+    ]
+
+
+def test_openings_of_a_tournament_are_numbered() -> None:
+    """Settings that come back after a change must open the tournament once more."""
+    first, second = opened(opening=1)[0], opened(opening=2)[0]
+
+    assert isinstance(first, TournamentOpened)
+    assert first.natural_key == ("1",)
+    assert second.natural_key == ("2",)

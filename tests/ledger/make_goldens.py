@@ -1,0 +1,182 @@
+"""Write a golden payload of each event type that has none yet.
+
+`python -m tests.ledger.make_goldens`, after adding an event type or raising a schema version.
+A golden that is there is never written again: it stands for ledgers that exist.
+"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from ledger.events.fact import type_name
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.ratings import (
+    ArtifactDigest,
+    EloParameters,
+    Publication,
+    RatingsPublished,
+    Terms,
+)
+from ledger.events.registration import (
+    Adapter,
+    EntrantRegistered,
+    JudgeRegistered,
+    PromptRegistered,
+    Reference,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.events.registry import Event, encode
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
+from tests.builders import entrant, judge, key, prompt, rubric
+
+GOLDENS: Final = Path(__file__).parents[1] / "golden" / "events"
+
+BASE, TUNED = EntrantId("base"), EntrantId("tuned")
+RECALL_1 = PromptId("recall_001")
+FACTUALITY = Dimension("factuality")
+REFERENCE = JudgeId("reference")
+
+# Every optional field is filled, and text holds what JSON escapes and what it need not.
+SAMPLES: Final[tuple[Event, ...]] = (
+    TournamentOpened(
+        opening=2,
+        tournament_id="main",
+        configuration='{"seed":7}',
+        configuration_digest=key("configuration"),
+        entrants=(Reference(label=BASE, digest=key("base")),),
+        prompts=(Reference(label=RECALL_1, digest=key("prompt")),),
+        rubrics=(Reference(label=FACTUALITY, digest=key("rubric")),),
+        judges=(Reference(label=REFERENCE, digest=key("judge")),),
+        generation_seed=7,
+        versions=(("tourney", "0.1.0"), ("numpy", "2.3.5")),
+    ),
+    PromptRegistered(
+        digest=key("prompt"),
+        prompt=prompt(
+            RECALL_1,
+            text='What is "β-lactam"?\n',
+            tags=("recall", "antibiotics"),
+            expected_behavior="answer",
+            category="drugs",
+        ),
+    ),
+    RubricRegistered(digest=key("rubric"), rubric=rubric(FACTUALITY, shows_expected_behavior=True)),
+    EntrantRegistered(
+        digest=key("entrant"),
+        entrant=entrant(
+            TUNED,
+            adapters=(Adapter(path="adapters/tuned", digest=key("adapter")),),
+            temperature=0.7,
+        ),
+    ),
+    JudgeRegistered(
+        digest=key("judge"),
+        judge=judge(REFERENCE, parameters=(("margin", 0.5), ("reader", "chrF2"))),
+    ),
+    ResponseGenerated(
+        response_key=key("response"),
+        entrant_id=BASE,
+        prompt_id=RECALL_1,
+        seed=4_294_967_295,
+        sample=1,
+        text='An antibiotic: "penicillin" \\ 5 µg\n',
+        finish_reason="stop",
+        n_prompt_tokens=12,
+        n_generated_tokens=9,
+        elapsed_s=0.125,
+    ),
+    ResponseFailed(
+        response_key=key("response"),
+        entrant_id=BASE,
+        prompt_id=RECALL_1,
+        reason="prompt_too_long",
+        detail="4,100 tokens, at most 4,096",
+    ),
+    JudgeQuerySubmitted(
+        query_key=key("query"),
+        judge=REFERENCE,
+        dimension=FACTUALITY,
+        prompt_id=RECALL_1,
+        entrant_a=BASE,
+        entrant_b=TUNED,
+        order="swapped",
+        rubric_digest=key("rubric"),
+        response_a=key("response a"),
+        response_b=key("response b"),
+        attempt=2,
+    ),
+    VerdictReceived(
+        query_key=key("query"),
+        judge=REFERENCE,
+        verdict="TIE",
+        reply="Both name penicillin.\nVERDICT: TIE",
+        parser="final-line@1",
+        stop_reason="end_turn",
+        model="chrF2",
+    ),
+    JudgeQueryFailed(
+        query_key=key("query"),
+        judge=REFERENCE,
+        attempt=1,
+        reason="unreadable",
+        reply="Perhaps.",
+        parser="final-line@1",
+        stop_reason="end_turn",
+        model="chrF2",
+    ),
+    PairReconciled(
+        dimension=FACTUALITY,
+        prompt_id=RECALL_1,
+        entrant_a=BASE,
+        entrant_b=TUNED,
+        judge=REFERENCE,
+        policy="agreement@1",
+        outcome="inconsistent",
+        forward=key("forward"),
+        swapped=key("swapped"),
+    ),
+    RatingsPublished(
+        publication=Publication(
+            run="runs/2026-04-27",
+            terms=Terms(
+                mode="headline",
+                judge=REFERENCE,
+                policy="agreement@1",
+                elo=EloParameters(),
+                entrants=(BASE, TUNED),
+                prompts=(RECALL_1,),
+            ),
+            started_at=datetime(2026, 4, 27, 12, 0, 0, 500, tzinfo=UTC),
+            as_of=1_234,
+            head=key("head"),
+        ),
+        artifacts=(ArtifactDigest(path="ratings.csv", digest=key("ratings")),),
+    ),
+)
+
+
+def golden_name(event: Event) -> str:
+    """Return the file name of an event type and version."""
+    return f"{type_name(event)}.v{event.schema_version}.json"
+
+
+def write_missing(folder: Path) -> tuple[Path, ...]:
+    """Write the goldens that are missing, and return where."""
+    samples = {folder / golden_name(event): encode(event) for event in SAMPLES}
+    missing = tuple(path for path in samples if not path.exists())
+    for path in missing:
+        path.write_bytes(samples[path])
+    return missing
+
+
+if __name__ == "__main__":
+    for written in write_missing(GOLDENS):
+        sys.stdout.write(f"wrote {written}\n")

@@ -1,0 +1,285 @@
+"""Opening a ledger's file, alone and beside others."""
+
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier, Timer
+
+import pytest
+
+from ledger import schema
+from ledger.connection import immediate_transaction, open_for_reading, open_for_writing
+from ledger.errors import CannotRead, CannotWrite, NewerFormat, NotALedger
+from ledger.store import Ledger
+from tests.builders import STREAM
+from tests.ledger.facts import N_FILED, verdicts
+from tests.ledger.hostile import unprivileged
+
+Opener = Callable[[Path], sqlite3.Connection]
+both_ways = pytest.mark.parametrize("opener", [open_for_reading, open_for_writing])
+
+
+def read(path: Path) -> list[int]:
+    """Return the positions that a reader finds."""
+    with Ledger.read_only(path) as ledger:
+        return [each.position for each in ledger.read()]
+
+
+def append_one(path: Path) -> int:
+    """Append the next event as another writer would, and return its position."""
+    with Ledger.open(path) as ledger:
+        (appended,) = ledger.append(STREAM, verdicts(1, after=ledger.head.position))
+    return appended.position
+
+
+def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
+    """The first run needs no set-up; the file says whose it is and in which format."""
+    with closing(open_for_writing(path)) as connection:
+        settings = {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "journal_mode", "synchronous")
+        }
+
+    assert settings == {
+        "application_id": int.from_bytes(b"TOUR"),
+        "user_version": 1,
+        "journal_mode": "wal",
+        "synchronous": 2,  # FULL
+    }
+
+
+def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
+    """A run killed while it created its ledger is run again."""
+    path.touch()
+
+    position = append_one(path)
+
+    assert position == 1
+    assert read(path) == [1]
+
+
+def test_a_path_of_any_spelling_can_be_read(tmp_path: Path) -> None:
+    """Readers open by URI, in which these characters mean something."""
+    path = tmp_path / "50% of #1? ü.ledger"
+
+    append_one(path)
+
+    assert read(path) == [1]
+
+
+@both_ways
+def test_a_text_file_is_not_a_ledger(path: Path, opener: Opener) -> None:
+    """A mistyped --ledger must never be written to."""
+    path.write_text("Dear diary, today nothing happened at all.\n" * 50)
+    before = path.read_bytes()
+
+    with pytest.raises(NotALedger, match=r"file is not a database; name another file") as caught:
+        opener(path)
+
+    assert caught.value.path == path
+    assert path.read_bytes() == before
+
+
+@both_ways
+def test_the_database_of_another_program_is_not_a_ledger(path: Path, opener: Opener) -> None:
+    """A browser's history is an SQLite file too, and not ours to change."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmark (url TEXT)")
+    before = path.read_bytes()
+
+    with pytest.raises(NotALedger, match="belongs to another program"):
+        opener(path)
+
+    assert path.read_bytes() == before
+
+
+@both_ways
+def test_a_newer_format_is_refused_and_left_alone(filed: Path, opener: Opener) -> None:
+    """An old tourney must not append to a ledger whose rules it does not know."""
+    with closing(sqlite3.connect(filed)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    before = filed.read_bytes()
+
+    with pytest.raises(NewerFormat, match="format 2, this tourney reads up to 1; upgrade") as (
+        caught
+    ):
+        opener(filed)
+
+    assert (caught.value.path, caught.value.found, caught.value.known) == (filed, 2, 1)
+    assert filed.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["missing.ledger", "missing/run.ledger", "."])
+def test_reading_creates_nothing(tmp_path: Path, name: str) -> None:
+    """A mistyped --ledger must not leave an empty ledger that looks like a lost run."""
+    with pytest.raises(NotALedger, match="there is no such file"):
+        open_for_reading(tmp_path / name)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["missing/run.ledger", "."])
+def test_a_place_that_holds_no_file_cannot_be_written(tmp_path: Path, name: str) -> None:
+    """The message names the path, since the folder is what the user mistyped."""
+    path = tmp_path / name
+
+    with pytest.raises(CannotWrite, match="unable to open database file") as caught:
+        open_for_writing(path)
+
+    assert caught.value.path == path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_permission_cannot_take_a_ledger(public_folder: Path) -> None:
+    """A run must fail before the first judge query is paid for."""
+    public_folder.chmod(0o555)
+
+    with unprivileged(), pytest.raises(CannotWrite, match="make room or permission"):
+        open_for_writing(public_folder / "run.ledger")
+
+    assert list(public_folder.iterdir()) == []
+
+
+def test_a_ledger_on_a_read_only_shelf_can_be_read(public_folder: Path) -> None:
+    """Results are archived read-only, where SQLite cannot make the side files of a WAL."""
+    path = public_folder / "run.ledger"
+    append_one(path)
+    public_folder.chmod(0o555)
+
+    with unprivileged():
+        positions = read(path)
+        with pytest.raises(CannotWrite, match="readonly"):
+            append_one(path)
+
+    assert positions == [1]
+
+
+def test_a_ledger_without_permission_cannot_be_read(public_folder: Path) -> None:
+    """The message must not speak of writing to one who only reads."""
+    path = public_folder / "run.ledger"
+    append_one(path)
+    path.chmod(0)
+
+    with unprivileged(), pytest.raises(CannotRead, match="check its permissions") as caught:
+        open_for_reading(path)
+
+    assert caught.value.path == path
+
+
+def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
+    """Watching a run's standings must not stop the run, nor wait for it."""
+    with (
+        closing(open_for_writing(filed)) as writer,
+        immediate_transaction(writer),
+    ):
+        writer.execute(
+            "INSERT INTO event SELECT 4, zeroblob(16), stream, 4, type, 1, 0, data, leaf, chain"
+            " FROM event WHERE position = 3"
+        )
+
+        positions = read(filed)
+
+    assert positions == [1, 2, 3]
+
+
+def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:
+    """A refused append must not keep the lock, for other processes wait on it."""
+    with closing(open_for_writing(path)) as connection:
+        with pytest.raises(KeyboardInterrupt), immediate_transaction(connection):
+            raise KeyboardInterrupt
+
+        position = append_one(path)
+
+        assert position == 1
+        assert not connection.in_transaction
+
+
+def test_a_transaction_that_sqlite_ended_keeps_its_error(path: Path) -> None:
+    """On some faults SQLite rolls back by itself; the fault must not hide behind a second one."""
+    with closing(open_for_writing(path)) as connection:
+        with (
+            pytest.raises(sqlite3.IntegrityError, match="NOT NULL"),
+            immediate_transaction(connection),
+        ):
+            connection.execute("INSERT OR ROLLBACK INTO event (position) VALUES (1)")
+
+        position = append_one(path)
+
+    assert position == 1
+
+
+def test_a_waiting_writer_gets_its_turn(filed: Path) -> None:
+    """Two runs on one ledger take turns; neither sees an error."""
+    with closing(sqlite3.connect(filed, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = Timer(0.1, other.rollback)
+        release.start()
+
+        position = append_one(filed)
+
+        release.join()
+
+    assert position == N_FILED + 1
+
+
+def test_a_writer_that_waits_too_long_is_refused(filed: Path) -> None:
+    """A forgotten transaction in an SQLite browser ends in a sentence, not in a traceback."""
+    connection = open_for_writing(filed)
+    connection.execute("PRAGMA busy_timeout = 20")
+
+    with (
+        Ledger(connection, filed) as ledger,
+        closing(open_for_writing(filed)) as other,
+        immediate_transaction(other),
+        pytest.raises(CannotWrite, match="locked; nothing was recorded by this step"),
+    ):
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+
+    assert read(filed) == [1, 2, 3]
+
+
+def test_a_creator_waits_for_the_one_who_came_first(path: Path) -> None:
+    """Two runs started at once find one ledger, not an error and not two schemas."""
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as first:
+        first.execute("BEGIN IMMEDIATE")
+        for statement in schema.CREATION:
+            first.execute(statement)
+        release = Timer(0.2, first.execute, ["COMMIT"])
+        release.start()
+
+        position = append_one(path)
+
+        release.join()
+
+    assert position == 1
+
+
+def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
+    """SQLite refuses the switch to WAL at once, without waiting, when two make it together."""
+    n_writers = 8
+    barrier = Barrier(n_writers)
+
+    def write(number: int) -> int:
+        barrier.wait()
+        with Ledger.open(path) as ledger:
+            return ledger.append(STREAM, verdicts(1, after=number))[0].position
+
+    with ThreadPoolExecutor(n_writers) as pool:
+        positions = list(pool.map(write, range(n_writers)))
+
+    assert sorted(positions) == list(range(1, n_writers + 1))
+    assert read(path) == sorted(positions)
+
+
+def test_a_creation_that_fails_is_reported(public_folder: Path) -> None:
+    """An empty file that may not be written is no place for a ledger."""
+    path = public_folder / "run.ledger"
+    path.touch()
+    path.chmod(0o444)
+
+    with unprivileged(), pytest.raises(CannotWrite, match="readonly"):
+        open_for_writing(path)
+
+    assert path.read_bytes() == b""

@@ -1,0 +1,239 @@
+"""Hypothesis strategies: any event of a type, and any history that a ledger takes."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar, cast
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from pydantic import BaseModel
+
+from ledger.events.fact import type_name
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.ratings import (
+    ArtifactDigest,
+    EloParameters,
+    Publication,
+    RatingsPublished,
+    Terms,
+)
+from ledger.events.registration import (
+    Adapter,
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import Digest, digest_of
+
+_Element = TypeVar("_Element")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_TEXTS: Final = st.text(max_size=20)
+_LABELS: Final = st.text(min_size=1, max_size=8)
+_COUNTS: Final = st.integers(min_value=0)
+_ORDINALS: Final = st.integers(min_value=1)
+_FINITE: Final = st.floats(allow_nan=False, allow_infinity=False)
+_POSITIVE: Final = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+
+
+def _tuples(of: SearchStrategy[_Element]) -> SearchStrategy[tuple[_Element, ...]]:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+def _built(model: type[_Model], **known: SearchStrategy[Any]) -> SearchStrategy[_Model]:
+    """Fill the fields that are not named from their annotations, which say no limits."""
+    inferred = {
+        name: st.from_type(cast("type[Any]", field.annotation))
+        for name, field in model.model_fields.items()
+        if name not in known
+    }
+    return st.builds(model, **inferred, **known)
+
+
+def events() -> SearchStrategy[Event]:
+    """Return events of any type."""
+    return st.one_of(*BY_TYPE.values())
+
+
+def histories(max_size: int = 8) -> SearchStrategy[list[Event]]:
+    """Return events that one stream takes: no two under the same key."""
+    return st.lists(
+        events(),
+        max_size=max_size,
+        unique_by=lambda event: (type_name(event), tuple(event.natural_key)),
+    )
+
+
+def digests() -> SearchStrategy[Digest]:
+    """Return digests of this and that; two are often the same."""
+    return st.integers(min_value=0, max_value=99).map(digest_of)
+
+
+def tournament_opened() -> SearchStrategy[TournamentOpened]:
+    """Return openings; what they name need not be registered."""
+    references = _tuples(_built(Reference, label=_LABELS, digest=digests()))
+    return _built(
+        TournamentOpened,
+        opening=_ORDINALS,
+        configuration_digest=digests(),
+        entrants=references,
+        prompts=references,
+        rubrics=references,
+        judges=references,
+        generation_seed=_COUNTS,
+        versions=_tuples(st.tuples(_LABELS, _TEXTS)),
+    )
+
+
+def prompt_registered() -> SearchStrategy[PromptRegistered]:
+    """Return registrations of prompts, under their true digests."""
+    prompts = _built(
+        Prompt,
+        prompt_id=_LABELS,
+        text=st.text(min_size=1),
+    )
+    return prompts.map(lambda each: PromptRegistered(prompt=each, digest=each.content_digest))
+
+
+def rubric_registered() -> SearchStrategy[RubricRegistered]:
+    """Return registrations of rubrics, under their true digests."""
+    rubrics = _built(Rubric, dimension=_LABELS)
+    return rubrics.map(lambda each: RubricRegistered(rubric=each, digest=each.content_digest))
+
+
+def entrant_registered() -> SearchStrategy[EntrantRegistered]:
+    """Return registrations of entrants, under their true digests."""
+    entrants = _built(
+        Entrant,
+        entrant_id=_LABELS,
+        weights_digest=digests(),
+        adapters=_tuples(_built(Adapter, digest=digests())),
+        temperature=st.none() | _POSITIVE,
+        max_new_tokens=_ORDINALS,
+    )
+    return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
+
+
+def judge_registered() -> SearchStrategy[JudgeRegistered]:
+    """Return registrations of judges, under their true digests."""
+    judges = _built(
+        JudgeSettings,
+        judge_id=_LABELS,
+        parameters=_tuples(st.tuples(_LABELS, _TEXTS | _FINITE)),
+    )
+    return judges.map(lambda each: JudgeRegistered(judge=each, digest=each.content_digest))
+
+
+def response_generated() -> SearchStrategy[ResponseGenerated]:
+    """Return responses."""
+    return _built(
+        ResponseGenerated,
+        response_key=digests(),
+        entrant_id=_LABELS,
+        prompt_id=_LABELS,
+        seed=st.integers(min_value=0, max_value=2**32 - 1),
+        sample=_COUNTS,
+        n_prompt_tokens=_COUNTS,
+        n_generated_tokens=_COUNTS,
+        elapsed_s=st.floats(min_value=0, allow_infinity=False),
+    )
+
+
+def response_failed() -> SearchStrategy[ResponseFailed]:
+    """Return failures to respond."""
+    return _built(ResponseFailed, response_key=digests(), entrant_id=_LABELS, prompt_id=_LABELS)
+
+
+def judge_query_submitted() -> SearchStrategy[JudgeQuerySubmitted]:
+    """Return judge queries; the responses they show need not be there."""
+    return _built(
+        JudgeQuerySubmitted,
+        query_key=digests(),
+        judge=_LABELS,
+        dimension=_LABELS,
+        prompt_id=_LABELS,
+        entrant_a=_LABELS,
+        entrant_b=_LABELS,
+        rubric_digest=digests(),
+        response_a=digests(),
+        response_b=digests(),
+        attempt=_ORDINALS,
+    )
+
+
+def verdict_received() -> SearchStrategy[VerdictReceived]:
+    """Return verdicts; their queries need not be there."""
+    return _built(VerdictReceived, query_key=digests(), judge=_LABELS)
+
+
+def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
+    """Return failures to judge; their queries need not be there."""
+    return _built(JudgeQueryFailed, query_key=digests(), judge=_LABELS, attempt=_ORDINALS)
+
+
+def pair_reconciled() -> SearchStrategy[PairReconciled]:
+    """Return outcomes; their verdicts need not be there."""
+    return _built(
+        PairReconciled,
+        dimension=_LABELS,
+        prompt_id=_LABELS,
+        entrant_a=_LABELS,
+        entrant_b=_LABELS,
+        judge=_LABELS,
+        forward=digests(),
+        swapped=digests(),
+    )
+
+
+def ratings_published() -> SearchStrategy[RatingsPublished]:
+    """Return publications of ratings; they need not be true."""
+    elo = _built(
+        EloParameters,
+        k=_POSITIVE,
+        k_sweep=_tuples(_FINITE),
+        initial_rating=_FINITE,
+        permutations=_ORDINALS,
+        seed=_COUNTS,
+    )
+    terms = _built(
+        Terms, judge=_LABELS, elo=elo, entrants=_tuples(_LABELS), prompts=_tuples(_LABELS)
+    )
+    publications = _built(
+        Publication,
+        terms=terms,
+        started_at=st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001  # Hypothesis wants its limits naive
+        as_of=_ORDINALS,
+        head=digests(),
+    )
+    artifacts = _tuples(_built(ArtifactDigest, digest=digests()))
+    return _built(RatingsPublished, publication=publications, artifacts=artifacts)
+
+
+BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
+    "TournamentOpened": tournament_opened(),
+    "PromptRegistered": prompt_registered(),
+    "RubricRegistered": rubric_registered(),
+    "EntrantRegistered": entrant_registered(),
+    "JudgeRegistered": judge_registered(),
+    "ResponseGenerated": response_generated(),
+    "ResponseFailed": response_failed(),
+    "JudgeQuerySubmitted": judge_query_submitted(),
+    "VerdictReceived": verdict_received(),
+    "JudgeQueryFailed": judge_query_failed(),
+    "PairReconciled": pair_reconciled(),
+    "RatingsPublished": ratings_published(),
+}

@@ -1,0 +1,107 @@
+"""What the folders promise, checked on the running program."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from commands.cli.app import COMMANDS, command_line
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("torch", "transformers", "peft", "anthropic", "sacrebleu")
+
+
+def modules_after(*arguments: str, folder: Path) -> set[str]:
+    """Run the command line in a fresh interpreter and return what it imported."""
+    code = (
+        "import sys\nfrom commands.cli.app import main\n"
+        f"sys.argv = ['tourney', *{arguments!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("project", "elo", "--k", "16"), ("verify",), ("log",)]
+)
+def test_a_reading_command_imports_no_heavy_package(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Help and projections answer at once because they never wait for torch or an SDK."""
+    imported = modules_after(*arguments, folder=tmp_path)
+
+    assert not {package for package in HEAVY if package in imported}
+
+
+def test_help_of_the_whole_imports_no_command(tmp_path: Path) -> None:
+    """The list of commands is shown without importing what they need."""
+    imported = modules_after("--help", folder=tmp_path)
+
+    assert "commands.cli.app" in imported
+    assert not {name for name in imported if name.startswith(("projections", "numpy", "pydantic"))}
+
+
+def test_the_line_of_help_is_how_the_full_help_begins() -> None:
+    """The list is written by hand for speed, so it is held to what the commands say."""
+    helps = {name: command.help or "" for name, command in whole().commands.items()}
+
+    assert not [entry for entry in COMMANDS if not helps[entry.name].startswith(entry.help)]
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    """Help is the documentation that is at hand when a command is needed."""
+    helps = dict(leaves(whole()))
+
+    assert len(helps) > len(COMMANDS)
+    assert not [name for name, text in helps.items() if "Example: tourney" not in text]
+
+
+def test_the_readme_names_every_command() -> None:
+    """A command that the README does not name is not found by a newcomer."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    names = [f"tourney {name}" for name, _ in leaves(whole())]
+
+    assert not [name for name in names if name not in readme]
+
+
+def test_packages_export_nothing_from_their_init() -> None:
+    """Re-exports are how import cycles begin."""
+    inits = [
+        path
+        for package in ("ledger", "projections", "commands", "rubrics")
+        for path in (ROOT / package).rglob("__init__.py")
+    ]
+
+    assert inits
+    assert not [path for path in inits if not is_docstring_only(path.read_text(encoding="utf-8"))]
+
+
+def whole() -> typer.core.TyperGroup:
+    """Return the command line with every command imported."""
+    group = typer.main.get_command(command_line())
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
+def leaves(group: typer.core.TyperGroup, words: str = "") -> list[tuple[str, str]]:
+    """List the commands of a group and below it, with their help."""
+    found = []
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            found += leaves(command, f"{words}{name} ")
+        else:
+            found.append((f"{words}{name}", " ".join((command.help or "").split())))
+    return found
+
+
+def is_docstring_only(source: str) -> bool:
+    """Say whether a module is one string in triple quotes."""
+    return re.fullmatch(r'"""[^"]*"""\n', source) is not None
