@@ -20,17 +20,27 @@ def find_event(ledger: Ledger, name: str) -> Recorded:
     Raises:
         NotFound: It names nothing, or several things.
     """
-    if name.isdecimal():
-        position = int(name)
-        found: Sequence[Recorded] = tuple(ledger.read(after=position - 1, until=position))
-    else:
-        found = _labelled(ledger, name) or (*with_id(ledger, name), *_keyed(ledger, name))
+    found = (
+        _at(ledger, name)
+        or _labelled(ledger, name)
+        or (*with_id(ledger, name), *_keyed(ledger, name))
+    )
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
     if len(found) > 1:
         listed = ", ".join(f"{each.position} {type_name(each.event)}" for each in found[:_N_LISTED])
-        raise NotFound(f"{name!r} means {len(found)} events: {listed} ...; give more of it")
+        raise NotFound(
+            f"{name!r} means {len(found)} events: {listed} ...; give more of it, or a position"
+        )
     return found[0]
+
+
+def _at(ledger: Ledger, name: str) -> Sequence[Recorded]:
+    """Return the event at a position; an id or key, too, may begin with decimals only."""
+    position = int(name) if name.isdecimal() else 0
+    if position > ledger.head.position:
+        return ()
+    return tuple(ledger.read(after=position - 1, until=position))
 
 
 def _labelled(ledger: Ledger, name: str) -> Sequence[Recorded]:

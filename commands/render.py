@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from commands.hostile import csv_cell, one_line
+from commands.hostile import csv_cell, one_line, shown_json
 from commands.tables.table import Column, Table
 from ledger.identity import Json
 
@@ -63,13 +63,16 @@ def _cell(value: Json, column: Column) -> str:
 
 def _json(table: Table) -> str:
     whole = {"schema": table.schema, **table.facts, "rows": list(table.rows)}
-    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _dumped(whole, indent=2)
 
 
 def _jsonl(table: Table) -> str:
-    return "".join(
-        json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in table.rows
-    )
+    return "".join(_dumped(row) for row in table.rows)
+
+
+def _dumped(value: Json, indent: int | None = None) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return f"{shown_json(text)}\n"
 
 
 def _csv(table: Table) -> str:

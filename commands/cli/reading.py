@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Concatenate, ParamSpec
 
@@ -23,7 +23,7 @@ from commands.errors import ConfigurationError
 from commands.render import Format
 from commands.tables.table import Table
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension
+from ledger.identity import Dimension, Json
 from ledger.store import Ledger
 from projections.settlement import Settlement, by_dimension, settle
 from projections.tournament import Tournament
@@ -38,6 +38,12 @@ class Reading:
     state: Tournament
     judge: JudgeSettings
     dimension: str | None
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """What every result in JSON says of where it comes from."""
+        newest = self.state.newest
+        return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
 
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
@@ -77,7 +83,8 @@ def reading(view: Callable[Concatenate[Reading, Own], Table]) -> Callable[..., N
         with Ledger.read_only(ledger_path(ledger, config)) as opened:
             state = read_tournament(opened, tournament, as_of)
         source = Reading(state, judge_of(state, judge), dimension)
-        write(view(source, **own), output_format, as_json=as_json)  # type: ignore[arg-type, call-arg]  # typer passes what the signature below asks for
+        table = view(source, **own)  # type: ignore[arg-type, call-arg]  # typer passes what the signature below asks for
+        write(replace(table, facts=source.facts | table.facts), output_format, as_json=as_json)
 
     shared = [p for p in inspect.signature(command).parameters.values() if p.name != "own"]
     of_view = list(inspect.signature(view).parameters.values())[1:]

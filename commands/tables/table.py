@@ -24,4 +24,4 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Json], ...]
     notes: tuple[str, ...] = ()
-    facts: Mapping[str, Json] = field(default_factory=dict)  # beside the rows in JSON
+    facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON

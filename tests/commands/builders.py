@@ -1,0 +1,202 @@
+"""Builders of what commands are given: commands, settings, scripts, and files on the disk."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from math import prod
+from pathlib import Path
+from typing import TypeAlias
+
+from commands.ports import GenerationFailure, GenerationTask, JudgeQuery, Reply
+from commands.recorder import Recorder
+from commands.scripted import ScriptedGenerator, ScriptedJudge
+from commands.settings import Settings
+from commands.tournament import OpenTournament, RecordResponse
+from ledger.events.fact import type_name
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
+from ledger.events.ratings import EloParameters, Terms
+from ledger.events.registration import Registered, TournamentOpened
+from ledger.events.registry import Event
+from ledger.identity import Digest, EntrantId, PromptId
+from ledger.store import Ledger
+from projections.matches import cells
+from projections.progress import OpenQuery
+from projections.reconcile import DEFAULT_POLICY
+from tests.builders import judge, opened
+
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
+JUDGE = judge()
+P1, P2 = PromptId("p1"), PromptId("p2")
+BASE_SHAPES: Shapes = {"model.q_proj.weight": (6, 4), "model.v_proj.weight": (2, 4)}
+LORA_SHAPES: Shapes = {
+    "base_model.model.model.q_proj.lora_A.weight": (3, 4),
+    "base_model.model.model.q_proj.lora_B.weight": (6, 3),
+}
+
+
+class PowerCut(Exception):
+    """The process ends where nobody expected it to."""
+
+
+def open_tournament(events: Sequence[Event] | None = None) -> OpenTournament:
+    """Return the command whose events these are; without events the usual one."""
+    opening, *others = opened() if events is None else events
+    assert isinstance(opening, TournamentOpened)
+    return OpenTournament(opening, tuple(each for each in others if isinstance(each, Registered)))
+
+
+def submitted(query: OpenQuery, *, attempt: int = 1) -> JudgeQuerySubmitted:
+    """Return the event that puts a query to the judge."""
+    pairing = query.match.pairing
+    return JudgeQuerySubmitted(
+        query_key=query.question.query_key,
+        judge=JUDGE.judge_id,
+        dimension=pairing.rubric.dimension,
+        prompt_id=pairing.prompt.prompt_id,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        order=query.question.order,
+        rubric_digest=pairing.rubric.digest,
+        response_a=pairing.a.response_key,
+        response_b=pairing.b.response_key,
+        attempt=attempt,
+    )
+
+
+def failed(query_key: Digest, *, attempt: int = 1, **fields: object) -> JudgeQueryFailed:
+    """Return the event that a reply without a verdict was read as."""
+    given = {"reason": "unreadable", "reply": "Both are fine.", "stop_reason": "end_turn"}
+    always = {"judge": JUDGE.judge_id, "parser": "final-line@1", "model": "chrF2"}
+    return JudgeQueryFailed.model_validate(
+        {**given, **always, "query_key": query_key, "attempt": attempt, **fields}
+    )
+
+
+def reply(query_key: Digest, text: str = "VERDICT: A", stop_reason: str = "end_turn") -> Reply:
+    """Return a reply of the usual judge."""
+    return Reply(query_key, text, stop_reason, model="chrF2")
+
+
+def terms(**fields: object) -> Terms:
+    """Return terms over two entrants and two prompts, rated over few orders."""
+    given = {"mode": "headline", "judge": JUDGE.judge_id, "policy": DEFAULT_POLICY}
+    return Terms.model_validate(
+        {
+            **given,
+            "elo": EloParameters(permutations=5, k_sweep=(8.0, 16.0)),
+            "entrants": (EntrantId("base"), EntrantId("tuned")),
+            "prompts": (P1, P2),
+            **fields,
+        }
+    )
+
+
+def echo(task: GenerationTask) -> str:
+    """Answer with who is asked what."""
+    return f"{task.entrant.entrant_id} on {task.prompt_text}"
+
+
+def echoing(*, stops_after: int | None = None) -> ScriptedGenerator:
+    """Return a generator that echoes, and may be cut off after so many responses."""
+    made = count()
+
+    def answer(task: GenerationTask) -> str | GenerationFailure:
+        if next(made) == stops_after:
+            raise PowerCut
+        return echo(task)
+
+    return ScriptedGenerator(answer)
+
+
+def prefer_tuned(query: JudgeQuery) -> str:
+    """Find the response of `tuned` better, in whatever slot it is shown."""
+    return "VERDICT: A" if query.shown_a.startswith("tuned") else "VERDICT: B"
+
+
+def preferring_tuned() -> ScriptedJudge:
+    """Return a judge that always finds `tuned` better."""
+    return ScriptedJudge(prefer_tuned)
+
+
+def answered(recorder: Recorder, events: Sequence[Event] | None = None) -> Recorder:
+    """Open a tournament and record an echo for every response that it wants."""
+    recorder.record(open_tournament(events))
+    wanted = cells(recorder.state, [prompt.prompt_id for prompt in recorder.state.bank])
+    for cell in wanted:
+        task = GenerationTask(cell.response_key, cell.entrant, cell.prompt.text, cell.seed)
+        for (result,) in echoing().generate([task]):
+            recorder.record(RecordResponse(cell, result))
+    return recorder
+
+
+def types_of(ledger: Ledger) -> list[str]:
+    """Return the names of a ledger's events, in order."""
+    return [type_name(recorded.event) for recorded in ledger.read()]
+
+
+def settings(**sections: object) -> Settings:
+    """Return settings of two entrants and one rubric, rated over few orders."""
+    given = {
+        "tournament": {"id": "main"},
+        "entrants": [entrant_section("base"), entrant_section("tuned")],
+        "rubrics": [{"dimension": "factuality", "path": "rubrics/factuality.md"}],
+        "elo": {"permutations": 5, "k_sweep": [8.0, 16.0]},
+    }
+    return Settings.model_validate({**given, **sections})
+
+
+def entrant_section(entrant_id: str, **fields: object) -> dict[str, object]:
+    """Return an [[entrants]] table."""
+    return {"id": entrant_id, "weights": f"weights/{entrant_id}", **fields}
+
+
+def lay_out(folder: Path) -> Path:
+    """Write everything that `settings()` name."""
+    write_bank(folder / "bank.jsonl", [record("p1"), record("p2")])
+    write_rubric(folder / "rubrics" / "factuality.md")
+    write_weights(folder / "weights" / "base", first_byte=1)
+    write_weights(folder / "weights" / "tuned", first_byte=2)
+    return folder
+
+
+def record(prompt_id: str = "p1", **fields: object) -> dict[str, object]:
+    """Return a line of a bank."""
+    text = f"Question {prompt_id}?"
+    given = {"source": "recall", "subject": "anatomy", "text": text, "gold_answer": "aspirin"}
+    return {"prompt_id": prompt_id, **given, **fields}
+
+
+def write_bank(file: Path, records: Iterable[object]) -> Path:
+    """Write a bank."""
+    lines = "".join(json.dumps(each) + "\n" for each in records)
+    file.write_text(lines, encoding="utf-8")
+    return file
+
+
+def write_rubric(file: Path, *, version: str = "1", front: str = "needs_gold = true") -> Path:
+    """Write a rubric whose front matter is given."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = f"<!-- version: {version} -->\n+++\n{front}\n+++\n\n# A rubric\n"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def write_weights(folder: Path, shapes: Shapes = BASE_SHAPES, *, first_byte: int = 0) -> Path:
+    """Write a folder that holds one safetensors file, whose first byte of data is given."""
+    folder.mkdir(parents=True)
+    ends = [sum(map(n_bytes, list(shapes.values())[: n + 1])) for n in range(len(shapes))]
+    entries = {
+        name: {"dtype": "F32", "shape": shape, "data_offsets": [end - n_bytes(shape), end]}
+        for (name, shape), end in zip(shapes.items(), ends, strict=True)
+    }
+    header = json.dumps({"__metadata__": {"format": "pt"}, **entries}).encode()
+    data = bytes([first_byte, *bytes(max(ends, default=1) - 1)])
+    content = len(header).to_bytes(8, "little") + header + data
+    (folder / "model.safetensors").write_bytes(content)
+    return folder
+
+
+def n_bytes(shape: Sequence[int]) -> int:
+    """Return how much room a tensor of float32 takes."""
+    return 4 * prod(shape)

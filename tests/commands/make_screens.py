@@ -1,0 +1,165 @@
+"""The golden screens: what each format, and each table, looks like to a user.
+
+`python -m tests.commands.make_screens` writes them into tests/golden/screens, after a change that
+is meant to be seen; the difference is then reviewed like code.
+"""
+
+import io
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from rich.console import Console
+
+from commands.generate import generate_owed
+from commands.judge import judge_open
+from commands.plan import plan_responses, plan_verdicts
+from commands.ports import GenerationFailure, GenerationTask, JudgeQuery
+from commands.progress import unheard
+from commands.recorder import Recorder
+from commands.render import Format, print_table
+from commands.replay import Difference, Replayed
+from commands.scripted import ScriptedGenerator, ScriptedJudge
+from commands.tables.elo import elo_table
+from commands.tables.history import differences_table, faults_table, log_table
+from commands.tables.pairs import matches_table, winrates_table
+from commands.tables.plan import owed_responses_table, owed_verdicts_table
+from commands.tables.responses import progress_table, responses_table
+from commands.tables.table import Column, Table
+from ledger.audit import Fault
+from ledger.events.ratings import EloParameters
+from ledger.recorded import Recorded
+from ledger.store import Head, Ledger
+from projections.progress import progress
+from projections.settlement import by_dimension, settle
+from projections.standings import standings
+from projections.tournament import Tournament
+from projections.winrates import win_rates
+from tests.builders import NOON, STREAM, entrant, key, opened, prompt
+from tests.commands.builders import JUDGE, echo, open_tournament
+
+SCREENS: Final = Path(__file__).parent.parent / "golden" / "screens"
+PROMPTS: Final = tuple(prompt(name).prompt_id for name in ("p1", "p2", "p3"))
+ELO: Final = EloParameters(permutations=5, k_sweep=(8.0, 32.0))
+ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
+    {
+        Format.TABLE: "txt",
+        Format.JSON: "json",
+        Format.JSONL: "jsonl",
+        Format.CSV: "csv",
+        Format.MD: "md",
+        Format.LATEX: "tex",
+    }
+)
+
+
+def screens() -> dict[str, str]:
+    """Return every screen by the name of its file."""
+    formats = {f"formats.{end}": rendered(SAMPLE, each) for each, end in ENDINGS.items()}
+    return formats | {f"{name}.txt": rendered(table) for name, table in tables().items()}
+
+
+def rendered(table: Table, output_format: Format = Format.TABLE) -> str:
+    """Return a table as it is printed where there is room for all of it."""
+    console = Console(file=io.StringIO(), width=200, _environ={})
+    print_table(table, output_format, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+SAMPLE: Final = Table(
+    schema="tourney/sample@1",
+    title="One of [b]everything[/b]",
+    columns=(
+        Column("entrant", "Entrant"),
+        Column("rating", "Elo & more", 1),
+        Column("n_matches", "Matches"),
+        Column("text", "Response"),
+    ),
+    rows=tuple(
+        {"entrant": entrant_id, "rating": rating, "n_matches": n_matches, "text": text}
+        for entrant_id, rating, n_matches, text in (
+            ("base", 1400 + 1 / 3, 12, "a | b & 5 % of $_#"),
+            ("=1+1", -0.05, 0, "[/INST] [red]now[/red] :pill:"),
+            ("none", None, None, None),
+            ("two\nlines", 1e6, 1, "\x1b[31m{~^\\} *µ* \u202e \x9b2J"),
+        )
+    ),
+    notes=("A note with [markup] and \x07.",),
+    facts={"judge": "reference"},
+)
+
+
+def tables() -> dict[str, Table]:
+    """Return each table of one small tournament in which everything happened."""
+    with Ledger.in_memory(now=lambda: NOON + timedelta(minutes=5)) as ledger:
+        recorder = Recorder(ledger, STREAM)
+        recorder.record(open_tournament(opened(prompts=BANK, entrants=ROSTER)))
+        before = recorder.state
+        generate_owed(recorder, lambda: ScriptedGenerator(_answer), PROMPTS, on_progress=unheard)
+        answered = recorder.state
+        judge_open(
+            recorder, JUDGE, lambda: ScriptedJudge(_judge), PROMPTS, retries=0, on_progress=unheard
+        )
+        events = tuple(ledger.read())
+    return {
+        "plan_generate": owed_responses_table(plan_responses(before, PROMPTS)),
+        "plan_generate_done": owed_responses_table(plan_responses(answered, PROMPTS)),
+        "plan_judge": owed_verdicts_table(plan_verdicts(answered, PROMPTS, JUDGE, retries=0)),
+        "plan_judge_too_early": owed_verdicts_table(
+            plan_verdicts(before, PROMPTS, JUDGE, retries=0)
+        ),
+        **_readings(recorder.state),
+        **_audits(events),
+    }
+
+
+BANK: Final = (prompt("p1"), prompt("p2"), prompt("p3", gold=None))
+ROSTER: Final = (entrant("base"), entrant("tuned"), entrant("broken"))
+
+
+def _answer(task: GenerationTask) -> str | GenerationFailure:
+    if task.entrant.entrant_id == "broken":
+        return GenerationFailure(task.response_key, "not_finite", "logits are NaN at token 1")
+    return f"{echo(task)} [/INST] \x1b[31m"
+
+
+def _judge(query: JudgeQuery) -> str:
+    if "p2" in query.user:
+        return "Both are fine."
+    return "VERDICT: A" if query.shown_a.startswith("tuned") else "VERDICT: B"
+
+
+def _readings(state: Tournament) -> dict[str, Table]:
+    groups = by_dimension(state, settle(state, PROMPTS, JUDGE))
+    roster = [each.entrant_id for each in state.roster]
+    rated = [standings(name, group, roster, ELO) for name, group in groups.items()]
+    settled = [each for group in groups.values() for each in group]
+    return {
+        "elo": elo_table(rated, ELO, JUDGE),
+        "winrates": winrates_table(win_rates(settled)),
+        "matches": matches_table(settled),
+        "responses": responses_table(state),
+        "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),
+    }
+
+
+def _audits(events: tuple[Recorded, ...]) -> dict[str, Table]:
+    head = Head(len(events), key("head"))
+    fault = Fault(7, "its content is not what was recorded")
+    name = "headline_20260427_120000"
+    difference = Difference(name, "elo_results.json", "differs from byte 40 on")
+    return {
+        "log": log_table(events),
+        "verify": faults_table([], head),
+        "verify_tampered": faults_table([fault], head),
+        "replay": differences_table(Replayed((name,), ())),
+        "replay_tampered": differences_table(Replayed((name,), (difference,))),
+    }
+
+
+if __name__ == "__main__":
+    for file_name, text in screens().items():
+        (SCREENS / file_name).write_text(text, encoding="utf-8", newline="")

@@ -1,0 +1,89 @@
+"""Finding one event by whatever a user has at hand."""
+
+import pytest
+
+from commands.errors import NotFound
+from commands.find_event import find_event
+from commands.recorder import Recorder
+from ledger.events.registration import PromptRegistered
+from ledger.events.responses import ResponseGenerated
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from tests.builders import STREAM, opened, prompt
+from tests.commands.builders import answered, open_tournament
+
+
+@pytest.fixture
+def filled(ledger: Ledger, recorder: Recorder) -> Ledger:
+    """Give a ledger of two entrants' answers to a prompt."""
+    answered(recorder)
+    return ledger
+
+
+def last(ledger: Ledger) -> Recorded:
+    """Return the newest event: a response."""
+    return list(ledger.read())[-1]
+
+
+def key_of(recorded: Recorded) -> str:
+    """Return what names the event."""
+    return recorded.event.natural_key[0]
+
+
+def test_an_event_is_found_at_its_position(filled: Ledger) -> None:
+    """The log shows positions first."""
+    assert [find_event(filled, str(n)).position for n in (1, 8)] == [1, 8]
+
+
+def test_a_thing_is_found_by_its_label(filled: Ledger) -> None:
+    """Nobody remembers digests of prompts."""
+    found = find_event(filled, "p1").event
+
+    assert isinstance(found, PromptRegistered)
+    assert found.prompt == prompt("p1")
+
+
+def test_a_label_means_its_newest_registration(filled: Ledger) -> None:
+    """A corrected prompt is what the tournament uses now."""
+    corrected = prompt("p1", gold="ibuprofen")
+    Recorder(filled, STREAM).record(open_tournament(opened(prompts=[corrected])))
+
+    found = find_event(filled, "p1").event
+
+    assert isinstance(found, PromptRegistered)
+    assert found.prompt.gold_answer == "ibuprofen"
+
+
+def test_a_response_is_found_by_the_beginning_of_its_key(filled: Ledger) -> None:
+    """Tables show twelve characters of a key, and they should do."""
+    response = last(filled)
+
+    assert find_event(filled, key_of(response)[:12]) == response
+    assert find_event(filled, response.event_id[:20]) == response
+
+
+def test_a_key_that_begins_with_decimals_only_is_found_too(filled: Ledger) -> None:
+    """One key in 280 does in its first twelve characters; it is no position."""
+    responses = [each for each in filled.read() if isinstance(each.event, ResponseGenerated)]
+    copy = responses[0].event.model_copy(update={"response_key": "1234567890" * 6 + "abcd"})
+    (recorded,) = filled.append(STREAM, [copy])
+
+    assert find_event(filled, "123456789012") == recorded
+
+
+def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledger) -> None:
+    """The user chooses; guessing would show the wrong event without a word."""
+    with pytest.raises(NotFound) as caught:
+        find_event(filled, "")
+
+    message = str(caught.value)
+    assert message.startswith("'' means ")
+    assert "1 TournamentOpened, 2 PromptRegistered, " in message
+    assert message.endswith("give more of it, or a position")
+
+
+@pytest.mark.parametrize("name", ["p", "nobody", "99", "9" * 30, "%", "zz"])
+def test_a_name_of_nothing_is_told_as_such(filled: Ledger, name: str) -> None:
+    """Neither half a label nor a wildcard nor a number beyond SQLite's means an event."""
+    with pytest.raises(NotFound, match="is no position, label or key in :memory:; see `tourney lo"):
+        find_event(filled, name)

@@ -1,0 +1,211 @@
+"""Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from commands.judge import Judged, judge_open
+from commands.ports import Judge, JudgeQuery, Reply
+from commands.progress import unheard
+from commands.recorder import Recorder
+from commands.scripted import ScriptedJudge
+from commands.tournament import NeverSubmitted
+from ledger.identity import Digest
+from ledger.store import Ledger
+from projections.settlement import account_of, settle
+from tests.builders import STREAM, opened, prompt
+from tests.commands.builders import (
+    JUDGE,
+    P1,
+    P2,
+    PowerCut,
+    answered,
+    prefer_tuned,
+    preferring_tuned,
+    reply,
+    types_of,
+)
+
+
+@pytest.fixture
+def recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament of two entrants and two prompts, all answered."""
+    return answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+
+
+def judged(
+    recorder: Recorder, port: Judge, *, retries: int = 1, limit: int | None = None
+) -> Judged:
+    """Judge what is open on both prompts."""
+    return judge_open(
+        recorder,
+        JUDGE,
+        lambda: port,
+        [P1, P2],
+        retries=retries,
+        on_progress=unheard,
+        limit=limit,
+    )
+
+
+def statuses(recorder: Recorder) -> list[str]:
+    """Return what became of each pairing."""
+    return [settlement.status for settlement in settle(recorder.state, [P1, P2], JUDGE)]
+
+
+def counting(ledger: Ledger) -> Callable[[str], int]:
+    """Return a function that counts a ledger's events of a type."""
+    return lambda name: types_of(ledger).count(name)
+
+
+class FromTheEnd:
+    """A judge whose replies come in the opposite order, as from a batch."""
+
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
+        """Yield replies, the last query's first."""
+        for query in reversed(queries):
+            yield reply(query.query_key, prefer_tuned(query))
+
+
+def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:
+    """One order alone would be decided by the slot as often as by the response."""
+    port = preferring_tuned()
+
+    done = judged(recorder, port)
+
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert [query.shown_a for query in port.asked[:2]] == [
+        "base on Question p1?",
+        "tuned on Question p1?",
+    ]
+    assert statuses(recorder) == ["b", "b"]
+
+
+def test_a_query_holds_all_that_a_judge_needs(recorder: Recorder) -> None:
+    """The port gets text only; nothing else may decide a verdict."""
+    port = preferring_tuned()
+
+    judged(recorder, port, limit=1)
+
+    (query,) = port.asked
+    assert query.gold_answer == "aspirin"
+    assert "Judge factuality." in query.system
+    assert "Question p1?" in query.user
+
+
+def test_judging_again_asks_for_nothing_more(ledger: Ledger, recorder: Recorder) -> None:
+    """Verdicts were paid for; the second run finds them on the ledger."""
+    judged(recorder, preferring_tuned())
+    position, port = ledger.head.position, preferring_tuned()
+
+    done = judged(recorder, port)
+
+    assert done == Judged(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
+    assert port.asked == []
+    assert ledger.head.position == position
+
+
+def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder: Recorder) -> None:
+    """A reply is on the disk before the next one is waited for."""
+
+    def two_then_dark(query: JudgeQuery) -> str:
+        if counting(ledger)("VerdictReceived") == 2:
+            raise PowerCut
+        return prefer_tuned(query)
+
+    port = preferring_tuned()
+    with pytest.raises(PowerCut):
+        judged(recorder, ScriptedJudge(two_then_dark))
+
+    done = judged(Recorder(ledger, STREAM), port)
+
+    assert done == Judged(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
+    assert len(port.asked) == 2
+    assert counting(ledger)("JudgeQuerySubmitted") == 4
+
+
+def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Recorder) -> None:
+    """A judge that forgot its last line mostly remembers it the second time."""
+    seen = set()
+
+    def forgetful(query: JudgeQuery) -> str:
+        is_first = query.query_key not in seen
+        seen.add(query.query_key)
+        return "Both are fine." if is_first else prefer_tuned(query)
+
+    done = judged(recorder, ScriptedJudge(forgetful))
+
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert counting(ledger)("JudgeQueryFailed") == 4
+    assert counting(ledger)("JudgeQuerySubmitted") == 8
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_judge_that_never_says_a_verdict_is_given_up(
+    ledger: Ledger, recorder: Recorder, retries: int
+) -> None:
+    """What is asked in vain is counted as failed, with its reason, and costs nothing more."""
+    port = ScriptedJudge(lambda _: "Both are fine.")
+
+    done = judged(recorder, port, retries=retries)
+    again = judged(recorder, port, retries=retries)
+
+    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert again.n_open == 0
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 4 * (retries + 1)
+    assert statuses(recorder) == ["unreadable", "unreadable"]
+
+
+def test_a_silent_judge_ends_the_run(ledger: Ledger, recorder: Recorder) -> None:
+    """No reply is no failure: the queries stay open, submitted once, for another day."""
+    done = judged(recorder, ScriptedJudge(lambda _: None))
+
+    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert counting(ledger)("JudgeQuerySubmitted") == 4
+    assert statuses(recorder) == ["pending", "pending"]
+
+
+def test_replies_may_come_in_any_order(recorder: Recorder) -> None:
+    """Batches come back shuffled; replies are told apart by their key alone."""
+    done = judged(recorder, FromTheEnd())
+
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert statuses(recorder) == ["b", "b"]
+
+
+def test_a_judge_that_goes_by_the_slot_decides_nothing(recorder: Recorder) -> None:
+    """It contradicts itself when the slots are swapped."""
+    judged(recorder, ScriptedJudge(lambda _: "VERDICT: A"))
+
+    account = account_of(settle(recorder.state, [P1, P2], JUDGE))
+    assert (account.decided, account.inconsistent) == (0, 2)
+
+
+def test_a_reply_under_an_unknown_key_stops_the_run(recorder: Recorder) -> None:
+    """A backend that mixes up its keys would give verdicts to the wrong pairs."""
+    port = ScriptedJudge(lambda query: reply(Digest(query.query_key[::-1])))
+
+    with pytest.raises(NeverSubmitted):
+        judged(recorder, port)
+
+
+def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) -> None:
+    """A failure within the portion is asked again; the portion does not grow by it."""
+    port = ScriptedJudge(lambda _: "Both are fine.")
+
+    done = judged(recorder, port, limit=3)
+
+    assert done == Judged(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
+    assert len({query.query_key for query in port.asked}) == 3
+
+
+def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
+    """An online judge takes seconds for each."""
+    told: list[tuple[str, int, int]] = []
+
+    def tell(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+
+    judge_open(recorder, JUDGE, preferring_tuned, [P1], retries=1, on_progress=tell)
+
+    assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]

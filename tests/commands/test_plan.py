@@ -1,0 +1,88 @@
+"""Planning: what is owed, told without recording anything."""
+
+from commands.plan import OwedResponses, OwedVerdicts, plan_responses, plan_verdicts, rehearse
+from ledger.identity import Dimension, EntrantId
+from projections.progress import open_queries
+from projections.tournament import Tournament
+from tests.builders import STREAM, opened, prompt, responses, rubric, verdict
+from tests.commands.builders import JUDGE, P1, P2, failed, open_tournament
+from tests.specification import after
+
+OPENED = opened(prompts=[prompt("p1"), prompt("p2", gold=None)])
+BASE, TUNED = EntrantId("base"), EntrantId("tuned")
+FACTUALITY = Dimension("factuality")
+
+
+def test_a_rehearsal_knows_what_the_real_thing_would_know() -> None:
+    """`plan` looks at a tournament that nobody has opened yet."""
+    rehearsed = rehearse(Tournament(STREAM), open_tournament(OPENED))
+
+    real = after(*OPENED)
+    assert (rehearsed.bank, rehearsed.roster) == (real.bank, real.roster)
+    assert (rehearsed.dimensions, rehearsed.panel) == (real.dimensions, real.panel)
+    assert rehearsed.version == real.version
+
+
+def test_rehearsing_what_is_known_changes_nothing() -> None:
+    """A second plan is of the same tournament."""
+    known = after(*OPENED)
+
+    assert rehearse(known, open_tournament(OPENED)) == known
+
+
+def test_every_entrant_owes_what_it_has_not_answered() -> None:
+    """Tokens are told as the most that it can come to."""
+    state = after(*OPENED)
+    answers = responses(state)
+
+    assert plan_responses(state, [P1, P2]) == (
+        OwedResponses(BASE, n_responses=2, n_tokens_at_most=64),
+        OwedResponses(TUNED, n_responses=2, n_tokens_at_most=64),
+    )
+    assert plan_responses(after(*OPENED, *answers[:3]), [P1, P2]) == (
+        OwedResponses(BASE, n_responses=0, n_tokens_at_most=0),
+        OwedResponses(TUNED, n_responses=1, n_tokens_at_most=32),
+    )
+
+
+def test_a_pair_without_its_responses_waits() -> None:
+    """It will be asked about, but not now."""
+    rows = plan_verdicts(after(*OPENED), [P1, P2], JUDGE, retries=1)
+
+    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
+
+
+def test_each_pair_that_is_ready_is_two_queries() -> None:
+    """Both orders are asked; a prompt without the gold that is needed is no pair."""
+    state = after(*OPENED, *responses(after(*OPENED)))
+
+    rows = plan_verdicts(state, [P1, P2], JUDGE, retries=1)
+
+    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
+
+
+def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
+    """What a run would ask is exactly what a plan says."""
+    ready = (*OPENED, *responses(after(*OPENED)))
+    forward, swapped = open_queries(after(*ready), [P1], JUDGE, retries=0)
+    events = (*ready, verdict(forward.question.query_key), failed(swapped.question.query_key))
+
+    no_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=0)
+    one_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=1)
+
+    assert no_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+    assert one_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+
+
+def test_each_dimension_is_planned_apart() -> None:
+    """A dimension on which nothing can be compared is shown with nothing."""
+    rubrics = [rubric("factuality"), rubric("calibration", needs_gold=False)]
+    opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
+    state = after(*opening, *responses(after(*opening)))
+
+    rows = plan_verdicts(state, [P2], JUDGE, retries=1)
+
+    assert rows == (
+        OwedVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),
+        OwedVerdicts(Dimension("calibration"), n_pairs=1, n_queries=2, n_waiting=0),
+    )

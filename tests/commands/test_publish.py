@@ -1,0 +1,144 @@
+"""Publishing: the claim on the ledger first, then the files beside it, once."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from commands.errors import NothingRecorded
+from commands.judge import judge_open
+from commands.progress import unheard
+from commands.publish import Run, publish
+from commands.recorder import Recorder
+from ledger.errors import CannotWrite
+from ledger.events.ratings import EloParameters, RatingsPublished
+from ledger.identity import digest_of_bytes
+from ledger.store import Ledger
+from tests.builders import NOON, STREAM, opened, prompt
+from tests.commands.builders import (
+    JUDGE,
+    P1,
+    P2,
+    answered,
+    preferring_tuned,
+    terms,
+)
+
+
+@pytest.fixture
+def recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament of two entrants and two prompts, judged on the first of them."""
+    answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+    judge_open(recorder, JUDGE, preferring_tuned, [P1], retries=1, on_progress=unheard)
+    return recorder
+
+
+def published(recorder: Recorder, runs: Path, **fields: object) -> Run:
+    """Publish at noon."""
+    return publish(recorder, terms(**fields), runs=runs, now=NOON)
+
+
+def claims(ledger: Ledger) -> list[RatingsPublished]:
+    """Return what was claimed."""
+    events = (recorded.event for recorded in ledger.read())
+    return [event for event in events if isinstance(event, RatingsPublished)]
+
+
+def test_a_run_is_named_by_its_mode_and_time(recorder: Recorder, tmp_path: Path) -> None:
+    """Folders sort by time, and say what they hold."""
+    run = published(recorder, tmp_path, mode="pilot")
+
+    assert run.folder == tmp_path / "pilot_20260427_120000"
+    assert run.is_new
+
+
+def test_the_claim_names_every_file_and_its_bytes(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """It is what a replay is held to."""
+    run = published(recorder, tmp_path)
+
+    (claim,) = claims(ledger)
+    files = {a.path: digest_of_bytes((run.folder / a.path).read_bytes()) for a in claim.artifacts}
+    assert files == {artifact.path: artifact.digest for artifact in claim.artifacts}
+    assert len(files) == sum(path.is_file() for path in run.folder.rglob("*")) == 9
+
+
+def test_the_claim_names_the_history_that_it_is_of(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Position and chain say exactly what was known."""
+    head = ledger.head
+
+    published(recorder, tmp_path)
+
+    (claim,) = claims(ledger)
+    assert (claim.publication.as_of, claim.publication.head) == (head.position, head.chain)
+
+
+def test_publishing_again_unchanged_gives_the_same_folder(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """A second run on the same events has nothing new to say."""
+    first = published(recorder, tmp_path)
+    head = ledger.head
+
+    later = NOON + timedelta(hours=1)
+    again = publish(Recorder(ledger, STREAM), terms(), runs=tmp_path, now=later)
+
+    assert (again.folder, again.is_new) == (first.folder, False)
+    assert ledger.head == head
+
+
+def test_other_terms_are_another_run_even_in_the_same_second(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    """Two runs never share a folder."""
+    runs = [
+        published(recorder, tmp_path, elo=EloParameters(permutations=n, k_sweep=()))
+        for n in (1, 2, 3)
+    ]
+
+    assert [run.folder.name for run in runs] == [
+        "headline_20260427_120000",
+        "headline_20260427_120000_2",
+        "headline_20260427_120000_3",
+    ]
+
+
+def test_another_event_makes_another_run(recorder: Recorder, tmp_path: Path) -> None:
+    """The claim of the first stays as it was; the second is of a longer history."""
+    first = published(recorder, tmp_path)
+    judge_open(recorder, JUDGE, preferring_tuned, [P2], retries=1, on_progress=unheard)
+
+    second = published(recorder, tmp_path)
+
+    accounts = [run.results.standings for run in (first, second)]
+    assert [a.account.decided for each in accounts for a in each.values()] == [1, 2]
+    assert first.folder != second.folder
+
+
+def test_a_run_killed_before_its_files_gets_them_from_the_next(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """The claim is found again, and what it lacks is written, byte for byte as claimed."""
+    (tmp_path / "runs").touch()
+    with pytest.raises(CannotWrite):
+        published(recorder, tmp_path / "runs")
+    (tmp_path / "runs").unlink()
+
+    run = published(Recorder(ledger, STREAM), tmp_path / "runs")
+
+    (claim,) = claims(ledger)
+    assert not run.is_new
+    for artifact in claim.artifacts:
+        assert digest_of_bytes((run.folder / artifact.path).read_bytes()) == artifact.digest
+
+
+def test_a_tournament_of_which_nothing_is_known_cannot_be_published(tmp_path: Path) -> None:
+    """There is no history to name."""
+    with Ledger.in_memory() as empty:
+        nobody = Recorder(empty, STREAM)
+
+        with pytest.raises(NothingRecorded, match="nothing is recorded of tournament 'main'"):
+            published(nobody, tmp_path)

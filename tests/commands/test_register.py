@@ -1,0 +1,154 @@
+"""Registering: everything that the settings name is read and checked, then opened at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.register import opening_of
+from commands.settings import Settings
+from commands.tournament import OpenTournament
+from ledger.events.fact import type_name
+from ledger.identity import Digest
+from projections.matches import cells
+from tests.commands.builders import (
+    LORA_SHAPES,
+    P1,
+    P2,
+    entrant_section,
+    lay_out,
+    record,
+    settings,
+    write_bank,
+    write_rubric,
+    write_weights,
+)
+from tests.specification import after
+
+VERSIONS = [("tourney", "0.1.0")]
+
+
+def opening(folder: Path, chosen: Settings | None = None) -> OpenTournament:
+    """Read a folder as the settings say."""
+    return opening_of(chosen or settings(), folder, VERSIONS)
+
+
+def faults(folder: Path, chosen: Settings | None = None) -> tuple[str, ...]:
+    """Return what is wrong, without the folder's name."""
+    with pytest.raises(ConfigurationError) as caught:
+        opening(folder, chosen)
+    return tuple(fault.replace(f"{folder}/", "") for fault in caught.value.faults)
+
+
+def response_keys(command: OpenTournament) -> list[Digest]:
+    """Return the keys of all responses that an opening wants."""
+    state = after(command.opening, *command.registrations)
+    return [cell.response_key for cell in cells(state, [P1, P2])]
+
+
+def test_everything_that_the_settings_name_is_registered(tmp_path: Path) -> None:
+    """The opening refers to each thing by label and content, in the order of the settings."""
+    command = opening(lay_out(tmp_path))
+
+    assert [type_name(event) for event in command.registrations] == [
+        "PromptRegistered",
+        "PromptRegistered",
+        "RubricRegistered",
+        "EntrantRegistered",
+        "EntrantRegistered",
+        "JudgeRegistered",
+    ]
+    registered = tuple(event.reference for event in command.registrations)
+    named = command.opening
+    assert registered == (*named.prompts, *named.rubrics, *named.entrants, *named.judges)
+
+
+def test_the_opening_keeps_the_whole_configuration(tmp_path: Path) -> None:
+    """The file may be edited later; what was run must still be told."""
+    named = opening(lay_out(tmp_path)).opening
+
+    configuration = json.loads(named.configuration)
+    assert configuration["judge"] == {"provider": "reference", "retries": 1, "tie_band": 1.0}
+    assert configuration["entrants"][0]["weights"] == "weights/base"
+    assert named.versions == (("tourney", "0.1.0"),)
+
+
+def test_an_entrant_is_registered_with_its_adapters(tmp_path: Path) -> None:
+    """Adapters are merged in the order of the settings, so the order is part of the entrant."""
+    write_weights(lay_out(tmp_path) / "lora", LORA_SHAPES)
+    adapted = entrant_section("adapted", weights="weights/base", adapters=["lora"])
+
+    command = opening(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
+
+    entrants = after(command.opening, *command.registrations).roster
+    assert [adapter.path for adapter in entrants[1].adapters] == [str(tmp_path / "lora")]
+    assert entrants[0].weights_digest == entrants[1].weights_digest
+    assert entrants[0].digest != entrants[1].digest
+
+
+def test_moving_the_weights_keeps_the_response_keys(tmp_path: Path) -> None:
+    """A larger disk is no reason to generate everything again."""
+    before = opening(lay_out(tmp_path))
+    (tmp_path / "weights").rename(tmp_path / "moved")
+    moved = [entrant_section(name, weights=f"moved/{name}") for name in ("base", "tuned")]
+
+    now = opening(tmp_path, settings(entrants=moved))
+
+    assert now.opening.entrants != before.opening.entrants
+    assert response_keys(now) == response_keys(before)
+
+
+def test_other_decoding_settings_change_the_response_keys(tmp_path: Path) -> None:
+    """A response under another limit is another response, whatever the label."""
+    before = opening(lay_out(tmp_path))
+
+    now = opening(tmp_path, settings(generation={"max_new_tokens": 16}))
+
+    assert not set(response_keys(now)) & set(response_keys(before))
+
+
+def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """A user who mends one fault a run sees the same screen five times."""
+    lay_out(tmp_path)
+    write_bank(tmp_path / "bank.jsonl", [record("p1"), record("p1")])
+    wrong_rubrics = [{"dimension": name, "path": f"{name}.md"} for name in ("a", "b")]
+    wrong_entrants = [entrant_section("x"), entrant_section("base"), entrant_section("y")]
+
+    found = faults(tmp_path, settings(rubrics=wrong_rubrics, entrants=wrong_entrants))
+
+    assert [fault.partition(" ")[0] for fault in found] == [
+        "bank.jsonl:2:",
+        "a.md:",
+        "b.md:",
+        "entrant",
+        "entrant",
+    ]
+    assert found[3].startswith("entrant 'x': weights/x: there is no such folder")
+    assert found[4].startswith("entrant 'y': weights/y: there is no such folder")
+
+
+def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -> None:
+    """Several entrants may share a base, and only one of them has the wrong adapter."""
+    shapes = {name.replace("q_proj", "k_proj"): shape for name, shape in LORA_SHAPES.items()}
+    write_weights(lay_out(tmp_path) / "lora", shapes)
+    adapted = entrant_section("adapted", weights="weights/base", adapters=["lora"])
+
+    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
+
+    assert found.startswith("entrant 'adapted': lora: the adapter does not fit weights/base: ")
+
+
+def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> None:
+    """It compares letters with the gold answer; without one it would have to invent a verdict."""
+    write_rubric(lay_out(tmp_path) / "rubrics" / "calibration.md", front="needs_gold = false")
+    both = [
+        {"dimension": name, "path": f"rubrics/{name}.md"} for name in ("factuality", "calibration")
+    ]
+
+    (found,) = faults(tmp_path, settings(rubrics=both))
+
+    assert found == (
+        "rubrics.dimension 'calibration' uses no gold answer, which [judge] provider 'reference'"
+        " compares with; leave the rubric out"
+    )

@@ -1,0 +1,144 @@
+"""Replay: fold from the first event again, and hold every run to what was claimed."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import NotFound
+from commands.publish import Run, publish
+from commands.recorder import Recorder
+from commands.replay import Difference, Replayed, replay
+from commands.tournament import PublishRatings
+from ledger.errors import CannotWrite
+from ledger.events.ratings import ArtifactDigest, RatingsPublished
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.builders import NOON, STREAM, key, opened, prompt
+from tests.commands.builders import answered, terms
+
+NAME = "headline_20260427_120000"
+
+
+@pytest.fixture
+def run(recorder: Recorder, tmp_path: Path) -> Run:
+    """Give a published run of two entrants and two prompts."""
+    answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+    return publish(recorder, terms(), runs=tmp_path / "runs", now=NOON)
+
+
+def republished(ledger: Ledger, run: Run, *artifacts: ArtifactDigest) -> None:
+    """Claim the same run under another name, with other artifacts."""
+    publication = run.results.publication.model_copy(update={"run": "claimed"})
+    claim = RatingsPublished(publication=publication, artifacts=artifacts)
+    Recorder(ledger, STREAM).record(PublishRatings(claim))
+
+
+def test_a_run_follows_from_the_first_event_again(ledger: Ledger, run: Run) -> None:
+    """Byte for byte, without the folder: the ledger alone is enough."""
+    assert run.is_new
+
+    assert replay(ledger, STREAM) == Replayed(runs=(NAME,), differences=())
+
+
+def test_a_folder_that_was_left_alone_does_not_differ(ledger: Ledger, run: Run) -> None:
+    """What lies there is what was published."""
+    assert replay(ledger, STREAM, against=run.folder) == Replayed(runs=(NAME,), differences=())
+
+
+@pytest.mark.parametrize(
+    ("offset", "n_kept"), [(0, None), (40, None), (None, 100)], ids=["first", "later", "cut"]
+)
+def test_a_changed_file_is_told_with_the_first_changed_byte(
+    ledger: Ledger, run: Run, offset: int | None, n_kept: int | None
+) -> None:
+    """A rating mended by hand is found, and so is a file that was cut."""
+    file = run.folder / "elo_results.json"
+    content = bytearray(file.read_bytes()[:n_kept])
+    if offset is not None:
+        content[offset] ^= 1
+    file.write_bytes(content)
+
+    (found,) = replay(ledger, STREAM, against=run.folder).differences
+
+    at = n_kept if offset is None else offset
+    assert found == Difference(NAME, "elo_results.json", f"differs from byte {at} on")
+
+
+def test_a_missing_file_is_told(ledger: Ledger, run: Run) -> None:
+    """A run that lost a file is not the run that was published."""
+    (run.folder / "matches" / "matches.jsonl").unlink()
+
+    found = replay(ledger, STREAM, against=run.folder).differences
+
+    assert found == (Difference(NAME, "matches/matches.jsonl", "is missing"),)
+
+
+def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: Run) -> None:
+    """The code that folds may have changed since; that must not go unseen."""
+    republished(
+        ledger,
+        run,
+        ArtifactDigest(path="report.html", digest=key("another report")),
+        ArtifactDigest(path="poster.pdf", digest=key("a poster")),
+    )
+
+    replayed = replay(ledger, STREAM)
+
+    assert replayed.runs == (NAME, "claimed")
+    assert replayed.differences == (
+        Difference("claimed", "report.html", "folds to other bytes than were published"),
+        Difference("claimed", "poster.pdf", "was published and is not made any more"),
+    )
+
+
+def test_a_folder_of_an_unknown_name_is_refused(ledger: Ledger, run: Run, tmp_path: Path) -> None:
+    """There is no claim to compare it with."""
+    copy = run.folder.rename(tmp_path / "copy")
+
+    with pytest.raises(NotFound, match="copy: no run of that name was published in :memory:"):
+        replay(ledger, STREAM, against=copy)
+
+
+def test_before_a_run_was_published_there_is_none(ledger: Ledger, run: Run) -> None:
+    """As of an earlier position nothing was claimed yet."""
+    before = ledger.head.position - 1
+
+    assert replay(ledger, STREAM, until=before) == Replayed(runs=(), differences=())
+    with pytest.raises(NotFound):
+        replay(ledger, STREAM, until=before, against=run.folder)
+
+
+def test_later_events_do_not_change_an_earlier_run(ledger: Ledger, run: Run) -> None:
+    """Each run is folded as of its own position."""
+    corrected = opened(prompts=[prompt("p1", gold="ibuprofen"), prompt("p2")])
+    recorder = answered(Recorder(ledger, STREAM), corrected)
+    second = publish(recorder, terms(), runs=run.folder.parent, now=NOON)
+
+    replayed = replay(ledger, STREAM)
+
+    assert replayed == Replayed(runs=(NAME, second.folder.name), differences=())
+
+
+def test_another_tournament_of_the_ledger_is_not_replayed(ledger: Ledger, run: Run) -> None:
+    """Its runs are its own, even where both share responses."""
+    assert run.is_new
+
+    assert replay(ledger, StreamId("other")) == Replayed(runs=(), differences=())
+
+
+def test_rebuilt_runs_are_written_where_asked(ledger: Ledger, run: Run, tmp_path: Path) -> None:
+    """Lost artifacts come back without generating or judging anything."""
+    out = tmp_path / "rebuilt"
+
+    replay(ledger, STREAM, out=out)
+
+    for file in run.folder.rglob("*"):
+        if file.is_file():
+            rebuilt = out / NAME / file.relative_to(run.folder)
+            assert rebuilt.read_bytes() == file.read_bytes()
+
+
+def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
+    """What lies there may be the only evidence that it differs."""
+    with pytest.raises(CannotWrite):
+        replay(ledger, STREAM, out=run.folder.parent)

@@ -1,0 +1,207 @@
+"""Reading tournament.toml: defaults, the environment, and every fault with its place."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.settings import (
+    GenerationSection,
+    JudgeSection,
+    PilotSection,
+    PromptsSection,
+    Settings,
+)
+from commands.settings_file import read_settings
+from ledger.events.ratings import EloParameters
+
+MINIMAL = """\
+[tournament]
+id = "main"
+
+[[entrants]]
+id = "base"
+weights = "weights/base"
+
+[[entrants]]
+id = "tuned"
+weights = "weights/tuned"
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+"""
+ENTRANTS, RUBRICS = MINIMAL.index("[[entrants]]"), MINIMAL.index("[[rubrics]]")
+
+
+def read(folder: Path, text: str = MINIMAL, environ: Mapping[str, str] | None = None) -> Settings:
+    """Write a configuration and read it, in an empty environment unless one is given."""
+    path = folder / "tournament.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_settings(path, environ or {})
+
+
+def faults(
+    folder: Path, text: str = MINIMAL, environ: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Return what is wrong, each place without its folder."""
+    with pytest.raises(ConfigurationError) as caught:
+        read(folder, text, environ)
+    return tuple(fault.removeprefix(f"{folder}/") for fault in caught.value.faults)
+
+
+def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> None:
+    """Four lines of TOML are enough to begin."""
+    settings = read(tmp_path)
+
+    assert settings.tournament.ledger == Path("tournament.db")
+    assert settings.prompts == PromptsSection(bank=Path("bank.jsonl"))
+    assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
+    assert settings.generation == GenerationSection(
+        max_new_tokens=256, batch_tokens=8192, seed=0, dtype="bfloat16", device="auto"
+    )
+    assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
+    assert settings.elo == EloParameters(
+        k=16, k_sweep=(1, 4, 8, 16, 32), initial_rating=1400, permutations=500, seed=20260425
+    )
+
+
+def test_the_file_overrules_the_defaults(tmp_path: Path) -> None:
+    """Otherwise there would be nothing to configure."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n\n[pilot]\nstrata = {{ recall = 3 }}\n"
+
+    settings = read(tmp_path, text)
+
+    assert settings.elo.k == 24
+    assert settings.pilot.strata == {"recall": 3}
+
+
+def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
+    """One run in a hundred differs in one number; nobody should edit a file for it."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n"
+    environ = {
+        "TOURNEY_ELO_K": "32",
+        "TOURNEY_JUDGE_RETRIES": "3",
+        "TOURNEY_GENERATION_DEVICE": "cuda:1",
+        "TOURNEY_PROMPTS_BANK": "other.jsonl",
+        "TOURNEY_ELO_K_SWEEP": "[8, 16]",
+    }
+
+    settings = read(tmp_path, text, environ)
+
+    assert (settings.elo.k, settings.elo.k_sweep) == (32, (8, 16))
+    assert settings.judge.retries == 3
+    assert settings.generation.device == "cuda:1"
+    assert settings.prompts.bank == Path("other.jsonl")
+
+
+def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> None:
+    """TOURNEY_LEDGER belongs to the command line, and most variables to other programs."""
+    settings = read(tmp_path, environ={"TOURNEY_LEDGER": "x.db", "ELO_K": "1", "PATH": "/bin"})
+
+    assert settings == read(tmp_path)
+
+
+def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+    """The user would look in vain at a line of the file."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n"
+
+    (found,) = faults(tmp_path, text, {"TOURNEY_ELO_K": "fast"})
+
+    assert found.startswith("TOURNEY_ELO_K: 'elo.k' is 'fast': Input should be a valid number")
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        ("[judge]\nretires = 1  #!", "unknown key 'judge.retires'; did you mean 'retries'?"),
+        ("[prompts]\nx = 1  #!", "unknown key 'prompts.x'; known here: bank"),
+        ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
+        ("[elo]\nk = 0  #!", "'elo.k' is 0: Input should be greater than 0"),
+        ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),
+        ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': Input should be 'flo"),
+        ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': String should match"),
+        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.1' is 'x': Input should be a valid num"),
+        ("[pilot.strata]\nrecall = 'all'  #!", "'pilot.strata.recall' is 'all': Input should be"),
+        ("[[rubrics]]  #!\ndimension = 'x'", "'rubrics.1.path' is missing"),
+        ("[[entrants]]\nid = 'c'\nwieghts = 'x'  #!", "unknown key 'entrants.2.wieghts'; did you"),
+        ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "entrants.id 'base' is there twice"),
+        ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "rubrics.dimension 'factuality'"),
+    ],
+)
+def test_each_kind_of_fault_is_told_with_its_line(tmp_path: Path, added: str, fault: str) -> None:
+    """A message that names the line is one that needs no search."""
+    text = f"{MINIMAL}\n{added}\n"
+    line = 1 + text[: text.index("#!")].count("\n")
+
+    found = faults(tmp_path, text)
+
+    assert any(each.startswith(f"tournament.toml:{line}: {fault}") for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (MINIMAL[ENTRANTS:], "tournament.toml:1: 'tournament' is missing"),
+        (MINIMAL[:RUBRICS], "tournament.toml:1: 'rubrics' is missing"),
+        (MINIMAL[:ENTRANTS] + MINIMAL[RUBRICS:], "tournament.toml:1: 'entrants' is missing"),
+        (MINIMAL.replace('"main"', '"a b"'), "tournament.toml:2: 'tournament.id' is 'a b'"),
+    ],
+)
+def test_a_section_that_must_be_there_is_missed(tmp_path: Path, text: str, fault: str) -> None:
+    """There is no default tournament, entrant or rubric that could pass for the user's."""
+    (found,) = faults(tmp_path, text)
+
+    assert found.startswith(fault)
+
+
+def test_one_entrant_alone_is_no_tournament(tmp_path: Path) -> None:
+    """There would be nothing to compare it with."""
+    second = MINIMAL.rindex("[[entrants]]")
+
+    (found,) = faults(tmp_path, MINIMAL[:second] + MINIMAL[RUBRICS:])
+
+    assert found.startswith("tournament.toml:4: 'entrants' is ")
+    assert "at least 2 items" in found
+
+
+def test_all_faults_are_told_at_once_and_only_they(tmp_path: Path) -> None:
+    """Mending one fault a run is slow; a fault that only follows from another misleads."""
+    text = MINIMAL.replace("weights =", "wieghts =") + "\n[judge]\nretries = -1\n"
+
+    found = faults(tmp_path, text)
+
+    assert [fault.partition(": ")[0] for fault in found] == [
+        "tournament.toml:4",
+        "tournament.toml:6",
+        "tournament.toml:8",
+        "tournament.toml:10",
+        "tournament.toml:17",
+    ]
+
+
+def test_a_file_that_is_not_toml_is_told_where_it_breaks_off(tmp_path: Path) -> None:
+    """A missing quotation mark is the commonest fault of all."""
+    (found,) = faults(tmp_path, '[tournament]\nid = "main\n')
+
+    assert found.startswith("tournament.toml: not TOML: ")
+    assert "line 2" in found
+
+
+def test_a_missing_file_says_how_to_name_or_make_one(tmp_path: Path) -> None:
+    """It is what a newcomer sees first, in an empty folder."""
+    path = tmp_path / "tournament.toml"
+
+    with pytest.raises(ConfigurationError, match="there is no such file; name one with --config"):
+        read_settings(path, {})
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
+    """A folder, or a file of another encoding, under the name of the configuration."""
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+
+    with pytest.raises(ConfigurationError, match="cannot be read: "):
+        read_settings(tmp_path, {})
+    with pytest.raises(ConfigurationError, match=r"latin\.toml: cannot be read: "):
+        read_settings(tmp_path / "latin.toml", {})

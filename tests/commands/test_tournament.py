@@ -1,0 +1,299 @@
+"""The decider: what each command adds to what is known, and that repeating it adds nothing."""
+
+from typing import get_args
+
+import pytest
+
+from commands.ports import GeneratedText, GenerationFailure
+from commands.tournament import (
+    Command,
+    NeverSubmitted,
+    PublishRatings,
+    ReceiveReply,
+    ReconcilePair,
+    RecordResponse,
+    SubmitQuery,
+)
+from ledger.events.judging import Outcome, PairReconciled, Verdict
+from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from projections.matches import cells
+from projections.progress import open_queries
+from projections.reconcile import DEFAULT_POLICY
+from tests.builders import (
+    NOON,
+    entrant,
+    key,
+    opened,
+    prompt,
+    registrations,
+    responses,
+    verdict,
+)
+from tests.commands.builders import (
+    JUDGE,
+    P1,
+    failed,
+    open_tournament,
+    reply,
+    submitted,
+    terms,
+)
+from tests.specification import after, given
+
+OPENED = opened()
+CELL, _ = cells(after(*OPENED), [P1])
+ANSWERED = (*OPENED, *responses(after(*OPENED)))
+QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, retries=1)
+KEY = QUERY.question.query_key
+SUBMITTED = (*ANSWERED, submitted(QUERY))
+MATCH_KEY = QUERY.match.key(JUDGE.judge_id, DEFAULT_POLICY)
+
+TEXT = GeneratedText(CELL.response_key, "aspirin", "stop", 3, 1, elapsed_s=0.5)
+FAILURE = GenerationFailure(CELL.response_key, "prompt_too_long", "5000 tokens, at most 4096")
+RATINGS = RatingsPublished(
+    publication=Publication(
+        run="headline_20260427_120000", terms=terms(), started_at=NOON, as_of=9, head=key("head")
+    ),
+    artifacts=(ArtifactDigest(path="manifest.json", digest=key("manifest")),),
+)
+
+
+def generated(result: GeneratedText = TEXT) -> ResponseGenerated:
+    """Return the event that keeps a text."""
+    return ResponseGenerated(
+        response_key=CELL.response_key,
+        entrant_id=CELL.entrant.entrant_id,
+        prompt_id=CELL.prompt.prompt_id,
+        seed=CELL.seed,
+        sample=0,
+        text=result.text,
+        finish_reason=result.finish_reason,
+        n_prompt_tokens=result.n_prompt_tokens,
+        n_generated_tokens=result.n_generated_tokens,
+        elapsed_s=result.elapsed_s,
+    )
+
+
+def not_generated(failure: GenerationFailure = FAILURE) -> ResponseFailed:
+    """Return the event that keeps a failure."""
+    return ResponseFailed(
+        response_key=CELL.response_key,
+        entrant_id=CELL.entrant.entrant_id,
+        prompt_id=CELL.prompt.prompt_id,
+        reason=failure.reason,
+        detail=failure.detail,
+    )
+
+
+def reconciled(outcome: Outcome) -> PairReconciled:
+    """Return the event that decides the match."""
+    return PairReconciled(outcome=outcome, **MATCH_KEY._asdict())
+
+
+def test_a_new_tournament_is_opened_with_all_it_names() -> None:
+    """The ledger alone must say what was compared, long after the files are gone."""
+    given().when(open_tournament(OPENED)).then(*OPENED)
+
+
+def test_opening_again_under_the_same_settings_adds_nothing() -> None:
+    """Every run opens first; an unchanged one must leave the ledger as it is."""
+    given(*OPENED).when(open_tournament(OPENED)).then()
+
+
+def test_opening_under_other_settings_is_numbered() -> None:
+    """Openings are told apart by number, since the newest one holds."""
+    changed = opened(entrants=[entrant("base"), entrant("other")], opening=2)
+
+    given(*OPENED).when(open_tournament(changed)).then(
+        changed[0], *registrations(entrants=[entrant("other")])
+    )
+
+
+def test_an_earlier_configuration_may_come_back() -> None:
+    """Going back is a third opening, and what it names is known already."""
+    changed = opened(entrants=[entrant("base"), entrant("other")], opening=2)
+    back = opened(opening=3)
+
+    given(*OPENED, *changed).when(open_tournament(OPENED)).then(back[0])
+
+
+def test_a_corrected_prompt_is_registered_beside_the_old_one() -> None:
+    """Its label stays and its content is another, so that verdicts on the old one stay apart."""
+    corrected = prompt("p1", gold="ibuprofen")
+    again = opened(prompts=[corrected], opening=2)
+
+    given(*OPENED).when(open_tournament(again)).then(again[0], *registrations(prompts=[corrected]))
+
+
+def test_a_response_is_kept_whole() -> None:
+    """Text, seed and token counts are what a reader later needs to trust or repeat it."""
+    given(*OPENED).when(RecordResponse(CELL, TEXT)).then(generated())
+
+
+def test_a_response_is_recorded_once_even_if_it_differs() -> None:
+    """The first one was judged; a second under the same key must not replace it."""
+    second = GeneratedText(CELL.response_key, "something else", "length", 3, 2, elapsed_s=0.1)
+
+    given(*OPENED, generated()).when(RecordResponse(CELL, second)).then()
+
+
+def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:
+    """A prompt that is too long would fail again at each run if nobody wrote it down."""
+    given(*OPENED).when(RecordResponse(CELL, FAILURE)).then(not_generated())
+
+
+def test_a_failure_is_recorded_once_whatever_its_reason() -> None:
+    """One known failure is enough to stop asking."""
+    other = GenerationFailure(CELL.response_key, "out_of_memory", "16 GiB were not enough")
+
+    given(*OPENED, not_generated()).when(RecordResponse(CELL, other)).then()
+
+
+def test_a_response_after_a_failure_is_recorded() -> None:
+    """A larger machine may answer what a small one could not."""
+    given(*OPENED, not_generated()).when(RecordResponse(CELL, TEXT)).then(generated())
+
+
+def test_a_failure_after_a_response_changes_nothing() -> None:
+    """The response is there and can be judged."""
+    given(*OPENED, generated()).when(RecordResponse(CELL, FAILURE)).then()
+
+
+def test_a_query_is_submitted_before_its_answer_is_known() -> None:
+    """What was put to a paid judge must be on record even if the answer never comes."""
+    given(*ANSWERED).when(SubmitQuery(JUDGE.judge_id, QUERY)).then(submitted(QUERY))
+
+
+def test_a_query_is_submitted_once_per_attempt() -> None:
+    """After a kill the query in flight is the same attempt, not another."""
+    given(*SUBMITTED).when(SubmitQuery(JUDGE.judge_id, QUERY)).then()
+
+
+def test_a_failed_query_may_be_submitted_as_the_next_attempt() -> None:
+    """A reply that says nothing is asked for again, and each asking is counted."""
+    again = QUERY._replace(n_failed=1)
+
+    given(*SUBMITTED, failed(KEY)).when(SubmitQuery(JUDGE.judge_id, again)).then(
+        submitted(QUERY, attempt=2)
+    )
+
+
+def test_a_query_with_a_verdict_is_never_submitted() -> None:
+    """It would be paid for twice."""
+    given(*ANSWERED, verdict(KEY)).when(SubmitQuery(JUDGE.judge_id, QUERY)).then()
+
+
+@pytest.mark.parametrize("said", get_args(Verdict))
+def test_a_reply_that_ends_in_a_verdict_is_a_verdict(said: Verdict) -> None:
+    """It is of the slots as shown; which entrant stood there is a matter of the order."""
+    given(*SUBMITTED).when(ReceiveReply(JUDGE.judge_id, reply(KEY, f"VERDICT: {said}"))).then(
+        verdict(KEY, said)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "stop_reason", "reason"),
+    [
+        ("I cannot help with that.\nVERDICT: A", "refusal", "refused"),
+        ("The responses may end in\nVERDICT: B", "max_tokens", "truncated"),
+        ("Both are fine.", "end_turn", "unreadable"),
+        (" \n", "end_turn", "empty"),
+    ],
+)
+def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
+    text: str, stop_reason: str, reason: str
+) -> None:
+    """Counted as a tie it would pull ratings together; a cut reply may only look like one."""
+    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason)
+
+    given(*SUBMITTED).when(ReceiveReply(JUDGE.judge_id, reply(KEY, text, stop_reason))).then(event)
+
+
+def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
+    """It belongs to somebody else's tournament, or a backend mixed up its keys."""
+    given(*ANSWERED).when(ReceiveReply(JUDGE.judge_id, reply(KEY))).then_raises(
+        NeverSubmitted, f"query {KEY}, which was never submitted"
+    )
+
+
+def test_a_second_reply_to_a_query_is_ignored() -> None:
+    """The first one was reconciled; a judge does not vote twice."""
+    late = ReceiveReply(JUDGE.judge_id, reply(KEY, "VERDICT: B"))
+
+    given(*SUBMITTED, verdict(KEY, "A")).when(late).then()
+
+
+def test_a_late_reply_to_a_failed_attempt_is_ignored() -> None:
+    """An attempt fails or succeeds once, otherwise the order of replies would decide."""
+    late = ReceiveReply(JUDGE.judge_id, reply(KEY))
+
+    given(*SUBMITTED, failed(KEY)).when(late).then()
+
+
+def test_the_reply_to_the_next_attempt_is_read() -> None:
+    """An earlier failure must not stand in the way of the verdict that was asked for again."""
+    events = (*SUBMITTED, failed(KEY), submitted(QUERY, attempt=2))
+
+    given(*events).when(ReceiveReply(JUDGE.judge_id, reply(KEY))).then(verdict(KEY))
+
+
+@pytest.mark.parametrize(
+    ("forward", "swapped", "outcome"),
+    [
+        ("A", "B", "a"),
+        ("B", "A", "b"),
+        ("TIE", "TIE", "tie"),
+        ("A", "A", "inconsistent"),
+        ("B", "B", "inconsistent"),
+        ("A", "TIE", "inconsistent"),
+        ("TIE", "A", "inconsistent"),
+        ("B", "TIE", "inconsistent"),
+        ("TIE", "B", "inconsistent"),
+    ],
+)
+def test_both_orders_decide_a_match_together(
+    forward: Verdict, swapped: Verdict, outcome: Outcome
+) -> None:
+    """A judge that goes by the slot contradicts itself, and that must not count for anybody."""
+    both = (verdict(KEY, forward), verdict(SWAPPED.question.query_key, swapped))
+
+    given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)).then(
+        reconciled(outcome)
+    )
+
+
+def test_a_match_with_one_verdict_cannot_be_reconciled() -> None:
+    """A missing verdict has no default."""
+    command = ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)
+
+    given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.question.query_key)
+
+
+def test_a_policy_that_nobody_defined_is_refused() -> None:
+    """Reconciling by a default instead would record a claim that nobody made."""
+    both = (verdict(KEY), verdict(SWAPPED.question.query_key))
+
+    given(*ANSWERED, *both).when(
+        ReconcilePair(JUDGE.judge_id, "coin-toss", QUERY.match)
+    ).then_raises(KeyError, "coin-toss")
+
+
+def test_ratings_are_claimed_with_their_artifacts() -> None:
+    """A replay is checked against what was claimed here."""
+    given(*OPENED).when(PublishRatings(RATINGS)).then(RATINGS)
+
+
+@pytest.mark.parametrize(
+    ("known", "command"),
+    [
+        ((*SUBMITTED, failed(KEY)), ReceiveReply(JUDGE.judge_id, reply(KEY, "Both are fine."))),
+        ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)),
+        ((*OPENED, RATINGS), PublishRatings(RATINGS)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_command_repeated_adds_nothing(known: tuple[Event, ...], command: Command) -> None:
+    """A user runs the same command again after any trouble."""
+    given(*known).when(command).then()
