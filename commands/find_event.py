@@ -1,4 +1,4 @@
-"""Use case: find the one event that a short id means."""
+"""Use case: find the events that a short id means."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,10 +12,11 @@ from ledger.store import Ledger
 _N_LISTED = 8
 
 
-def find_event(ledger: Ledger, name: str) -> Recorded:
-    """Return the event at a position, of a label, or whose key or id begins so.
+def find_events(ledger: Ledger, name: str) -> Sequence[Recorded]:
+    """Return the event at a position, of a label, or those whose key or id begins so.
 
-    A label that was registered more than once means its newest registration.
+    A label that was registered more than once means its newest registration. A query's key means
+    its submission and its verdict.
 
     Raises:
         NotFound: It names nothing, or several things.
@@ -27,12 +28,12 @@ def find_event(ledger: Ledger, name: str) -> Recorded:
     )
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
-    if len(found) > 1:
+    if len({each.event.natural_key[0] for each in found}) > 1:
         listed = ", ".join(f"{each.position} {type_name(each.event)}" for each in found[:_N_LISTED])
         raise NotFound(
             f"{name!r} means {len(found)} events: {listed} ...; give more of it, or a position"
         )
-    return found[0]
+    return found
 
 
 def _at(ledger: Ledger, name: str) -> Sequence[Recorded]:

@@ -46,10 +46,11 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
         section_type = field.annotation
         if not (isinstance(section_type, type) and issubclass(section_type, BaseModel)):
             continue
-        for key in section_type.model_fields:
-            value = environ.get(_variable((section, key)))
-            if value is not None:
-                overlay.setdefault(section, {})[key] = _value(value)
+        for key, setting in section_type.model_fields.items():
+            text = environ.get(_variable((section, key)))
+            if text is not None:
+                value = text if setting.annotation in {str, Path} else _value(text)
+                overlay.setdefault(section, {})[key] = value
     return {**document, **overlay}
 
 
@@ -57,7 +58,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        remedy = "name one with --config, or make one with `tourney init`"
+        remedy = "name one with --config, or lay out an example with `tourney demo`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error

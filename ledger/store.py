@@ -107,7 +107,7 @@ class Ledger:
             with immediate_transaction(self._connection):
                 writer = Writer(self._connection, stream, microseconds(self._now()))
                 is_stale = expected_version not in {None, writer.version}
-                if is_stale and None in map(writer.find, events):
+                if is_stale and not all(map(writer.has, events)):
                     raise StaleVersion(stream, expected=expected_version, actual=writer.version)
                 return tuple(writer.find(event) or writer.write(event) for event in events)
         except sqlite3.OperationalError as error:

@@ -32,21 +32,21 @@ class Writer:
         self.version, began_us = stream_tail
         self._began_ms = (self._now_us if began_us is None else began_us) // 1_000
 
+    def has(self, event: Event) -> bool:
+        """Say whether the very same event was appended before."""
+        row = self._row_of(event)
+        return row is not None and row.data == encode(event)
+
     def find(self, event: Event) -> Recorded | None:
         """Return the event's old place if it was appended before.
 
         Raises:
             KeyConflict: Its key is there with other content.
         """
-        row = self._connection.execute(
-            "SELECT * FROM event WHERE event_id = ?", (self._event_id(event),)
-        ).fetchone()
-        if row is None:
-            return None
-        found = Row(*row)
-        if found.data != encode(event):
-            raise KeyConflict(f"{type_name(event)} {'/'.join(event.natural_key)}", found.position)
-        return found.place(event)
+        row = self._row_of(event)
+        if row is not None and row.data != encode(event):
+            raise KeyConflict(f"{type_name(event)} {'/'.join(event.natural_key)}", row.position)
+        return None if row is None else row.place(event)
 
     def write(self, event: Event) -> Recorded:
         """Insert as the next event of ledger and stream."""
@@ -69,6 +69,12 @@ class Writer:
         row = row._replace(leaf=leaf, chain=self._chain)
         self._connection.execute("INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?)", row)
         return row.place(event)
+
+    def _row_of(self, event: Event) -> Row | None:
+        row = self._connection.execute(
+            "SELECT * FROM event WHERE event_id = ?", (self._event_id(event),)
+        ).fetchone()
+        return None if row is None else Row(*row)
 
     def _event_id(self, event: Event) -> bytes:
         """Return 16 bytes, the same whenever the same fact is told again.

@@ -35,7 +35,7 @@ COMMANDS: Final = (
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
     Entry("audit", "verify", "Check the hash chain, and that every event can be read."),
     Entry("audit", "log", "List events, the newest last."),
-    Entry("audit", "show", "Show one event whole, as JSON."),
+    Entry("audit", "show", "Show the events that an ID means, whole, as JSON."),
 )
 
 

@@ -1,6 +1,5 @@
 """`tourney log`, `show`, `verify` and `replay`: look at what happened, and check it."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -17,9 +16,10 @@ from commands.cli.options import (
     TournamentOption,
 )
 from commands.cli.place import ledger_path, position_of, stream_of
-from commands.cli.streams import say, write, write_text
+from commands.cli.streams import say, write, write_json
+from commands.counted import counted
 from commands.errors import AuditDisagrees
-from commands.find_event import find_event
+from commands.find_event import find_events
 from commands.render import Format
 from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
@@ -53,10 +53,11 @@ def show(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
 ) -> None:
-    """Show one event whole, as JSON. Example: tourney show recall_001."""
+    """Show the events that an ID means, whole, as JSON. Example: tourney show recall_001."""
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        found = find_event(opened, name)
-    write_text(json.dumps(event_fields(found), indent=2, ensure_ascii=False))
+        found = find_events(opened, name)
+    for each in found:
+        write_json(event_fields(each))
 
 
 def verify(
@@ -71,7 +72,7 @@ def verify(
         faults = tuple(audit(opened.rows(until=head.position)))
     write(faults_table(faults, head), output_format, as_json=as_json)
     if faults:
-        raise AuditDisagrees(f"{len(faults)} faults in {ledger_path(ledger, config)}")
+        raise AuditDisagrees(f"{counted(len(faults), 'fault')} in {ledger_path(ledger, config)}")
 
 
 def replay(

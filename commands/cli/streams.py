@@ -1,13 +1,15 @@
 """stdout carries the result only; words about it go to stderr."""
 
+import json
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from commands.hostile import shown
+from commands.hostile import shown, shown_json
 from commands.render import Format, print_table
 from commands.tables.table import Table
+from ledger.identity import Json
 
 _UNBOUNDED: Final = 10_000  # columns
 
@@ -17,9 +19,10 @@ def write(table: Table, output_format: Format, *, as_json: bool) -> None:
     print_table(table, Format.JSON if as_json else output_format, _stdout())
 
 
-def write_text(text: str) -> None:
-    """Print text that is already in its final form on stdout."""
-    _stdout().print(Text(shown(text)), soft_wrap=True)
+def write_json(value: Json) -> None:
+    """Print a value as JSON on stdout."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    _stdout().print(Text(shown_json(text)), soft_wrap=True)
 
 
 def say(message: str) -> None:

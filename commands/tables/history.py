@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from commands.counted import counted
 from commands.replay import Replayed
 from commands.tables.table import Column, Table
 from ledger.audit import Fault
@@ -52,26 +53,26 @@ def event_fields(recorded: Recorded) -> dict[str, Json]:
 
 def faults_table(faults: Sequence[Fault], head: Head) -> Table:
     """Show what an audit of the bytes found."""
-    found = "no fault" if not faults else f"{len(faults)} faults"
+    n_events = counted(head.position, "event")
     return Table(
         schema="tourney/verify@1",
         title="Faults",
         columns=(Column("position", "Position"), Column("why", "What is wrong")),
         rows=tuple({"position": fault.position, "why": fault.why} for fault in faults),
-        notes=(f"{head.position} events, {found}, head {head.chain}",),
+        notes=(f"{n_events}, {counted(len(faults), 'fault')}, head {head.chain}",),
         facts={"n_events": head.position, "head": head.chain},
     )
 
 
 def differences_table(replayed: Replayed) -> Table:
     """Show what a replay found."""
-    n_runs = len(replayed.runs)
+    n_runs = counted(len(replayed.runs), "run")
     return Table(
         schema="tourney/replay@1",
         title="Differences",
         columns=(Column("run", "Run"), Column("path", "File"), Column("why", "What is wrong")),
         rows=tuple(each._asdict() for each in replayed.differences),
-        notes=(f"{n_runs} runs rebuilt, {len(replayed.differences)} files differ",),
+        notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )
 

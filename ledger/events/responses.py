@@ -42,7 +42,7 @@ class ResponseGenerated(Fact):
 
 
 class ResponseFailed(Fact):
-    """An entrant could not answer a prompt; asking again would fail alike."""
+    """An entrant could not answer a prompt."""
 
     type: Literal["ResponseFailed"] = "ResponseFailed"
     response_key: Digest

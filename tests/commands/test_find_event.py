@@ -3,14 +3,16 @@
 import pytest
 
 from commands.errors import NotFound
-from commands.find_event import find_event
+from commands.find_event import find_events
 from commands.recorder import Recorder
 from ledger.events.registration import PromptRegistered
 from ledger.events.responses import ResponseGenerated
+from ledger.identity import PromptId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from tests.builders import STREAM, opened, prompt
-from tests.commands.builders import answered, open_tournament
+from projections.progress import open_queries
+from tests.builders import STREAM, opened, prompt, verdict
+from tests.commands.builders import JUDGE, answered, open_tournament, submitted
 
 
 @pytest.fixture
@@ -32,12 +34,12 @@ def key_of(recorded: Recorded) -> str:
 
 def test_an_event_is_found_at_its_position(filled: Ledger) -> None:
     """The log shows positions first."""
-    assert [find_event(filled, str(n)).position for n in (1, 8)] == [1, 8]
+    assert [find_events(filled, str(n))[0].position for n in (1, 8)] == [1, 8]
 
 
 def test_a_thing_is_found_by_its_label(filled: Ledger) -> None:
     """Nobody remembers digests of prompts."""
-    found = find_event(filled, "p1").event
+    found = find_events(filled, "p1")[0].event
 
     assert isinstance(found, PromptRegistered)
     assert found.prompt == prompt("p1")
@@ -48,7 +50,7 @@ def test_a_label_means_its_newest_registration(filled: Ledger) -> None:
     corrected = prompt("p1", gold="ibuprofen")
     Recorder(filled, STREAM).record(open_tournament(opened(prompts=[corrected])))
 
-    found = find_event(filled, "p1").event
+    found = find_events(filled, "p1")[0].event
 
     assert isinstance(found, PromptRegistered)
     assert found.prompt.gold_answer == "ibuprofen"
@@ -58,8 +60,8 @@ def test_a_response_is_found_by_the_beginning_of_its_key(filled: Ledger) -> None
     """Tables show twelve characters of a key, and they should do."""
     response = last(filled)
 
-    assert find_event(filled, key_of(response)[:12]) == response
-    assert find_event(filled, response.event_id[:20]) == response
+    assert list(find_events(filled, key_of(response)[:12])) == [response]
+    assert list(find_events(filled, response.event_id[:20])) == [response]
 
 
 def test_a_key_that_begins_with_decimals_only_is_found_too(filled: Ledger) -> None:
@@ -68,13 +70,13 @@ def test_a_key_that_begins_with_decimals_only_is_found_too(filled: Ledger) -> No
     copy = responses[0].event.model_copy(update={"response_key": "1234567890" * 6 + "abcd"})
     (recorded,) = filled.append(STREAM, [copy])
 
-    assert find_event(filled, "123456789012") == recorded
+    assert list(find_events(filled, "123456789012")) == [recorded]
 
 
 def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledger) -> None:
     """The user chooses; guessing would show the wrong event without a word."""
     with pytest.raises(NotFound) as caught:
-        find_event(filled, "")
+        find_events(filled, "")
 
     message = str(caught.value)
     assert message.startswith("'' means ")
@@ -86,4 +88,15 @@ def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledge
 def test_a_name_of_nothing_is_told_as_such(filled: Ledger, name: str) -> None:
     """Neither half a label nor a wildcard nor a number beyond SQLite's means an event."""
     with pytest.raises(NotFound, match="is no position, label or key in :memory:; see `tourney lo"):
-        find_event(filled, name)
+        find_events(filled, name)
+
+
+def test_a_query_key_means_its_submission_and_its_verdict(
+    filled: Ledger, recorder: Recorder
+) -> None:
+    """What was asked and what was answered are read together."""
+    query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, retries=0)
+    query_key = query.question.query_key
+    recorded = filled.append(STREAM, [submitted(query), verdict(query_key)])
+
+    assert tuple(find_events(filled, query_key[:10])) == recorded

@@ -147,6 +147,15 @@ def test_a_stale_writer_with_nothing_new_is_answered(ledger: Ledger) -> None:
     assert again == first
 
 
+def test_a_stale_writer_with_other_content_is_told_that_it_is_stale(ledger: Ledger) -> None:
+    """Two processes on one run make the same response in different times; neither is at fault."""
+    ledger.append(STREAM, verdicts(1))
+    other = verdict(key("0"), "B")
+
+    with pytest.raises(StaleVersion):
+        ledger.append(STREAM, [other], expected_version=0)
+
+
 def test_the_same_fact_twice_in_a_batch_is_recorded_once(ledger: Ledger) -> None:
     """A bank that names a prompt twice must not end in an SQLite error."""
     (event,) = verdicts(1)
