@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection
 from itertools import islice
 from typing import NamedTuple
 
+from commands.command import RecordResponse
 from commands.ports import GenerationFailure, GenerationTask, Generator
 from commands.progress import OnProgress
 from commands.recorder import Recorder
-from commands.tournament import RecordResponse
 from ledger.identity import PromptId
 from projections.progress import owed_responses
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from commands.command import ReceiveReply, ReconcilePair, SubmitQuery
 from commands.ports import Judge, JudgeQuery
 from commands.progress import OnProgress
 from commands.recorder import Recorder
-from commands.tournament import ReceiveReply, ReconcilePair, SubmitQuery
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
 from projections.progress import OpenQuery, open_queries, unreconciled

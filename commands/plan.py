@@ -5,7 +5,8 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from commands.tournament import Command, decide
+from commands.command import Command
+from commands.tournament import decide
 from ledger.chain import GENESIS
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId

@@ -5,10 +5,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from commands.command import PublishRatings
 from commands.errors import NothingRecorded
 from commands.recorder import Recorder
 from commands.run_folder import write_files
-from commands.tournament import PublishRatings
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
 from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded

@@ -1,6 +1,7 @@
 """Deciding and recording: holds the state between appends, so that it is never read again."""
 
-from commands.tournament import Command, decide
+from commands.command import Command
+from commands.tournament import decide
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament import Tournament, evolve

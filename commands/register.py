@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from commands.adapter_fit import require_fit
 from commands.bank import read_bank
+from commands.command import OpenTournament, Registration
 from commands.errors import ConfigurationError, WeightsError
 from commands.rubric_file import read_rubric
 from commands.settings import EntrantSection, RubricSection, Settings
-from commands.tournament import OpenTournament, Registration
 from commands.weights import folder_digest
 from ledger.errors import TourneyError
 from ledger.events.registration import (

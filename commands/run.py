@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from commands.command import OpenTournament
 from commands.errors import ConfigurationError
 from commands.generate import Generated, generate_owed
 from commands.judge import Judged, judge_open
@@ -14,7 +15,6 @@ from commands.progress import OnProgress
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.settings import Settings
-from commands.tournament import OpenTournament
 from ledger.events.ratings import Mode, Terms
 from ledger.identity import PromptId
 from projections.pilot import pilot_prompts, proportional_strata

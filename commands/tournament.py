@@ -3,9 +3,20 @@
 The other half of the decider, `evolve`, is the projection `projections.tournament`.
 """
 
-from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, assert_never
 
+from commands.command import (
+    Command,
+    OpenTournament,
+    PublishRatings,
+    ReceiveReply,
+    ReconcilePair,
+    RecordResponse,
+    Registration,
+    SubmitQuery,
+)
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.errors import TourneyError
 from ledger.events.judging import (
@@ -15,76 +26,23 @@ from ledger.events.judging import (
     PairReconciled,
     VerdictReceived,
 )
-from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
     PromptRegistered,
     RubricRegistered,
-    TournamentOpened,
 )
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId
-from projections.matches import Cell, Match
-from projections.progress import OpenQuery
+from projections.matches import Cell
 from projections.reconcile import POLICIES
 from projections.tournament import Tournament
 from projections.verdict_line import PARSER, parse_verdict
 
-Registration: TypeAlias = PromptRegistered | RubricRegistered | EntrantRegistered | JudgeRegistered
-
-
-@dataclass(frozen=True)
-class OpenTournament:
-    """Open under a configuration, or open again if it changed, and register what it names."""
-
-    opening: TournamentOpened  # its number is given by the decision
-    registrations: tuple[Registration, ...]
-
-
-@dataclass(frozen=True)
-class RecordResponse:
-    """Keep what a generator made for a cell."""
-
-    cell: Cell
-    result: GeneratedText | GenerationFailure
-
-
-@dataclass(frozen=True)
-class SubmitQuery:
-    """Put an open query to a judge."""
-
-    judge: JudgeId
-    query: OpenQuery
-
-
-@dataclass(frozen=True)
-class ReceiveReply:
-    """Read a judge's reply."""
-
-    judge: JudgeId
-    reply: Reply
-
-
-@dataclass(frozen=True)
-class ReconcilePair:
-    """Decide a match from its two verdicts."""
-
-    judge: JudgeId
-    policy: str
-    match: Match
-
-
-@dataclass(frozen=True)
-class PublishRatings:
-    """Claim a run's ratings."""
-
-    ratings: RatingsPublished
-
-
-Command: TypeAlias = (
-    OpenTournament | RecordResponse | SubmitQuery | ReceiveReply | ReconcilePair | PublishRatings
+# However the text ends, a reply that stopped so is no verdict.
+_USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(
+    {"refusal": "refused", "max_tokens": "truncated"}
 )
 
 
@@ -149,34 +107,37 @@ def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
         return ()
     match result:
         case GeneratedText():
-            return (
-                ResponseGenerated(
-                    response_key=cell.response_key,
-                    entrant_id=cell.entrant.entrant_id,
-                    prompt_id=cell.prompt.prompt_id,
-                    seed=cell.seed,
-                    sample=0,
-                    text=result.text,
-                    finish_reason=result.finish_reason,
-                    n_prompt_tokens=result.n_prompt_tokens,
-                    n_generated_tokens=result.n_generated_tokens,
-                    elapsed_s=result.elapsed_s,
-                ),
-            )
+            return (_generated(cell, result),)
         case GenerationFailure():
-            if cell.response_key in state.response_failures:
-                return ()
-            return (
-                ResponseFailed(
-                    response_key=cell.response_key,
-                    entrant_id=cell.entrant.entrant_id,
-                    prompt_id=cell.prompt.prompt_id,
-                    reason=result.reason,
-                    detail=result.detail,
-                ),
-            )
+            is_known = cell.response_key in state.response_failures
+            return () if is_known else (_failed(cell, result),)
         case _:
             assert_never(result)
+
+
+def _generated(cell: Cell, result: GeneratedText) -> ResponseGenerated:
+    return ResponseGenerated(
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        seed=cell.seed,
+        sample=0,
+        text=result.text,
+        finish_reason=result.finish_reason,
+        n_prompt_tokens=result.n_prompt_tokens,
+        n_generated_tokens=result.n_generated_tokens,
+        elapsed_s=result.elapsed_s,
+    )
+
+
+def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
+    return ResponseFailed(
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        reason=result.reason,
+        detail=result.detail,
+    )
 
 
 def _submit(command: SubmitQuery, state: Tournament) -> tuple[Event, ...]:
@@ -209,42 +170,26 @@ def _receive(command: ReceiveReply, state: Tournament) -> tuple[Event, ...]:
     failure = state.query_failures.get(reply.query_key)
     if reply.query_key in state.verdicts or (failure and failure.attempt >= attempt):
         return ()
+    return (_read(command.judge, reply, attempt),)
+
+
+def _read(judge: JudgeId, reply: Reply, attempt: int) -> VerdictReceived | JudgeQueryFailed:
     verdict = parse_verdict(reply.text)
-    reason = _failure_reason(reply)
-    if verdict is None or reason in {"refused", "truncated"}:
-        return (
-            JudgeQueryFailed(
-                query_key=reply.query_key,
-                judge=command.judge,
-                attempt=attempt,
-                reason=reason,
-                reply=reply.text,
-                parser=PARSER,
-                stop_reason=reply.stop_reason,
-                model=reply.model,
-            ),
-        )
-    return (
-        VerdictReceived(
-            query_key=reply.query_key,
-            judge=command.judge,
-            verdict=verdict,
-            reply=reply.text,
-            parser=PARSER,
-            stop_reason=reply.stop_reason,
-            model=reply.model,
-        ),
-    )
+    answered: dict[str, Any] = {
+        "query_key": reply.query_key,
+        "judge": judge,
+        "reply": reply.text,
+        "parser": PARSER,
+        "stop_reason": reply.stop_reason,
+        "model": reply.model,
+    }
+    if verdict is None or reply.stop_reason in _USELESS:
+        return JudgeQueryFailed(**answered, attempt=attempt, reason=_failure_reason(reply))
+    return VerdictReceived(**answered, verdict=verdict)
 
 
 def _failure_reason(reply: Reply) -> FailureReason:
-    match reply.stop_reason:
-        case "refusal":
-            return "refused"
-        case "max_tokens":
-            return "truncated"
-        case _:
-            return "unreadable" if reply.text.strip() else "empty"
+    return _USELESS.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
 
 
 def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from commands.tournament import Command, decide
+from commands.command import Command
+from commands.tournament import decide
 from ledger.events.registry import Event
 from ledger.recorded import Recorded
 from projections.tournament import Tournament, evolve

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.command import OpenTournament
 from commands.recorder import Recorder
 from commands.register import opening_of
 from commands.settings import Settings
 from commands.settings_file import read_settings
-from commands.tournament import OpenTournament
 from commands.wiring import package_versions
 from ledger.identity import StreamId
 from ledger.store import Ledger

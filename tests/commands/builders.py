@@ -7,11 +7,11 @@ from math import prod
 from pathlib import Path
 from typing import TypeAlias
 
+from commands.command import OpenTournament, RecordResponse
 from commands.ports import GenerationFailure, GenerationTask, JudgeQuery, Reply
 from commands.recorder import Recorder
 from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.settings import Settings
-from commands.tournament import OpenTournament, RecordResponse
 from ledger.events.fact import type_name
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
 from ledger.events.ratings import EloParameters, Terms

@@ -2,12 +2,12 @@
 
 import pytest
 
+from commands.command import OpenTournament
 from commands.generate import Generated, generate_owed
 from commands.ports import GenerationFailure, GenerationTask, Generator
 from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.scripted import ScriptedGenerator
-from commands.tournament import OpenTournament
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.builders import (

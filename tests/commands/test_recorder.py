@@ -2,9 +2,9 @@
 
 import pytest
 
+from commands.command import RecordResponse
 from commands.ports import GenerationTask
 from commands.recorder import Recorder
-from commands.tournament import RecordResponse
 from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from commands.command import OpenTournament
 from commands.errors import ConfigurationError
 from commands.register import opening_of
 from commands.settings import Settings
-from commands.tournament import OpenTournament
 from ledger.events.fact import type_name
 from ledger.identity import Digest
 from projections.matches import cells

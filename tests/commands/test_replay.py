@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from commands.command import PublishRatings
 from commands.errors import NotFound
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.replay import Difference, Replayed, replay
-from commands.tournament import PublishRatings
 from ledger.errors import CannotWrite
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.identity import StreamId

@@ -4,16 +4,16 @@ from typing import get_args
 
 import pytest
 
-from commands.ports import GeneratedText, GenerationFailure
-from commands.tournament import (
+from commands.command import (
     Command,
-    NeverSubmitted,
     PublishRatings,
     ReceiveReply,
     ReconcilePair,
     RecordResponse,
     SubmitQuery,
 )
+from commands.ports import GeneratedText, GenerationFailure
+from commands.tournament import NeverSubmitted
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.registry import Event
