@@ -38,12 +38,17 @@ class PilotSection(Section):
 
 
 class GenerationSection(Section):
-    """How responses are generated; batch_tokens and device do not change them in float32."""
+    """How responses are generated.
+
+    In float32 batch_tokens and device do not change them. Small weights are quickest with one
+    thread; cpu_threads left out is torch's own choice.
+    """
 
     max_new_tokens: int = Field(default=256, gt=0)
     batch_tokens: int = Field(default=8192, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**32)
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    cpu_threads: int | None = Field(default=None, gt=0)
     device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
 
 

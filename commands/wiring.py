@@ -25,7 +25,9 @@ def make_generator(settings: Settings) -> Generator:
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "models") from error
     return HfGenerator(
-        batch_tokens=settings.generation.batch_tokens, device=settings.generation.device
+        batch_tokens=settings.generation.batch_tokens,
+        device=settings.generation.device,
+        cpu_threads=settings.generation.cpu_threads,
     )
 
 

@@ -1,5 +1,6 @@
 """The pilot: a small stratified subset of the bank, the same for everybody."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -13,13 +14,9 @@ PILOT_SEED: Final = 20260427
 
 def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
     """Share a size among the sources as the bank does (largest remainder, then bank order)."""
-    sources = list(dict.fromkeys(prompt.source for prompt in prompts))
-    exact = {
-        source: size * sum(prompt.source == source for prompt in prompts) / len(prompts)
-        for source in sources
-    }
-    strata = {source: int(exact[source]) for source in sources}
-    by_remainder = sorted(sources, key=lambda source: strata[source] - exact[source])
+    counts = Counter(prompt.source for prompt in prompts)  # sources in bank order
+    strata = {source: size * n // len(prompts) for source, n in counts.items()}
+    by_remainder = sorted(counts, key=lambda source: -(size * counts[source] % len(prompts)))
     for source in by_remainder[: size - sum(strata.values())]:
         strata[source] += 1
     return strata

@@ -39,13 +39,18 @@ class Progress:
 
 
 def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
-    """Return the responses that are neither there nor known to fail."""
+    """Return the responses that are not there, but for those that would fail again alike."""
     return tuple(
         cell
         for cell in cells(tournament, prompts)
-        if cell.response_key not in tournament.responses
-        and cell.response_key not in tournament.response_failures
+        if cell.response_key not in tournament.responses and not _fails(tournament, cell)
     )
+
+
+def _fails(tournament: Tournament, cell: Cell) -> bool:
+    """Say whether asking again is in vain; another machine may have the memory that was lacking."""
+    failure = tournament.response_failures.get(cell.response_key)
+    return failure is not None and failure.reason != "out_of_memory"
 
 
 def open_queries(

@@ -5,11 +5,12 @@ responses stand between fences that carry a digest of their content, so that no 
 close its own fence or pose as an instruction.
 """
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from ledger.events.judging import Order, query_key
 from ledger.events.registration import JudgeSettings, Prompt, Rubric
-from ledger.identity import Digest, digest_of
+from ledger.identity import Digest, digest_of_bytes
 
 HEADER: Final = """\
 You compare two responses to the same medical question, as a careful clinician who reviews
@@ -62,7 +63,7 @@ def ask(
     system = system_text(rubric)
     user = user_text(rubric, prompt, shown_a, shown_b)
     return Question(
-        query_key=query_key(judge.digest, system, user),
+        query_key=query_key(judge.digest, _digest(system), user),
         order=order,
         system=system,
         user=user,
@@ -72,6 +73,7 @@ def ask(
     )
 
 
+@cache
 def system_text(rubric: Rubric) -> str:
     """Return the part that all queries of a dimension share."""
     return f"{HEADER}\nThe rubric:\n\n{rubric.text}"
@@ -79,7 +81,7 @@ def system_text(rubric: Rubric) -> str:
 
 def user_text(rubric: Rubric, prompt: Prompt, shown_a: str, shown_b: str) -> str:
     """Return the part that holds the question and both responses, as shown."""
-    fence = digest_of([prompt.text, shown_a, shown_b])[:16]
+    fence = digest_of_bytes(f"{prompt.text}\0{shown_a}\0{shown_b}".encode())[:16]
     parts = [_fenced("question", fence, prompt.text)]
     if rubric.needs_gold and prompt.gold_answer is not None:
         parts.append(_fenced("reference answer", fence, prompt.gold_answer))
@@ -92,6 +94,11 @@ def user_text(rubric: Rubric, prompt: Prompt, shown_a: str, shown_b: str) -> str
         " VERDICT: A, VERDICT: B or VERDICT: TIE."
     )
     return "\n\n".join(parts)
+
+
+@cache
+def _digest(system: str) -> Digest:
+    return digest_of_bytes(system.encode())
 
 
 def _fenced(name: str, fence: str, text: str) -> str:

@@ -4,8 +4,10 @@ Responses and verdicts are taken from the whole ledger, since content names them
 tournament in the same ledger owes nothing that this one has. All else is of its own stream.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from immutables import Map
@@ -28,11 +30,11 @@ from ledger.events.registration import (
     Prompt,
     PromptRegistered,
     Reference,
-    Registered,
     Rubric,
     RubricRegistered,
     TournamentOpened,
 )
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded
@@ -104,58 +106,53 @@ def tournament_of(stream: StreamId) -> Projection[Tournament]:
 
 def evolve(state: Tournament, recorded: Recorded) -> Tournament:
     """Return what is known after one more event."""
-    state = _know_by_content(state, recorded)
-    if recorded.stream == state.stream:
-        state = replace(_know_of_own(state, recorded), version=recorded.version)
-    if isinstance(recorded.event, RatingsPublished):
-        return state
-    return replace(state, newest=recorded)
-
-
-def _know_by_content(state: Tournament, recorded: Recorded) -> Tournament:
-    """Keep what content names, whichever tournament paid for it."""
-    match recorded.event:
-        case ResponseGenerated() as event:
-            return replace(state, responses=state.responses.set(event.response_key, event))
-        case VerdictReceived() as event:
-            given = Given(event, recorded.recorded_at)
-            return replace(state, verdicts=state.verdicts.set(event.query_key, given))
-        case _:
-            return state
-
-
-def _know_of_own(state: Tournament, recorded: Recorded) -> Tournament:
-    match recorded.event:
-        case TournamentOpened() as event:
-            return replace(state, opening=event)
-        case Registered() as event:
-            return _register(state, event)
-        case ResponseFailed(response_key=key) as event:
-            return replace(state, response_failures=state.response_failures.set(key, event))
-        case JudgeQuerySubmitted(query_key=key, attempt=attempt):
-            return replace(state, attempts=state.attempts.set(key, attempt))
-        case JudgeQueryFailed(query_key=key) as event:
-            return replace(state, query_failures=state.query_failures.set(key, event))
-        case PairReconciled(natural_key=key, outcome=outcome):
-            return replace(state, outcomes=state.outcomes.set(key, outcome))
-        case RatingsPublished() as event:
-            return replace(state, publications=(*state.publications, event))
-        case _:
-            return state
-
-
-def _register(state: Tournament, event: Registered) -> Tournament:
+    event = recorded.event
+    version = recorded.version if recorded.stream == state.stream else state.version
+    newest = state.newest if isinstance(event, RatingsPublished) else recorded
+    known = partial(replace, state, version=version, newest=newest)
     match event:
-        case PromptRegistered(reference=reference, prompt=prompt):
-            return replace(state, prompts=state.prompts.set(reference, prompt))
-        case RubricRegistered(reference=reference, rubric=rubric):
-            return replace(state, rubrics=state.rubrics.set(reference, rubric))
-        case EntrantRegistered(reference=reference, entrant=entrant):
-            return replace(state, entrants=state.entrants.set(reference, entrant))
-        case JudgeRegistered(reference=reference, judge=judge):
-            return replace(state, judges=state.judges.set(reference, judge))
+        case ResponseGenerated():
+            return known(responses=state.responses.set(event.response_key, event))
+        case VerdictReceived():
+            given = Given(event, recorded.recorded_at)
+            return known(verdicts=state.verdicts.set(event.query_key, given))
+        case _ if recorded.stream == state.stream:
+            return known(**_of_own_stream(state, event))
         case _:
-            return state
+            return known()
+
+
+def _of_own_stream(state: Tournament, event: Event) -> Mapping[str, object]:
+    """Return the fields that an event of the tournament's own stream changes."""
+    match event:
+        case TournamentOpened():
+            return {"opening": event}
+        case PromptRegistered(reference=reference, prompt=prompt):
+            return {"prompts": state.prompts.set(reference, prompt)}
+        case RubricRegistered(reference=reference, rubric=rubric):
+            return {"rubrics": state.rubrics.set(reference, rubric)}
+        case EntrantRegistered(reference=reference, entrant=entrant):
+            return {"entrants": state.entrants.set(reference, entrant)}
+        case JudgeRegistered(reference=reference, judge=judge):
+            return {"judges": state.judges.set(reference, judge)}
+        case _:
+            return _of_work(state, event)
+
+
+def _of_work(state: Tournament, event: Event) -> Mapping[str, object]:
+    match event:
+        case ResponseFailed(response_key=key):
+            return {"response_failures": state.response_failures.set(key, event)}
+        case JudgeQuerySubmitted(query_key=key, attempt=attempt):
+            return {"attempts": state.attempts.set(key, attempt)}
+        case JudgeQueryFailed(query_key=key):
+            return {"query_failures": state.query_failures.set(key, event)}
+        case PairReconciled(natural_key=key, outcome=outcome):
+            return {"outcomes": state.outcomes.set(key, outcome)}
+        case RatingsPublished():
+            return {"publications": (*state.publications, event)}
+        case _:
+            return {}
 
 
 def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:

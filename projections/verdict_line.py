@@ -8,10 +8,11 @@ from ledger.events.judging import Verdict
 PARSER: Final = "final-line@1"
 
 # Judges wrap the line in emphasis, quotes or a bullet; they may not add a word to it.
-_DECORATION: Final = r"[\s*_`>#\-\u2022\"']*"
+# Each run of it is taken whole (`*+`): giving back would make long runs quadratic.
+_DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
 _VERDICT_LINE: Final = re.compile(
     rf"{_DECORATION}VERDICT{_DECORATION}:{_DECORATION}\[?(A|B|TIE)\]?{_DECORATION}\.?{_DECORATION}",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # else I matches the Turkish \u0130 and \u0131 too
 )
 _VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
 

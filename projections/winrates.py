@@ -34,18 +34,18 @@ def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:
         pairing = settlement.pairing
         a, b = sorted((pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id))
         count = counts.setdefault((pairing.rubric.dimension, a, b), Counter())
-        count[settlement.winner or settlement.status] += 1
+        won: dict[EntrantId | None, str] = {a: "a", b: "b", None: settlement.status}
+        count[won[settlement.winner]] += 1
     ordered = list(dict.fromkeys(key[0] for key in counts))
     keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
     return tuple(_win_rate(key, counts[key]) for key in keys)
 
 
 def _win_rate(key: tuple[Dimension, EntrantId, EntrantId], count: Counter[str]) -> WinRate:
-    _, a, b = key
     return WinRate(
         *key,
-        a_wins=count[a],
-        b_wins=count[b],
+        a_wins=count["a"],
+        b_wins=count["b"],
         ties=count["tie"],
         inconsistent=count["inconsistent"],
         missing=count["pending"] + sum(count[reason] for reason in FAILURES),

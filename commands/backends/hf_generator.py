@@ -32,13 +32,18 @@ class HfGenerator:
         self,
         batch_tokens: int,
         device: str = "auto",
+        cpu_threads: int | None = None,
         load: Callable[[Entrant, torch.device], LoadedWeights] = load_weights,
     ) -> None:
         """Allow batches of that many tokens, prompts, padding and new tokens together.
 
+        cpu_threads is set for the whole process; None leaves torch's own choice.
+
         Raises:
             ConfigurationError: There is no such device here.
         """
+        if cpu_threads is not None:
+            torch.set_num_threads(cpu_threads)
         self._batch_tokens = batch_tokens
         self._device = pick_device(device)
         self._load = load

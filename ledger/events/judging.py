@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from ledger.events.fact import Fact
-from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of_bytes
 
 Order = Literal["forward", "swapped"]
 Verdict = Literal["A", "B", "TIE"]
@@ -13,13 +13,13 @@ Outcome = Literal["a", "b", "tie", "inconsistent"]
 FailureReason = Literal["refused", "truncated", "unreadable", "empty", "errored", "expired"]
 
 
-def query_key(judge_digest: Digest, system: str, user: str) -> Digest:
-    """Name a query by the judge's whole request as sent.
+def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:
+    """Name a query by the judge's whole request as sent; its system text goes in as a digest.
 
     It names neither entrants nor prompts, so renaming or reordering them asks nothing again,
     and correcting a gold answer, a rubric or the header does.
     """
-    return digest_of([judge_digest, system, user])
+    return digest_of_bytes(f"{judge_digest}{system_digest}{user}".encode())
 
 
 class PairKey(NamedTuple):

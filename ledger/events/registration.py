@@ -1,5 +1,6 @@
 """What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
 
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -55,7 +56,7 @@ class Entrant(Value):
     max_new_tokens: int = Field(gt=0)
     dtype: Literal["float32", "bfloat16", "float16"]
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         """Name what determines the responses: not the label, nor where the files lie."""
         return digest_of(
@@ -78,7 +79,7 @@ class JudgeSettings(Value):
     model: str
     parameters: tuple[tuple[str, str | float], ...] = ()
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         """Name what determines the replies: not the label."""
         return digest_of([self.provider, self.model, self.parameters])

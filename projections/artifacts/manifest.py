@@ -1,7 +1,9 @@
 """manifest.json: what a run was, enough to check and to repeat it."""
 
 import json
+from collections.abc import Mapping
 
+from ledger.identity import Json
 from projections.artifacts.results import Fields, Results
 
 
@@ -13,6 +15,7 @@ def manifest(results: Results) -> Fields:
     return {
         "run": publication.run,
         "mode": publication.terms.mode,
+        "config_path": None,  # true on one machine only; `configuration` is what the file said
         "tournament": tournament.stream,
         "judge_model": results.judge.model,
         "judge": results.judge.model_dump(mode="json"),
@@ -23,6 +26,7 @@ def manifest(results: Results) -> Fields:
         "selected_prompt_count": len(publication.terms.prompts),
         "n_perms": publication.terms.elo.permutations,
         "shuffle_seed": publication.terms.elo.seed,
+        "pilot_seed": _pilot_seed(configuration),
         "elo": publication.terms.elo.model_dump(mode="json"),
         "rubrics": {
             rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
@@ -39,3 +43,8 @@ def manifest(results: Results) -> Fields:
         "as_of": publication.as_of,
         "head": publication.head,
     }
+
+
+def _pilot_seed(configuration: Fields) -> Json:
+    pilot = configuration.get("pilot")
+    return pilot["seed"] if isinstance(pilot, Mapping) else None

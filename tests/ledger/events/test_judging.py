@@ -8,7 +8,7 @@ from ledger.events.judging import (
     PairReconciled,
     query_key,
 )
-from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, digest_of
+from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, digest_of_bytes
 from tests.builders import key, verdict
 
 BASE, TUNED = EntrantId("base"), EntrantId("tuned")
@@ -50,23 +50,24 @@ def failed(attempt: int) -> JudgeQueryFailed:
 
 def test_a_query_key_is_the_digest_of_the_whole_request() -> None:
     """Pinned: a resumed run must not ask, and pay, again."""
-    named = query_key(key("judge"), "Compare.", "A: yes\nB: no")
+    named = query_key(key("judge"), key("Compare."), "A: yes\nB: no")
 
-    assert named == digest_of([key("judge"), "Compare.", "A: yes\nB: no"])
+    whole = key("judge") + key("Compare.") + "A: yes\nB: no"
+    assert named == digest_of_bytes(whole.encode())
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        query_key(key("other"), "Compare.", "A: yes"),
-        query_key(key("judge"), "Compare!", "A: yes"),
-        query_key(key("judge"), "Compare.", "A: no"),
-        query_key(key("judge"), "Compare.A", ": yes"),
+        query_key(key("other"), key("Compare."), "A: yes"),
+        query_key(key("judge"), key("Compare!"), "A: yes"),
+        query_key(key("judge"), key("Compare."), "A: no"),
+        query_key(key("judge"), key("Compare.A"), ": yes"),
     ],
 )
 def test_whatever_a_judge_sees_is_in_the_query_key(other: str) -> None:
     """A key too coarse would take one question's verdict for another's."""
-    named = query_key(key("judge"), "Compare.", "A: yes")
+    named = query_key(key("judge"), key("Compare."), "A: yes")
 
     assert other != named
 

@@ -1,0 +1,79 @@
+"""The shipped weights keep the promises that the quickstart makes of them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from commands.backends.hf_generator import HfGenerator
+from commands.ports import GeneratedText, GenerationTask
+from commands.register import opening_of
+from commands.settings_file import read_settings
+from commands.shipped import lay_out_demo
+from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
+from projections.seeds import prompt_seed
+from tests.builders import key
+
+N_PROMPTS, MAX_NEW_TOKENS = 16, 12
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[GenerationTask]:
+    """Give short tasks of all four entrants on prompts of very different lengths."""
+    folder = tmp_path_factory.mktemp("quickstart") / "demo"
+    lay_out_demo(folder)
+    registrations = opening_of(
+        read_settings(folder / "tournament.toml", os.environ), folder, versions=()
+    ).registrations
+    entrants = [each.entrant for each in registrations if isinstance(each, EntrantRegistered)]
+    prompts = [each.prompt for each in registrations if isinstance(each, PromptRegistered)]
+    return [
+        GenerationTask(key(entrant.digest + prompt.prompt_id), cut, prompt.text, seed)
+        for entrant in entrants
+        for cut in (entrant.model_copy(update={"max_new_tokens": MAX_NEW_TOKENS}),)
+        for prompt in prompts[:: len(prompts) // N_PROMPTS][:N_PROMPTS]
+        for seed in (prompt_seed(prompt.prompt_id),)
+    ]
+
+
+def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
+    """Generate in batches of about so many rows, and return the text of each task."""
+    widest = max(len(task.prompt_text) for task in tasks) // 3 + MAX_NEW_TOKENS
+    generator = HfGenerator(batch_tokens=1 if rows == 1 else rows * widest, device="cpu")
+    results = [result for batch in generator.generate(tasks) for result in batch]
+    assert all(isinstance(result, GeneratedText) for result in results)
+    return {result.response_key: result.text for result in results if hasattr(result, "text")}
+
+
+def test_responses_do_not_depend_on_the_batch(tasks: list[GenerationTask]) -> None:
+    """Greedy or sampled, in float32, a response belongs to its prompt and seed alone."""
+    alone = texts(tasks, rows=1)
+
+    assert texts(tasks, rows=4) == alone
+    assert texts(tasks, rows=16) == alone
+
+
+def test_the_four_entrants_answer_differently(tasks: list[GenerationTask]) -> None:
+    """A tournament of equals would show nothing."""
+    answers = texts(tasks, rows=16)
+    by_entrant: dict[str, list[str]] = {}
+
+    for task in tasks:
+        by_entrant.setdefault(name_of(task.entrant), []).append(answers[task.response_key])
+
+    assert len(by_entrant) == 4
+    assert len({tuple(given) for given in by_entrant.values()}) == 4
+
+
+def test_the_weights_are_small_enough_to_ship() -> None:
+    """A clone should take seconds: twelve megabytes for weights and adapters together."""
+    shipped = Path(__file__).parents[3] / "data" / "quickstart"
+
+    size = sum(file.stat().st_size for file in shipped.rglob("*") if file.is_file())
+
+    assert size <= 12 * 2**20
+
+
+def name_of(entrant: Entrant) -> str:
+    """Return an entrant's label."""
+    return entrant.entrant_id

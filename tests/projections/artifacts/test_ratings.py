@@ -1,0 +1,155 @@
+"""The ratings of a run, as files."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from ledger.identity import Dimension
+from projections.artifacts.files import files_of
+from projections.artifacts.ratings import elo_ratings, elo_results
+from projections.artifacts.results import Results
+from tests.builders import entrant, opened
+from tests.projections.worlds import Fate, cup, history, results
+
+FATES: list[Fate] = ["a", "tie", "b", "a", "inconsistent", "refused"]
+
+
+def after(*fates: Fate) -> Results:
+    """Return the cup's results after its matches met their fates."""
+    return results(*history(cup(), *fates))
+
+
+def test_elo_results_have_the_fields_of_the_customers() -> None:
+    """Scripts that plot the customer's ratings plot these as well."""
+    fields = json.loads(files_of(after(*FATES))["elo_results.json"])
+
+    assert fields["default_k"] == 16.0
+    assert list(fields["k_sensitivity"]["factuality"]) == ["1.0", "4.0", "8.0", "16.0", "32.0"]
+    assert fields["n_decisive_matches"] == {"factuality": 3}
+    assert list(fields["primary"]["factuality"]) == ["amy", "kim", "zoe"]
+    assert set(fields["primary"]["factuality"]["amy"]) == {
+        "entrant_id",
+        "mean",
+        "sem",
+        "ci95_low",
+        "ci95_high",
+    }
+
+
+def test_elo_results_are_those_of_the_standings() -> None:
+    """The file, the table and the report must not disagree in any digit."""
+    found = after(*FATES)
+    rows = found.standings[Dimension("factuality")].rows
+
+    fields = json.loads(files_of(found)["elo_results.json"])
+
+    primary = fields["primary"]["factuality"]
+    assert {name: (row["mean"], row["sem"]) for name, row in primary.items()} == {
+        row.entrant_id: (row.rating, row.order_sem) for row in rows
+    }
+    assert primary == fields["k_sensitivity"]["factuality"]["16.0"]
+
+
+def test_an_interval_is_the_mean_with_its_order_error() -> None:
+    """It keeps the customer's name; the file says that it measures order dependence only."""
+    fields = json.loads(files_of(after(*FATES))["elo_results.json"])
+
+    for row in fields["primary"]["factuality"].values():
+        assert row["ci95_high"] - row["mean"] == pytest.approx(1.96 * row["sem"])
+        assert row["mean"] - row["ci95_low"] == pytest.approx(1.96 * row["sem"])
+    assert "order dependence only" in fields["interval"]
+
+
+def test_nobody_is_in_the_results_before_a_decision() -> None:
+    """1400 for everybody would be a rating that nothing speaks for."""
+    fields = elo_results(after("tie", "inconsistent"))
+
+    assert fields["primary"] == {"factuality": {}}
+    assert fields["n_decisive_matches"] == {"factuality": 0}
+
+
+@pytest.mark.parametrize(
+    ("fates", "names"), [(FATES, ["amy", "kim", "zoe"]), (["a"], ["amy", "zoe"]), ([], [])]
+)
+def test_the_traces_are_read_without_pickle(fates: list[Fate], names: list[str]) -> None:
+    """A pickle runs code when it is opened, and results are passed from hand to hand."""
+    found = after(*fates)
+
+    content = io.BytesIO(files_of(found)["elo_per_perm.npz"])
+    with np.load(content, allow_pickle=False) as archive:
+        arrays = dict(archive)
+
+    assert set(arrays) == {"factuality__data", "factuality__entrants"}
+    assert arrays["factuality__data"].shape == (4, len(names))
+    assert arrays["factuality__data"].dtype == np.float64
+    assert arrays["factuality__entrants"].tolist() == names
+
+
+def test_the_traces_average_to_the_published_ratings() -> None:
+    """Who doubts a mean can take it again from the orders of play."""
+    files = files_of(after(*FATES))
+
+    with np.load(io.BytesIO(files["elo_per_perm.npz"]), allow_pickle=False) as archive:
+        means = dict(
+            zip(
+                archive["factuality__entrants"].tolist(),
+                archive["factuality__data"].mean(axis=0).tolist(),
+                strict=True,
+            )
+        )
+
+    primary = json.loads(files["elo_results.json"])["primary"]["factuality"]
+    assert means == {name: row["mean"] for name, row in primary.items()}
+
+
+def test_win_rates_begin_with_the_customers_columns() -> None:
+    """Spreadsheets made for the customer's file go on working; ours has one column more."""
+    content = files_of(after(*FATES))["pairwise_winrates.csv"].decode()
+
+    header, *rows = csv.reader(io.StringIO(content))
+
+    assert header == [
+        *("dimension", "entrant_a", "entrant_b"),
+        *("a_wins", "b_wins", "ties", "inconsistent", "missing"),
+    ]
+    assert rows == [
+        ["factuality", "amy", "kim", "0", "1", "0", "0", "1"],
+        ["factuality", "amy", "zoe", "0", "2", "0", "0", "0"],
+        ["factuality", "kim", "zoe", "0", "0", "1", "1", "0"],
+    ]
+
+
+def test_a_comma_in_a_name_keeps_the_columns() -> None:
+    """Names with commas and quotes are names."""
+    name = 'tuned, "v2"'
+    roster = [entrant(name), entrant("base")]
+
+    content = files_of(results(*opened(entrants=roster)))["pairwise_winrates.csv"].decode()
+
+    _, row = csv.reader(io.StringIO(content))
+    assert row == ["factuality", "base", name, "0", "0", "0", "0", "1"]
+
+
+def test_ratings_for_judgearena_claim_no_interval() -> None:
+    """Its readers take ci_low and ci_high for the rating's uncertainty, which Elo has not."""
+    fields = elo_ratings(after("a", "tie"))
+
+    rows = fields.pop("ratings")
+    assert fields == {
+        "arena": "main",
+        "model": None,
+        "judge_model": "chrF2",
+        "n_bootstraps": 0,
+        "seed": 7,
+    }
+    assert isinstance(rows, list)
+    assert [(row["model"], row["rating"] is None, row["n_battles"]) for row in rows] == [
+        ("zoe", False, 1),
+        ("amy", False, 1),
+        ("kim", True, 0),
+    ]
+    assert {(row["ci_low"], row["ci_high"]) for row in rows} == {(None, None)}
+    assert {(row["source"], row["dimension"]) for row in rows} == {("evaluated", "factuality")}

@@ -1,0 +1,139 @@
+"""The report of a run."""
+
+from html.parser import HTMLParser
+
+from ledger.identity import StreamId
+from projections.artifacts.report import report
+from projections.artifacts.results import results_of
+from tests.builders import entrant, judge, known, opened, rubric
+from tests.projections.worlds import RUBRICS, cup, history, publication, results
+
+HOSTILE = "<script>alert('&amp;')</script><img src=x onerror=\"alert(1)\">"
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: its elements, attributes and text."""
+
+    def __init__(self, source: str) -> None:
+        """Read the source."""
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.headings: list[str] = []  # of columns
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.texts.append(data)
+        if self.get_starttag_text() == '<th scope="col">' and data.strip():
+            self.headings.append(data)
+
+
+def test_what_people_named_is_shown_and_never_run() -> None:
+    """A report is opened by people who did not choose the names in it."""
+    hostile = opened(
+        entrants=[entrant(HOSTILE), entrant("base")],
+        rubrics=[rubric(HOSTILE)],
+        judges=[judge("reference", model=HOSTILE)],
+    )
+    tournament = known(*hostile, stream=StreamId(HOSTILE))
+
+    page = Page(report(results_of(tournament, publication(tournament))))
+
+    assert page.elements.isdisjoint({"script", "img"})
+    assert "onerror" not in page.attributes
+    assert page.texts.count(HOSTILE) == 2  # the dimension's heading and the entrant's row
+    assert f"{HOSTILE}: pilot run" in page.texts
+
+
+def test_the_report_loads_and_runs_nothing() -> None:
+    """It is mailed, archived and printed, and must look the same without a network."""
+    page = Page(report(results(*history(cup(), "a"))))
+
+    assert page.elements.isdisjoint({"script", "link", "img", "iframe", "object", "form", "a"})
+    assert page.attributes.isdisjoint({"src", "href", "style", "onload", "onclick"})
+
+
+def test_a_browser_is_told_to_run_nothing() -> None:
+    """Should escaping ever fail, the page's own policy still forbids scripts and requests."""
+    source = report(results(*cup()))
+
+    assert source.startswith('<!doctype html>\n<html lang="en">\n')
+    assert (
+        '<meta http-equiv="Content-Security-Policy"'
+        " content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    ) in source
+
+
+def test_every_column_has_a_heading() -> None:
+    """A number without a name is read as whatever the reader hopes for."""
+    page = Page(report(results(*cup())))
+
+    assert page.headings == [
+        *("Entrant", "Elo", "Order SEM", "Matches"),
+        *("Pair", "Wins", "Ties", "Inconsistent", "Missing"),
+    ]
+    assert "Head to head" in page.texts
+
+
+def test_every_dimension_has_its_account() -> None:
+    """Ratings without what is missing from them would pass for complete."""
+    source = report(results(*history(opened(rubrics=RUBRICS), "a")))
+
+    decided = "1 pairs = 1 decided + 0 tied + 0 inconsistent + 0 pending"
+    pending = "1 pairs = 0 decided + 0 tied + 0 inconsistent + 1 pending"
+    assert source.index("factuality") < source.index(decided)
+    assert source.index(decided) < source.index("utility") < source.index(pending)
+
+
+def test_the_leaderboard_shows_rounded_ratings_best_first() -> None:
+    """Tables round; the files beside the report keep every digit."""
+    texts = Page(report(results(*history(opened(), "b")))).texts
+
+    at = texts.index("tuned")
+    assert texts[at : at + 7] == ["tuned", "1408.0", "0.00", "1", "\n", "base", "1392.0"]
+    assert "Elo at K = 16, mean over 4 orders of play" in texts
+
+
+def test_an_unrated_entrant_is_said_to_be_unrated() -> None:
+    """An empty cell, or 1400, would leave a reader to guess."""
+    texts = Page(report(results(*history(cup(), "a")))).texts
+
+    at = texts.index("kim")
+    assert texts[at : at + 3] == ["kim", "not rated: no decisive match", "0"]
+
+
+def test_the_spread_over_orders_is_not_called_an_error_of_the_rating() -> None:
+    """It shrinks with the number of permutations, however few the matches are."""
+    source = " ".join(report(results(*history(cup(), "a"))).split())
+
+    assert "Order SEM says how much the mean depends on the orders drawn." in source
+    assert "It is not the uncertainty of the rating.</p>" in source
+
+
+def test_pairs_are_shown_head_to_head() -> None:
+    """A rating hides who beats whom."""
+    texts = Page(report(results(*history(cup(), "a", "tie", "inconsistent", "a")))).texts
+
+    at = texts.index("amy : zoe")
+    assert texts[at : at + 5] == ["amy : zoe", "0 : 2", "0", "0", "0"]
+    at = texts.index("kim : zoe")
+    assert texts[at : at + 5] == ["kim : zoe", "0 : 0", "1", "0", "1"]
+
+
+def test_the_report_says_how_to_check_it() -> None:
+    """A reader can fold the ledger again and compare."""
+    found = results(*history(cup(), "a"))
+
+    source = " ".join(report(found).split())
+
+    assert f"the first {found.publication.as_of} events of the ledger" in source
+    assert f"<code>{found.publication.head}</code>" in source
+    assert "tourney replay --against pilot_20260427_120000</code>" in source

@@ -1,0 +1,103 @@
+"""Hypothesis strategies: games of a rating, and histories of a tournament that could happen."""
+
+from typing import Final, get_args
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from ledger.events.judging import FailureReason, Verdict
+from ledger.events.ratings import EloParameters
+from ledger.events.registry import Event
+from ledger.identity import EntrantId
+from projections.elo import Game
+from projections.matches import Match, cells
+from projections.questions import Question
+from projections.reconcile import swap_consistent
+from projections.tournament import Tournament
+from tests.builders import entrant, known, opened, prompt, responses, verdict
+from tests.projections.worlds import (
+    RUBRICS,
+    everything,
+    failure,
+    matches_of,
+    reconciled,
+    unanswerable,
+)
+
+QUICK: Final = settings(deadline=None, max_examples=40)
+
+_NAMES: Final = ("zoe", "amy", "kim", "Bob", "élan")
+_VERDICTS: Final = st.sampled_from(get_args(Verdict))
+_REASONS: Final = st.sampled_from(get_args(FailureReason))
+
+
+def games(max_size: int = 25) -> SearchStrategy[list[Game]]:
+    """Return games among up to five entrants."""
+    pairs = st.permutations(_NAMES).map(lambda names: (names[0], names[1]))
+    scores = st.sampled_from((0.0, 0.5, 1.0))
+    built = st.tuples(pairs, scores).map(
+        lambda drawn: Game(EntrantId(drawn[0][0]), EntrantId(drawn[0][1]), drawn[1])
+    )
+    return st.lists(built, max_size=max_size)
+
+
+def elo_parameters() -> SearchStrategy[EloParameters]:
+    """Return parameters with few permutations."""
+    return st.builds(
+        EloParameters,
+        k=st.floats(min_value=0.5, max_value=64),
+        initial_rating=st.floats(min_value=-2000, max_value=2000),
+        permutations=st.integers(min_value=1, max_value=6),
+        seed=st.integers(min_value=0, max_value=2**32),
+    )
+
+
+@st.composite
+def histories(draw: DrawFn) -> list[Event]:
+    """Draw a tournament that went on for a while: some answers, some verdicts, some failures."""
+    opening = draw(openings())
+    answers = _answers(known(*opening), draw)
+    matches = matches_of(known(*opening, *answers))
+    judged = [event for match in matches for event in _judged(match, draw)]
+    return [*opening, *answers, *judged]
+
+
+@st.composite
+def openings(draw: DrawFn) -> tuple[Event, ...]:
+    """Draw an opening; some prompts lack the gold answer that factuality needs."""
+    n_entrants = draw(st.integers(min_value=2, max_value=3))
+    golds = draw(st.lists(st.sampled_from(("aspirin", None)), min_size=1, max_size=2))
+    return opened(
+        entrants=[entrant(name) for name in _NAMES[:n_entrants]],
+        prompts=[prompt(f"p{n}", gold=gold) for n, gold in enumerate(golds)],
+        rubrics=RUBRICS,
+    )
+
+
+def _answers(tournament: Tournament, draw: DrawFn) -> list[Event]:
+    events: list[Event] = []
+    owed = zip(
+        cells(tournament, everything(tournament)), responses(tournament), strict=True
+    )  # both go through prompts, then the roster
+    for cell, response in owed:
+        match draw(st.sampled_from(("answered", "answered", "answered", "failed", "owed"))):
+            case "answered":
+                events.append(response)
+            case "failed":
+                events.append(unanswerable(cell))
+    return events
+
+
+def _judged(match: Match, draw: DrawFn) -> list[Event]:
+    forward, swapped = draw(st.none() | _VERDICTS), draw(st.none() | _VERDICTS)
+    events = [*_asked(match.forward, forward, draw), *_asked(match.swapped, swapped, draw)]
+    if forward and swapped and draw(st.booleans()):
+        events.append(reconciled(match, swap_consistent(forward, swapped)))
+    return events
+
+
+def _asked(question: Question, said: Verdict | None, draw: DrawFn) -> list[Event]:
+    reasons = draw(st.lists(_REASONS, max_size=2))
+    failures = [failure(question, reason, attempt=n) for n, reason in enumerate(reasons, start=1)]
+    return [*failures, *([] if said is None else [verdict(question.query_key, said)])]

@@ -1,0 +1,87 @@
+"""The laws of folding, kept by the projection of a tournament."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.fact import type_name
+from ledger.events.registry import Event, decode, encode
+from ledger.identity import StreamId
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from projections.fold import Projection, fold
+from projections.tournament import tournament_of
+from tests.builders import NOON, STREAM, opened, recorded
+from tests.projections.strategies import QUICK, histories
+from tests.strategies import histories as any_histories
+
+OTHER = StreamId("other")
+TOURNAMENT = tournament_of(STREAM)
+
+
+def copied(event: Event) -> Event:
+    """Return an equal event that shares no object with it."""
+    return decode(type_name(event), type(event).schema_version, encode(event))
+
+
+def interleaved(ours: list[Event], theirs: list[Event], turns: list[bool]) -> tuple[Recorded, ...]:
+    """Record two tournaments in one ledger, taking turns until one of them has no more."""
+    streams = {True: (STREAM, iter(ours)), False: (OTHER, iter(theirs))}
+    with Ledger.in_memory(now=lambda: NOON) as ledger:
+        for turn in [*turns, *[True] * len(ours), *[False] * len(theirs)]:
+            stream, events = streams[turn]
+            ledger.append(stream, [event for event in (next(events, None),) if event])
+        return tuple(ledger.read())
+
+
+@QUICK
+@given(history=histories() | any_histories(), data=st.data())
+def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
+    """A run folds on from the state in hand after each append, and never reads it all again."""
+    events = recorded(history)
+    at = data.draw(st.integers(min_value=0, max_value=len(events)))
+
+    in_hand = fold(TOURNAMENT, events[:at])
+    resumed = fold(TOURNAMENT, events[at:], start=in_hand)
+
+    assert resumed == fold(TOURNAMENT, events)
+
+
+@QUICK
+@given(history=histories() | any_histories())
+def test_equal_events_give_equal_states(history: list[Event]) -> None:
+    """A replay on another machine reads other objects with the same content."""
+    events = recorded(history)
+    read_again = [replace(each, event=copied(each.event)) for each in events]
+
+    assert fold(TOURNAMENT, read_again) == fold(TOURNAMENT, events)
+
+
+@QUICK
+@given(ours=histories(), theirs=histories(), turns=st.lists(st.booleans(), max_size=20))
+def test_another_tournament_adds_only_what_content_names(
+    ours: list[Event], theirs: list[Event], turns: list[bool]
+) -> None:
+    """Tournaments in one ledger share paid answers, and nothing else may leak between them."""
+    events = interleaved(ours, theirs, turns)
+
+    alone = fold(TOURNAMENT, [each for each in events if each.stream == STREAM])
+    together = fold(TOURNAMENT, events)
+
+    assert set(alone.responses) <= set(together.responses)
+    assert set(alone.verdicts) <= set(together.verdicts)
+    assert alone == replace(
+        together, responses=alone.responses, verdicts=alone.verdicts, newest=alone.newest
+    )
+
+
+def test_any_function_of_state_and_event_can_be_folded() -> None:
+    """A projection of one's own needs a start and a step, and no class to inherit from."""
+    versions: Projection[tuple[int, ...]] = Projection(
+        initial=(), evolve=lambda seen, each: (*seen, each.version)
+    )
+
+    seen = fold(versions, recorded(opened()[:2]))
+
+    assert seen == (1, 2)

@@ -1,0 +1,103 @@
+"""Entrants by rating."""
+
+import pytest
+
+from ledger.events.ratings import EloParameters, TieRule
+from projections.standings import Standings, games, standings
+from tests.builders import known, opened
+from tests.projections.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
+
+
+def table(*fates: Fate, elo: EloParameters = ELO) -> Standings:
+    """Return the cup's standings after its matches met their fates."""
+    tournament = known(*history(cup(), *fates))
+    roster = [entrant.entrant_id for entrant in tournament.roster]
+    return standings(tournament.dimensions[0].dimension, settled(tournament), roster, elo)
+
+
+def test_the_best_entrant_stands_first() -> None:
+    """A reader takes the first row for the winner."""
+    standing = table("b", "b", "b", "b", "b", "b")  # kim beats amy beats zoe
+
+    assert [row.entrant_id for row in standing.rows] == ["kim", "amy", "zoe"]
+    assert [row.n_matches for row in standing.rows] == [4, 4, 4]
+    best, middle, worst = (row.rating or 0.0 for row in standing.rows)
+    assert best > middle > worst
+
+
+def test_rows_repeat_the_ratings_of_their_entrants() -> None:
+    """Ratings are in order of id and rows are not; mixing them up would crown another."""
+    standing = table("b", "a", "b", "a", "b", "b")
+
+    rated = zip(
+        standing.ratings.entrants,
+        standing.ratings.mean().tolist(),
+        standing.ratings.order_sem().tolist(),
+        strict=True,
+    )
+    assert sorted(row[:3] for row in standing.rows) == sorted(rated)
+
+
+def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
+    """Dropping it would hide it, and 1400 would claim a rating that nobody measured."""
+    standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
+
+    assert [row.entrant_id for row in standing.rows] == ["kim", "zoe", "amy"]
+    assert standing.rows[-1][1:] == (None, None, 0)
+    assert standing.ratings.entrants == ("kim", "zoe")
+
+
+def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
+    """Before the first verdict a table shows everybody who will compete."""
+    standing = table()
+
+    assert [row.entrant_id for row in standing.rows] == ["zoe", "amy", "kim"]
+    assert {row[1:] for row in standing.rows} == {(None, None, 0)}
+
+
+def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
+    """A replay must list them alike, whatever order the roster has."""
+    standing = table("tie", "tie", "tie", elo=EloParameters(permutations=2, ties="half"))
+
+    assert [row.entrant_id for row in standing.rows] == ["amy", "kim", "zoe"]
+    assert {row.rating for row in standing.rows} == {1400.0}
+
+
+@pytest.mark.parametrize(("ties", "counted"), [("drop", [1.0, 0.0]), ("half", [1.0, 0.5, 0.0])])
+def test_ties_count_as_the_rule_says(ties: TieRule, counted: list[float]) -> None:
+    """The customer drops ties; counting them as halves is a choice that the terms record."""
+    tournament = known(*history(cup(), "a", "tie", "b", "inconsistent", "refused", "pending"))
+
+    played = games(settled(tournament), ties=ties)
+
+    assert [game.score for game in played] == counted
+    assert played[0][:2] == ("zoe", "amy")
+
+
+def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
+    """A sweep shows what K does, so nothing else may differ between its columns."""
+    elo = EloParameters(permutations=3, k=16, k_sweep=(1, 16))
+
+    standing = table("a", "b", "b", "a", elo=elo)
+
+    (_, slow), (k, same) = standing.sweep
+    assert [k for k, _ in standing.sweep] == [1.0, 16.0]
+    assert (k, same.traces.tolist()) == (standing.k, standing.ratings.traces.tolist())
+    assert (slow.n_games, slow.entrants) == (same.n_games, same.entrants)
+
+
+def test_the_standings_carry_their_own_account() -> None:
+    """A table without what is missing from it would pass for complete."""
+    standing = table("a", "tie", "refused")
+
+    assert standing.account.sentence() == (
+        "6 pairs = 1 decided + 1 tied + 0 inconsistent + 1 refused + 3 pending"
+    )
+
+
+def test_each_dimension_has_standings_of_its_own() -> None:
+    """An entrant may be the most factual and the least useful."""
+    found = results(*history(opened(rubrics=RUBRICS), "a", "b"))
+
+    best = {name: standing.rows[0].entrant_id for name, standing in found.standings.items()}
+    assert best == {"factuality": "base", "utility": "tuned"}

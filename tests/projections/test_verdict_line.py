@@ -1,0 +1,109 @@
+"""Reading a judge's verdict."""
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.judging import Verdict
+from projections.verdict_line import parse_verdict
+from tests.projections.strategies import QUICK
+
+READABLE: list[tuple[str, Verdict]] = [
+    ("VERDICT: A", "A"),
+    ("VERDICT: B", "B"),
+    ("verdict:tie", "TIE"),
+    ("Both err.\nVERDICT: TIE\n\n  \n", "TIE"),
+    ("VERDICT: A\nOn reflection:\nVERDICT: B", "B"),
+    ("VERDICT: B\r\n", "B"),
+    ("**VERDICT: A**", "A"),
+    ("**Verdict:** B", "B"),
+    ("__VERDICT__: `TIE`", "TIE"),
+    ("- VERDICT: A", "A"),
+    ("* VERDICT: A", "A"),
+    ("\u2022 VERDICT: A", "A"),
+    ("> VERDICT: B", "B"),
+    ("### VERDICT: B", "B"),
+    ("VERDICT: [A]", "A"),
+    ('"VERDICT: A".', "A"),
+    ("'VERDICT: TIE'", "TIE"),
+    ("VERDICT:\u00a0A\u2028", "A"),
+]
+UNREADABLE = [
+    "",
+    " \n\t\n",
+    "VERDICT: A wins",
+    "VERDICT: A\nVERDICT: B\nthanks",
+    "VERDICT: Both equal",
+    "The answer is B",
+    "VERDICT: A, B, or TIE",
+    "VERDICT: A or B",
+    "VERDICT: AB",
+    "VERDICT: C",
+    "VERDICT:",
+    "VERDICT: A\nVERDICT: C",
+    "My VERDICT: A",
+    "VERDICT A",
+    "VERDICT: T\u0130E",  # a Turkish capital i: the lower-case TIE of a Turkish locale
+    "VERDICT: T\u0131E",
+    "V\u0395RDICT: A",  # a Greek E
+    "We compare\u2028VERDICT: A",
+    "We compare\rVERDICT: A",
+    "VERDICT: A\x00",
+    "\x00",
+    "VERDICT: \uff21",  # a full-width A
+]
+LONG = [
+    "VERDICT: A" + "*" * 100_000 + "x",
+    "VERDICT: A" + " " * 50_000 + "." + " " * 50_000 + "x",
+    "*" * 100_000 + "VERDICT: A wins",
+    "VERDICT" + " " * 100_000 + "A",
+    "VERDICT: A\n" * 10_000 + "thanks",
+    "VERDICT: A\x00" * 10_000,
+    "\u2028" * 100_000 + "x",
+]
+
+
+@pytest.mark.parametrize(("reply", "verdict"), READABLE)
+def test_a_verdict_on_the_final_line_is_read(reply: str, verdict: Verdict) -> None:
+    """Judges decorate the line they were asked for; such a reply is paid for and clear."""
+    assert parse_verdict(reply) == verdict
+
+
+@pytest.mark.parametrize("reply", UNREADABLE)
+def test_anything_else_is_no_verdict(reply: str) -> None:
+    """A guess at what a judge meant would become a rating; a failure is asked for again."""
+    assert parse_verdict(reply) is None
+
+
+@pytest.mark.parametrize("reply", LONG, ids=range(len(LONG)))
+def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
+    """A judge that loops fills its whole reply, and must not stop the run."""
+    begun = perf_counter()
+
+    verdict = parse_verdict(reply)
+
+    assert verdict is None
+    assert perf_counter() - begun < 1.0
+
+
+@QUICK
+@given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\u017f[].*`\n\r"))
+def test_no_reply_can_raise_an_error(reply: str) -> None:
+    """Replies are recorded as they come: an error here would lose one that was paid for."""
+    assert parse_verdict(reply) in {"A", "B", "TIE", None}
+
+
+@QUICK
+@given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
+def test_nothing_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
+    """A judge thinks aloud, quotes responses and changes its mind; its last word holds."""
+    assert parse_verdict(f"{reasoning}\nVERDICT: {verdict}") == verdict
+
+
+@QUICK
+@given(word=st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=1))
+def test_one_more_word_makes_a_verdict_unreadable(word: str) -> None:
+    """`VERDICT: A is not better` begins like a verdict for A and is none."""
+    assert parse_verdict(f"VERDICT: A {word}") is None

@@ -1,0 +1,168 @@
+"""Whole tournaments, for tests that care what became of each pairing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, PairReconciled, Verdict
+from ledger.events.ratings import EloParameters, Publication, Terms
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed
+from ledger.identity import PromptId
+from projections.artifacts.results import Results, results_of
+from projections.matches import Cell, Match, Pairing, match_of, pairings
+from projections.questions import Question
+from projections.reconcile import DEFAULT_POLICY
+from projections.settlement import Settlement, settle
+from projections.tournament import Tournament
+from tests.builders import (
+    NOON,
+    entrant,
+    judge,
+    key,
+    known,
+    opened,
+    prompt,
+    responses,
+    rubric,
+    verdict,
+)
+
+Fate: TypeAlias = Outcome | FailureReason | Literal["pending"]
+ResponseFailureReason: TypeAlias = Literal["prompt_too_long", "out_of_memory", "not_finite"]
+
+RUBRICS = (rubric("factuality"), rubric("utility", needs_gold=False))  # one needs gold
+ELO = EloParameters(permutations=4, seed=7)
+VERDICTS: Mapping[Outcome, tuple[Verdict, Verdict]] = {
+    "a": ("A", "B"),
+    "b": ("B", "A"),
+    "tie": ("TIE", "TIE"),
+    "inconsistent": ("A", "A"),
+}
+
+
+def cup() -> tuple[Event, ...]:
+    """Return the opening of three entrants on two prompts: six pairings on factuality.
+
+    In the order of the match list they are zoe-amy, zoe-kim, amy-kim, and the same again.
+    """
+    return opened(
+        prompts=[prompt("p1"), prompt("p2")],
+        entrants=[entrant("zoe"), entrant("amy"), entrant("kim")],
+    )
+
+
+def answered(opening: Sequence[Event]) -> tuple[Event, ...]:
+    """Return an opening and every response that it wants."""
+    return (*opening, *responses(known(*opening)))
+
+
+def history(opening: Sequence[Event], *fates: Fate) -> tuple[Event, ...]:
+    """Return an opening, every response, and matches that meet fates in the match list's order.
+
+    Matches without a fate stay pending.
+    """
+    events = answered(opening)
+    fated = zip(matches_of(known(*events)), fates, strict=False)
+    return (*events, *(event for match, fate in fated for event in become(match, fate)))
+
+
+def become(match: Match, fate: Fate) -> tuple[Event, ...]:
+    """Return the events that make a match end so."""
+    match fate:
+        case "a" | "b" | "tie" | "inconsistent":
+            forward, swapped = VERDICTS[fate]
+            return (
+                verdict(match.forward.query_key, forward),
+                verdict(match.swapped.query_key, swapped),
+                reconciled(match, fate),
+            )
+        case "pending":
+            return ()
+        case _:
+            return (failure(match.forward, fate),)
+
+
+def reconciled(match: Match, outcome: Outcome) -> PairReconciled:
+    """Return the outcome of a match under the default policy."""
+    key_ = match.key(judge().judge_id, DEFAULT_POLICY)
+    return PairReconciled(outcome=outcome, **key_._asdict())
+
+
+def failure(
+    question: Question, reason: FailureReason = "unreadable", *, attempt: int = 1
+) -> JudgeQueryFailed:
+    """Return an attempt at a question that gave no verdict."""
+    return JudgeQueryFailed(
+        query_key=question.query_key,
+        judge=judge().judge_id,
+        attempt=attempt,
+        reason=reason,
+        reply="",
+        parser="final-line@1",
+        stop_reason="end_turn",
+        model="chrF2",
+    )
+
+
+def unanswerable(cell: Cell, reason: ResponseFailureReason = "prompt_too_long") -> ResponseFailed:
+    """Return an entrant's failure to answer a prompt."""
+    return ResponseFailed(
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        reason=reason,
+        detail="",
+    )
+
+
+def everything(tournament: Tournament) -> frozenset[PromptId]:
+    """Return the ids of the whole bank."""
+    return frozenset(each.prompt_id for each in tournament.bank)
+
+
+def planned(tournament: Tournament) -> tuple[Pairing, ...]:
+    """Return every pairing on the whole bank."""
+    return pairings(tournament, everything(tournament))
+
+
+def matches_of(tournament: Tournament) -> tuple[Match, ...]:
+    """Return every match that the first judge can be asked about."""
+    found = (match_of(tournament, pairing, tournament.panel[0]) for pairing in planned(tournament))
+    return tuple(match for match in found if match is not None)
+
+
+def questions_of(tournament: Tournament) -> tuple[Question, ...]:
+    """Return the questions of every match, forward before swapped."""
+    return tuple(
+        question for match in matches_of(tournament) for question in (match.forward, match.swapped)
+    )
+
+
+def settled(tournament: Tournament) -> tuple[Settlement, ...]:
+    """Return what became of every pairing, for the first judge."""
+    return settle(tournament, everything(tournament), tournament.panel[0])
+
+
+def publication(tournament: Tournament, elo: EloParameters = ELO) -> Publication:
+    """Return the claim of a pilot on the whole bank, made on what is known."""
+    newest = tournament.newest
+    return Publication(
+        run="pilot_20260427_120000",
+        terms=Terms(
+            mode="pilot",
+            judge=judge().judge_id,
+            policy=DEFAULT_POLICY,
+            elo=elo,
+            entrants=tuple(each.entrant_id for each in tournament.roster),
+            prompts=tuple(each.prompt_id for each in tournament.bank),
+        ),
+        started_at=NOON,
+        as_of=newest.position if newest else 1,
+        head=key("head"),
+    )
+
+
+def results(*events: Event) -> Results:
+    """Return the results of a pilot that is published after these events."""
+    tournament = known(*events)
+    return results_of(tournament, publication(tournament))
