@@ -92,19 +92,17 @@ def test_a_payload_changed_behind_the_triggers_is_found(
 ) -> None:
     """The chain finds what triggers cannot stop."""
     with Ledger.open(place / "tournament.db") as ledger:
+        row = next(row for row in ledger.rows() if row.type == "VerdictReceived")
+        forged = row.data.replace(b"chrF to", b"chrf to")
         ledger.connection.execute("DROP TRIGGER event_is_never_updated")
         ledger.connection.execute(
-            "UPDATE event SET data = replace(data, 'VERDICT: A', 'VERDICT: B')"
-            " WHERE position = (SELECT max(position) FROM event WHERE type = 'VerdictReceived'"
-            " AND data LIKE '%VERDICT: A%')"
+            "UPDATE event SET data = ? WHERE position = ?", (forged, row.position)
         )
-        (position,) = ledger.connection.execute(
-            "SELECT max(position) FROM event WHERE type = 'VerdictReceived'"
-            " AND data LIKE '%VERDICT: B%'"
-        ).fetchone()
 
     verified = tourney("verify")
 
     assert verified.returncode == 8
-    assert str(position) in verified.stdout
+    assert str(row.position) in verified.stdout
+    assert "its content is not what was recorded" in verified.stdout
+    assert forged != row.data
     assert published.is_dir()
