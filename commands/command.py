@@ -5,18 +5,10 @@ from typing import TypeAlias
 
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.ratings import RatingsPublished
-from ledger.events.registration import (
-    EntrantRegistered,
-    JudgeRegistered,
-    PromptRegistered,
-    RubricRegistered,
-    TournamentOpened,
-)
+from ledger.events.registration import Registration, TournamentOpened
 from ledger.identity import JudgeId
 from projections.matches import Cell, Match
 from projections.progress import OpenQuery
-
-Registration: TypeAlias = PromptRegistered | RubricRegistered | EntrantRegistered | JudgeRegistered
 
 
 @dataclass(frozen=True)

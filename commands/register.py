@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from commands.adapter_fit import require_fit
 from commands.bank import read_bank
-from commands.command import OpenTournament, Registration
+from commands.command import OpenTournament
 from commands.errors import ConfigurationError, WeightsError
 from commands.rubric_file import read_rubric
 from commands.settings import EntrantSection, RubricSection, Settings
@@ -22,6 +22,7 @@ from ledger.events.registration import (
     PromptRegistered,
     Reference,
     Registered,
+    Registration,
     Rubric,
     RubricRegistered,
     TournamentOpened,

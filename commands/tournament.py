@@ -14,7 +14,6 @@ from commands.command import (
     ReceiveReply,
     ReconcilePair,
     RecordResponse,
-    Registration,
     SubmitQuery,
 )
 from commands.ports import GeneratedText, GenerationFailure, Reply
@@ -30,6 +29,7 @@ from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
     PromptRegistered,
+    Registration,
     RubricRegistered,
 )
 from ledger.events.registry import Event

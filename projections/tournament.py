@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map
 
@@ -30,17 +30,20 @@ from ledger.events.registration import (
     Prompt,
     PromptRegistered,
     Reference,
+    Registration,
     Rubric,
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
 
 Thing = TypeVar("Thing", bound=Value)
+Work: TypeAlias = (
+    ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled | RatingsPublished
+)
 
 
 class Given(NamedTuple):
@@ -122,7 +125,9 @@ def evolve(state: Tournament, recorded: Recorded) -> Tournament:
             return known()
 
 
-def _of_own_stream(state: Tournament, event: Event) -> Mapping[str, object]:
+def _of_own_stream(
+    state: Tournament, event: TournamentOpened | Registration | Work
+) -> Mapping[str, object]:
     """Return the fields that an event of the tournament's own stream changes."""
     match event:
         case TournamentOpened():
@@ -139,7 +144,7 @@ def _of_own_stream(state: Tournament, event: Event) -> Mapping[str, object]:
             return _of_work(state, event)
 
 
-def _of_work(state: Tournament, event: Event) -> Mapping[str, object]:
+def _of_work(state: Tournament, event: Work) -> Mapping[str, object]:
     match event:
         case ResponseFailed(response_key=key):
             return {"response_failures": state.response_failures.set(key, event)}
@@ -152,7 +157,7 @@ def _of_work(state: Tournament, event: Event) -> Mapping[str, object]:
         case RatingsPublished():
             return {"publications": (*state.publications, event)}
         case _:
-            return {}
+            assert_never(event)
 
 
 def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:

@@ -1,7 +1,7 @@
 """What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -179,3 +179,6 @@ class JudgeRegistered(Registered):
     def reference(self) -> Reference:
         """Judges go by their id."""
         return Reference(label=self.judge.judge_id, digest=self.digest)
+
+
+Registration: TypeAlias = PromptRegistered | RubricRegistered | EntrantRegistered | JudgeRegistered
