@@ -5,7 +5,12 @@ from typing import TypeAlias
 
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.ratings import RatingsPublished
-from ledger.events.registration import Registration, TournamentOpened
+from ledger.events.registration import (
+    Prompt,
+    PromptRegistered,
+    Registration,
+    TournamentOpened,
+)
 from ledger.identity import JudgeId
 from projections.matches import Cell, Match
 from projections.progress import OpenQuery
@@ -17,6 +22,12 @@ class OpenTournament:
 
     opening: TournamentOpened  # its number is given by the decision
     registrations: tuple[Registration, ...]
+
+    @property
+    def bank(self) -> tuple[Prompt, ...]:
+        """The prompts that it registers, in order."""
+        events = self.registrations
+        return tuple(event.prompt for event in events if isinstance(event, PromptRegistered))
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,22 @@ class NothingRecorded(TourneyError):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, stream: str) -> None:
-        super().__init__(f"nothing is recorded of tournament {stream!r}; run `tourney run` first")
-        self.stream = stream
+    def __init__(self, stream: str, place: Path) -> None:
+        super().__init__(
+            f"{place} holds nothing of tournament {stream!r}; name another by --tournament"
+            " or --ledger, or start with `tourney run`"
+        )
+        self.stream, self.place = stream, place
+
+
+class FolderTaken(TourneyError):
+    """A folder is to be written that holds something already."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder} is there already; name another folder")
+        self.folder = folder
 
 
 class NotFound(TourneyError):

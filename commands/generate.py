@@ -30,8 +30,7 @@ def generate_owed(
 ) -> Generated:
     """Generate every response that the ledger lacks; a kill loses the batch in flight only.
 
-    The generator is made only when something is owed. Entrants that share all their settings
-    share their responses, so a key may stand for several cells.
+    The generator is made only when something is owed.
     """
     owed = {cell.response_key: cell for cell in owed_responses(recorder.state, prompts)}
     if not owed:

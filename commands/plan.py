@@ -75,7 +75,7 @@ def plan_verdicts(
             dimension,
             n_pairs=len(group),
             n_queries=n_queries[dimension],
-            n_waiting=sum(settlement.match is None for settlement in group),
+            n_waiting=sum(each.match is None and each.status == "pending" for each in group),
         )
         for dimension, group in by_dimension(state, settle(state, prompts, judge)).items()
     )

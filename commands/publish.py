@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.command import PublishRatings
-from commands.errors import NothingRecorded
+from commands.errors import AuditDisagrees
 from commands.recorder import Recorder
 from commands.run_folder import write_files
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
@@ -36,8 +36,14 @@ def publish(recorder: Recorder, terms: Terms, *, runs: Path, now: datetime) -> R
     publication = published.publication if published else _publication(state, terms, now)
     results = results_of(state, publication)
     files = files_of(results)
+    claim = _claim(publication, files)
     if published is None:
-        recorder.record(PublishRatings(_claim(publication, files)))
+        recorder.record(PublishRatings(claim))
+    elif claim != published:
+        raise AuditDisagrees(
+            f"run {publication.run} was published and folds to other bytes today;"
+            " see `tourney replay`"
+        )
     folder = runs / publication.run
     if not folder.exists():
         write_files(folder, files)
@@ -66,7 +72,7 @@ def _publication(state: Tournament, terms: Terms, now: datetime) -> Publication:
 
 def _newest(state: Tournament) -> Recorded:
     if state.newest is None:
-        raise NothingRecorded(state.stream)
+        raise ValueError(f"tournament {state.stream!r} was not opened, there is nothing to rate")
     return state.newest
 
 

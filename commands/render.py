@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,6 +16,9 @@ from rich.text import Text
 from commands.hostile import csv_cell, one_line, shown_json
 from commands.tables.table import Column, Table
 from ledger.identity import Json
+
+_DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
+"""A digest's beginning names it to `tourney show`; tables show no more of it."""
 
 
 class Format(StrEnum):
@@ -56,7 +60,7 @@ def _cell(value: Json, column: Column) -> str:
         case float() if column.digits is not None:
             return f"{value:.{column.digits}f}"
         case str():
-            return one_line(value)
+            return _DIGEST.sub(r"\1", one_line(value))
         case _:
             return str(value)
 

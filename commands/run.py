@@ -1,6 +1,6 @@
 """Use case: a whole tournament, from registering to ratings; each step does what is still owed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,10 +16,10 @@ from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.settings import Settings
 from ledger.events.ratings import Mode, Terms
+from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.pilot import pilot_prompts, proportional_strata
 from projections.reconcile import DEFAULT_POLICY
-from projections.tournament import Tournament
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Plan:
     runs: Path
 
 
-class Outcome(NamedTuple):
+class RunSummary(NamedTuple):
     """What a run did and what came of it."""
 
     generated: Generated
@@ -48,11 +48,11 @@ def run_tournament(
     make_judge: Callable[[], Judge],
     now: datetime,
     on_progress: OnProgress,
-) -> Outcome:
+) -> RunSummary:
     """Register, generate, judge, reconcile, rate and publish; what is there is not done again."""
     settings = plan.settings
+    prompts = selected_prompts(plan.opening.bank, settings, plan.mode)
     recorder.record(plan.opening)
-    prompts = selected_prompts(recorder.state, settings, plan.mode)
     generated = generate_owed(recorder, make_generator, prompts, on_progress=on_progress)
     judge = recorder.state.panel[0]
     judged = judge_open(
@@ -71,20 +71,22 @@ def run_tournament(
         entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
         prompts=prompts,
     )
-    return Outcome(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
+    return RunSummary(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
 
 
-def selected_prompts(state: Tournament, settings: Settings, mode: Mode) -> tuple[PromptId, ...]:
+def selected_prompts(
+    bank: Sequence[Prompt], settings: Settings, mode: Mode
+) -> tuple[PromptId, ...]:
     """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
 
     Raises:
         ConfigurationError: The pilot asks for more than the bank holds.
     """
     if mode == "headline":
-        return tuple(prompt.prompt_id for prompt in state.bank)
+        return tuple(prompt.prompt_id for prompt in bank)
     pilot = settings.pilot
-    strata = pilot.strata or proportional_strata(state.bank, pilot.size)
+    strata = pilot.strata or proportional_strata(bank, pilot.size)
     try:
-        return pilot_prompts(state.bank, strata, seed=pilot.seed)
+        return pilot_prompts(bank, strata, seed=pilot.seed)
     except ValueError as error:
         raise ConfigurationError([str(error)]) from error

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from commands.errors import FolderTaken
 from ledger.errors import CannotWrite
 
 
@@ -11,8 +12,11 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder that is there whole or not at all.
 
     Raises:
-        CannotWrite: The place refuses, or the folder is there already; nothing is left behind.
+        FolderTaken: Something is there already.
+        CannotWrite: The place refuses; nothing is left behind.
     """
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise FolderTaken(folder)
     draft = folder.with_name(f".{folder.name}.draft")
     try:
         shutil.rmtree(draft, ignore_errors=True)

@@ -24,10 +24,11 @@ def lay_out_demo(folder: Path) -> None:
         ConfigurationError: The folder holds something else.
         CannotWrite: The place refuses.
     """
+    folder = folder.resolve()
     if (folder / "tournament.toml").exists():
         return
-    if folder.exists() and any(folder.iterdir()):
-        raise ConfigurationError([f"{folder} holds other files; name a new folder"])
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ConfigurationError([f"{folder} is there and is no demo; name a new folder"])
     quickstart = shipped_data() / "quickstart"
     files = {
         str(file.relative_to(quickstart)): file.read_bytes()

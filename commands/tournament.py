@@ -109,7 +109,8 @@ def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
         case GeneratedText():
             return (_generated(cell, result),)
         case GenerationFailure():
-            is_known = cell.response_key in state.response_failures
+            last = state.response_failures.get(cell.response_key)
+            is_known = last is not None and last.reason == result.reason
             return () if is_known else (_failed(cell, result),)
         case _:
             assert_never(result)

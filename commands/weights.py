@@ -1,4 +1,4 @@
-"""Model files as they lie on the disk: their digests, and whether an adapter fits its base.
+"""Weights as they lie on the disk: their digests, and the shapes of their tensors.
 
 Everything here reads files only, without torch: a misfit is found before anything is recorded.
 """

@@ -5,15 +5,19 @@ imagined season, and the mean over seasons is the rating. The spread over permut
 that dependence on order only. It says nothing of how sure the rating is.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from ledger.identity import EntrantId
+
+_LOG2_10: Final = math.log2(10.0)
+_LN_2: Final = math.log(2.0)
 
 
 class Game(NamedTuple):
@@ -66,11 +70,28 @@ def rate(games: Sequence[Game], parameters: EloParameters, *, k: float) -> EloRa
     lanes = np.arange(parameters.permutations)
     for played in orders:  # (n_permutations,): in each lane another game
         rating_a, rating_b = ratings[lanes, a[played]], ratings[lanes, b[played]]
-        expected = 1.0 / (1.0 + 10.0 ** ((rating_b - rating_a) / 400.0))
+        expected = 1.0 / (1.0 + _power_of_ten((rating_b - rating_a) / 400.0))
         step = k * (score[played] - expected)
         ratings[lanes, a[played]] = rating_a + step
         ratings[lanes, b[played]] = rating_b - step
     return EloRatings(entrants, len(games), ratings)
+
+
+def _power_of_ten(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 10^x to 1e-15, the same bits on every processor.
+
+    NumPy's own power takes another path where the processor has wider registers, and differs in
+    the last bit; a replay elsewhere would then look like a forgery. Here are exactly rounded
+    operations only: 10^x = 2^n e^f with n whole and |f| <= ln(2) / 2, and e^f by its Taylor
+    series to the 15th term, in Horner's scheme.
+    """
+    exponent = x * _LOG2_10
+    n = np.rint(exponent)
+    f = (exponent - n) * _LN_2
+    series = np.ones_like(f)
+    for term in range(15, 0, -1):
+        series = 1.0 + series * f / term
+    return np.ldexp(series, n.astype(np.intc))
 
 
 def _permutations(n_games: int, parameters: EloParameters) -> NDArray[np.intp]:

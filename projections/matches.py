@@ -5,7 +5,7 @@ Prompts in bank order, then dimensions, then pairs in roster order.
 
 from collections.abc import Collection
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ledger.events.judging import PairKey
 from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
@@ -71,8 +71,17 @@ def cell_of(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> Cell:
     """Name the response that an entrant owes a prompt."""
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
-    key = response_key(entrant.digest, prompt.text, seed=seed, sample=0)
+    drawn_by = None if entrant.temperature is None else seed
+    key = response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
     return Cell(entrant, prompt, seed, key)
+
+
+def response_status(tournament: Tournament, cell: Cell) -> Literal["generated", "failed", "owed"]:
+    """Say what became of a cell; where memory lacked, another try or machine may have it."""
+    if cell.response_key in tournament.responses:
+        return "generated"
+    failure = tournament.response_failures.get(cell.response_key)
+    return "owed" if failure is None or failure.reason == "out_of_memory" else "failed"
 
 
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:

@@ -1,12 +1,21 @@
 """What is owed: responses not generated, queries without a verdict."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, EntrantId, PromptId
-from projections.matches import Cell, Match, cells, is_eligible, match_of, pairings
+from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.matches import (
+    Cell,
+    Match,
+    cells,
+    is_eligible,
+    match_of,
+    pairings,
+    response_status,
+)
 from projections.questions import Question
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament
@@ -39,18 +48,12 @@ class Progress:
 
 
 def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
-    """Return the responses that are not there, but for those that would fail again alike."""
-    return tuple(
-        cell
-        for cell in cells(tournament, prompts)
-        if cell.response_key not in tournament.responses and not _fails(tournament, cell)
-    )
-
-
-def _fails(tournament: Tournament, cell: Cell) -> bool:
-    """Say whether asking again is in vain; another machine may have the memory that was lacking."""
-    failure = tournament.response_failures.get(cell.response_key)
-    return failure is not None and failure.reason != "out_of_memory"
+    """Return what is to be generated, each key once: equal settings give equal responses."""
+    owed: dict[Digest, Cell] = {}
+    for cell in cells(tournament, prompts):
+        if response_status(tournament, cell) == "owed":
+            owed.setdefault(cell.response_key, cell)
+    return tuple(owed.values())
 
 
 def open_queries(
@@ -122,10 +125,5 @@ def _response_counts(
 def _response_count(
     tournament: Tournament, entrant_id: EntrantId, row: Collection[Cell]
 ) -> ResponseCount:
-    generated = sum(cell.response_key in tournament.responses for cell in row)
-    failed = sum(
-        cell.response_key in tournament.response_failures
-        and cell.response_key not in tournament.responses
-        for cell in row
-    )
-    return ResponseCount(entrant_id, generated, failed, len(row) - generated - failed)
+    counts = Counter(response_status(tournament, cell) for cell in row)
+    return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["owed"])

@@ -76,7 +76,7 @@ def ask(
 @cache
 def system_text(rubric: Rubric) -> str:
     """Return the part that all queries of a dimension share."""
-    return f"{HEADER}\nThe rubric:\n\n{rubric.text}"
+    return f"{HEADER}\nThe rubric:\n\n{rubric.guidance}\n"
 
 
 def user_text(rubric: Rubric, prompt: Prompt, shown_a: str, shown_b: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from ledger.events.judging import FailureReason, Outcome
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, PromptId
-from projections.matches import Match, Pairing, match_of, pairings
+from projections.matches import Match, Pairing, match_of, pairings, response_status
 from projections.reconcile import DEFAULT_POLICY
 from projections.tournament import Tournament
 
@@ -111,9 +111,8 @@ def _settlement(
 
 
 def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
-    keys = (pairing.a.response_key, pairing.b.response_key)
-    failed = any(key in tournament.response_failures for key in keys)
-    return "no_response" if failed else "pending"
+    statuses = {response_status(tournament, cell) for cell in (pairing.a, pairing.b)}
+    return "no_response" if "failed" in statuses else "pending"
 
 
 def _unjudged(tournament: Tournament, match: Match) -> Status:

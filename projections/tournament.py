@@ -41,9 +41,7 @@ from ledger.recorded import Recorded
 from projections.fold import Projection
 
 Thing = TypeVar("Thing", bound=Value)
-Work: TypeAlias = (
-    ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled | RatingsPublished
-)
+Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
 
 
 class Given(NamedTuple):
@@ -59,7 +57,7 @@ class Tournament:
 
     stream: StreamId
     version: int = 0
-    newest: Recorded | None = None  # the last event folded in, publications aside
+    newest: Recorded | None = None  # the last event that could change a rating
     opening: TournamentOpened | None = None
     prompts: Map[Reference, Prompt] = Map()
     rubrics: Map[Reference, Rubric] = Map()
@@ -111,18 +109,21 @@ def evolve(state: Tournament, recorded: Recorded) -> Tournament:
     """Return what is known after one more event."""
     event = recorded.event
     version = recorded.version if recorded.stream == state.stream else state.version
-    newest = state.newest if isinstance(event, RatingsPublished) else recorded
-    known = partial(replace, state, version=version, newest=newest)
+    known = partial(replace, state, version=version, newest=recorded)
     match event:
         case ResponseGenerated():
             return known(responses=state.responses.set(event.response_key, event))
         case VerdictReceived():
             given = Given(event, recorded.recorded_at)
             return known(verdicts=state.verdicts.set(event.query_key, given))
+        case RatingsPublished():
+            is_own = recorded.stream == state.stream
+            publications = (*state.publications, event) if is_own else state.publications
+            return replace(state, version=version, publications=publications)
         case _ if recorded.stream == state.stream:
             return known(**_of_own_stream(state, event))
         case _:
-            return known()
+            return state
 
 
 def _of_own_stream(
@@ -154,8 +155,6 @@ def _of_work(state: Tournament, event: Work) -> Mapping[str, object]:
             return {"query_failures": state.query_failures.set(key, event)}
         case PairReconciled(natural_key=key, outcome=outcome):
             return {"outcomes": state.outcomes.set(key, outcome)}
-        case RatingsPublished():
-            return {"publications": (*state.publications, event)}
         case _:
             assert_never(event)
 

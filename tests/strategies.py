@@ -204,7 +204,7 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
     elo = _built(
         EloParameters,
         k=_POSITIVE,
-        k_sweep=_tuples(_FINITE),
+        k_sweep=_tuples(_POSITIVE),
         initial_rating=_FINITE,
         permutations=_ORDINALS,
         seed=_COUNTS,

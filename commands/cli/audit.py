@@ -18,12 +18,13 @@ from commands.cli.options import (
 from commands.cli.place import ledger_path, position_of, stream_of
 from commands.cli.streams import say, write, write_json
 from commands.counted import counted
-from commands.errors import AuditDisagrees
+from commands.errors import AuditDisagrees, ConfigurationError
 from commands.find_event import find_events
 from commands.render import Format
 from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
 from ledger.audit import audit
+from ledger.events.registry import EVENT_TYPES
 from ledger.search import newest
 from ledger.store import Ledger
 
@@ -40,6 +41,8 @@ def log(
     as_json: JsonOption = False,
 ) -> None:
     """List events, the newest last. Example: tourney log --type VerdictReceived --limit 20."""
+    if event_type is not None and event_type not in EVENT_TYPES:
+        raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENT_TYPES)}"])
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         until = position_of(opened, as_of)
         table = log_table(newest(opened, until=until, event_type=event_type, limit=limit))
@@ -93,7 +96,7 @@ def replay(
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, tournament),
+            stream_of(opened, tournament, config),
             until=position_of(opened, as_of),
             against=against,
             out=out,

@@ -1,10 +1,13 @@
 """From options to what is read: which ledger, which tournament, as of when, whose verdicts."""
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
+from commands.settings import Settings
 from commands.settings_file import read_settings
 from ledger.events.registration import JudgeSettings
 from ledger.identity import StreamId
@@ -15,40 +18,55 @@ from projections.tournament import Tournament, tournament_of
 DEFAULT_LEDGER = Path("tournament.db")
 
 
+def settings_for_reading(config: Path) -> Settings | None:
+    """Return the settings; None where there are none and none were asked for."""
+    if config == DEFAULT_CONFIG and not config.exists():
+        return None
+    return read_settings(config, os.environ)
+
+
 def ledger_path(ledger: Path | None, config: Path) -> Path:
     """Return the ledger's place for a command that only reads."""
     if ledger is not None:
         return ledger
-    if config.is_file():
-        return config.parent / read_settings(config, os.environ).tournament.ledger
-    return DEFAULT_LEDGER
+    settings = settings_for_reading(config)
+    return config.parent / settings.tournament.ledger if settings else DEFAULT_LEDGER
 
 
-def read_tournament(ledger: Ledger, tournament: str | None, as_of: str | None) -> Tournament:
+def read_tournament(
+    ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
+) -> Tournament:
     """Fold a tournament out of an open ledger.
 
     Raises:
         ConfigurationError: Which tournament, or as of when, cannot be told.
         NothingRecorded: There is nothing of it at that position.
     """
-    stream = stream_of(ledger, tournament)
+    stream = stream_of(ledger, tournament, config)
     state = fold(tournament_of(stream), ledger.read(until=position_of(ledger, as_of)))
     if state.opening is None:
-        raise NothingRecorded(stream)
+        raise NothingRecorded(stream, ledger.path)
     return state
 
 
-def stream_of(ledger: Ledger, tournament: str | None) -> StreamId:
-    """Return the tournament that is named, or the only one."""
+def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:
+    """Return the tournament that is named, that the settings are of, or the only one.
+
+    Raises:
+        ConfigurationError: There are several, and none is named.
+        NothingRecorded: The one that is named is not there.
+    """
     streams = ledger.streams()
-    if tournament is None and len(streams) == 1:
-        return streams[0]
-    if tournament is None and streams:
+    settings = settings_for_reading(config)
+    name = tournament or (settings.tournament.id if settings else None)
+    if name is None and len(streams) > 1:
         several = ", ".join(streams)
         raise ConfigurationError([f"{ledger.path} holds {several}; choose one by --tournament"])
-    if tournament not in streams:
-        raise NothingRecorded(tournament or str(ledger.path))
-    return StreamId(tournament)
+    if name is None and streams:
+        return streams[0]
+    if name not in streams:
+        raise NothingRecorded(name or "in it", ledger.path)
+    return StreamId(name)
 
 
 def position_of(ledger: Ledger, as_of: str | None) -> int | None:
@@ -56,7 +74,7 @@ def position_of(ledger: Ledger, as_of: str | None) -> int | None:
     if as_of is None:
         return None
     if as_of.isdecimal():
-        return int(as_of)
+        return min(int(as_of), ledger.head.position)
     try:
         moment = datetime.fromisoformat(as_of)
     except ValueError as error:
@@ -69,6 +87,8 @@ def position_of(ledger: Ledger, as_of: str | None) -> int | None:
 
 def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
     """Return the judge that is named, or the tournament's first."""
+    if not state.panel:
+        raise ConfigurationError([f"no judge of {state.stream!r} was registered yet at --as-of"])
     if judge is None:
         return state.panel[0]
     for each in state.panel:
@@ -76,3 +96,14 @@ def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
             return each
     panel = ", ".join(each.judge_id for each in state.panel)
     raise ConfigurationError([f"--judge {judge!r} is not on the panel: {panel}"])
+
+
+def on_dimension(state: Tournament, dimension: str | None) -> Tournament:
+    """Return the tournament as if it were on one dimension only."""
+    if dimension is None or state.opening is None:
+        return state
+    rubrics = tuple(each for each in state.opening.rubrics if each.label == dimension)
+    if not rubrics:
+        known = ", ".join(each.label for each in state.opening.rubrics)
+        raise ConfigurationError([f"--dimension {dimension!r} is none of: {known}"])
+    return replace(state, opening=state.opening.model_copy(update={"rubrics": rubrics}))

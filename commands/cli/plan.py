@@ -42,7 +42,7 @@ def generate(
     """Count the responses that are owed. Example: tourney plan generate --mode pilot."""
     place = workshop(config, ledger)
     state = _rehearsed(place)
-    rows = plan_responses(state, selected_prompts(state, place.settings, mode))
+    rows = plan_responses(state, selected_prompts(place.opening.bank, place.settings, mode))
     write(owed_responses_table(rows), output_format, as_json=as_json)
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_IS_OWED)
@@ -62,7 +62,7 @@ def judge(
     state = _rehearsed(place)
     rows = plan_verdicts(
         state,
-        selected_prompts(state, place.settings, mode),
+        selected_prompts(place.opening.bank, place.settings, mode),
         state.panel[0],
         retries=place.settings.judge.retries,
     )

@@ -33,16 +33,16 @@ def responses(source: Reading) -> Table:
 @reading
 def matches(source: Reading) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
-    return matches_table(each for group in source.settlements.values() for each in group)
+    settlements = (each for group in source.settlements.values() for each in group)
+    return matches_table(settlements, notes=source.accounts)
 
 
 @app.command()
 @reading
 def winrates(source: Reading) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
-    return winrates_table(
-        win_rates(each for group in source.settlements.values() for each in group)
-    )
+    settlements = (each for group in source.settlements.values() for each in group)
+    return winrates_table(win_rates(settlements), notes=source.accounts)
 
 
 @app.command()

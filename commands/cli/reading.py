@@ -17,15 +17,14 @@ from commands.cli.options import (
     LedgerOption,
     TournamentOption,
 )
-from commands.cli.place import judge_of, ledger_path, read_tournament
+from commands.cli.place import judge_of, ledger_path, on_dimension, read_tournament
 from commands.cli.streams import write
-from commands.errors import ConfigurationError
 from commands.render import Format
 from commands.tables.table import Table
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
 from ledger.store import Ledger
-from projections.settlement import Settlement, by_dimension, settle
+from projections.settlement import Settlement, account_of, by_dimension, settle
 from projections.tournament import Tournament
 
 Own = ParamSpec("Own")
@@ -37,7 +36,6 @@ class Reading:
 
     state: Tournament
     judge: JudgeSettings
-    dimension: str | None
 
     @property
     def facts(self) -> dict[str, Json]:
@@ -47,19 +45,17 @@ class Reading:
 
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
-        """What became of every pairing, by the dimensions asked for.
-
-        Raises:
-            ConfigurationError: There is no such dimension.
-        """
+        """What became of every pairing, by dimension."""
         prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
-        groups = by_dimension(self.state, settle(self.state, prompts, self.judge))
-        if self.dimension is None:
-            return groups
-        if self.dimension not in groups:
-            known = ", ".join(groups)
-            raise ConfigurationError([f"--dimension {self.dimension!r} is none of: {known}"])
-        return {Dimension(self.dimension): groups[Dimension(self.dimension)]}
+        return by_dimension(self.state, settle(self.state, prompts, self.judge))
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Say for each dimension what became of every pairing."""
+        return tuple(
+            f"{dimension}: {account_of(group).sentence()}"
+            for dimension, group in self.settlements.items()
+        )
 
 
 def reading(view: Callable[Concatenate[Reading, Own], Table]) -> Callable[..., None]:
@@ -81,8 +77,8 @@ def reading(view: Callable[Concatenate[Reading, Own], Table]) -> Callable[..., N
         **own: object,
     ) -> None:
         with Ledger.read_only(ledger_path(ledger, config)) as opened:
-            state = read_tournament(opened, tournament, as_of)
-        source = Reading(state, judge_of(state, judge), dimension)
+            state = read_tournament(opened, tournament, as_of, config)
+        source = Reading(on_dimension(state, dimension), judge_of(state, judge))
         table = view(source, **own)  # type: ignore[arg-type, call-arg]  # typer passes what the signature below asks for
         write(replace(table, facts=source.facts | table.facts), output_format, as_json=as_json)
 

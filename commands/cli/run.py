@@ -20,7 +20,7 @@ from commands.cli.streams import say, write
 from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
 from commands.render import Format
-from commands.run import Outcome, Plan, run_tournament
+from commands.run import Plan, RunSummary, run_tournament
 from commands.shipped import lay_out_demo
 from commands.tables.elo import elo_table
 from commands.wiring import make_generator, make_judge
@@ -39,7 +39,7 @@ def run(
     place = workshop(config, ledger)
     plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
-        outcome = run_tournament(
+        summary = run_tournament(
             recorder,
             plan,
             make_generator=lambda: make_generator(place.settings),
@@ -47,12 +47,13 @@ def run(
             now=utc_now(),
             on_progress=on_progress,
         )
-    _tell(outcome)
-    results = outcome.run.results
+    _tell(summary)
+    results = summary.run.results
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo, results.judge)
     write(table, output_format, as_json=as_json)
-    n_gaps = sum(each.account.n_failed for each in results.standings.values())
+    accounts = [each.account for each in results.standings.values()]
+    n_gaps = sum(account.n_failed + account.pending for account in accounts)
     if n_gaps and not allow_gaps:
         raise DoneWithGaps(f"{n_gaps} pairs have no outcome; see `tourney project progress`")
 
@@ -73,8 +74,8 @@ def demo(
     say(f"  tourney show recall_001 {at}         one prompt, whole")
 
 
-def _tell(outcome: Outcome) -> None:
-    generated, judged, published = outcome
+def _tell(summary: RunSummary) -> None:
+    generated, judged, published = summary
     if not generated.n_owed and not judged.n_open:
         say("nothing is owed: every response and verdict is on the ledger")
     else:

@@ -15,8 +15,12 @@ _UNBOUNDED: Final = 10_000  # columns
 
 
 def write(table: Table, output_format: Format, *, as_json: bool) -> None:
-    """Print a result on stdout."""
-    print_table(table, Format.JSON if as_json else output_format, _stdout())
+    """Print a result on stdout; what a format has no place for goes to stderr."""
+    chosen = Format.JSON if as_json else output_format
+    print_table(table, chosen, _stdout())
+    if chosen not in {Format.TABLE, Format.JSON}:
+        for note in table.notes:
+            say(note)
 
 
 def write_json(value: Json) -> None:

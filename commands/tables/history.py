@@ -27,10 +27,10 @@ def log_table(events: Iterable[Recorded]) -> Table:
         rows=tuple(
             {
                 "position": recorded.position,
-                "recorded_at": recorded.recorded_at.isoformat(timespec="seconds"),
+                "recorded_at": recorded.recorded_at.isoformat(),
                 "stream": recorded.stream,
                 "type": type_name(recorded.event),
-                "key": " ".join(_shortened(part) for part in recorded.event.natural_key),
+                "key": " ".join(recorded.event.natural_key),
                 "event_id": recorded.event_id,
             }
             for recorded in events
@@ -75,8 +75,3 @@ def differences_table(replayed: Replayed) -> Table:
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )
-
-
-def _shortened(part: str) -> str:
-    """Show the beginning of a digest, enough to name it to `tourney show`."""
-    return part[:12] if len(part) == 64 else part  # noqa: PLR2004  # hexadecimal SHA-256

@@ -7,7 +7,7 @@ from projections.settlement import Settlement
 from projections.winrates import WinRate
 
 
-def winrates_table(rows: Iterable[WinRate]) -> Table:
+def winrates_table(rows: Iterable[WinRate], *, notes: tuple[str, ...] = ()) -> Table:
     """Show each pair of entrants; a comes before b in the alphabet."""
     return Table(
         schema="tourney/winrates@1",
@@ -24,10 +24,11 @@ def winrates_table(rows: Iterable[WinRate]) -> Table:
             Column("win_rate", "A's share", 3),
         ),
         rows=tuple({**row._asdict(), "win_rate": row.win_rate} for row in rows),
+        notes=notes,
     )
 
 
-def matches_table(settlements: Iterable[Settlement]) -> Table:
+def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] = ()) -> Table:
     """Show every pairing and what became of it."""
     return Table(
         schema="tourney/matches@1",
@@ -52,4 +53,5 @@ def matches_table(settlements: Iterable[Settlement]) -> Table:
             for settlement in settlements
             for pairing in (settlement.pairing,)
         ),
+        notes=notes,
     )

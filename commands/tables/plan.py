@@ -43,7 +43,7 @@ def owed_verdicts_table(rows: Iterable[OwedVerdicts]) -> Table:
             Column("dimension", "Dimension"),
             Column("n_pairs", "Pairs"),
             Column("n_queries", "Queries"),
-            Column("n_waiting", "Pairs that lack a response"),
+            Column("n_waiting", "Waiting pairs"),
         ),
         rows=tuple(row._asdict() for row in rows),
         notes=(

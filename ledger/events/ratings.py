@@ -1,7 +1,7 @@
 """What was claimed: the ratings of a run and the bytes of its artifacts."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ class EloParameters(Value):
     """Everything an Elo rating depends on beside the matches."""
 
     k: float = Field(default=16.0, gt=0)
-    k_sweep: tuple[float, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
+    k_sweep: tuple[Annotated[float, Field(gt=0)], ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
     initial_rating: float = 1400.0  # Boubdir et al. 2023
     permutations: int = Field(default=500, ge=1)
     seed: int = Field(default=20260425, ge=0)

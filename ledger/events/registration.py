@@ -32,6 +32,11 @@ class Rubric(Value):
     text: str
 
     @property
+    def guidance(self) -> str:
+        """What a judge is shown: the text behind the version line and the front matter."""
+        return self.text.split("+++\n", 2)[-1].strip()
+
+    @property
     def digest(self) -> Digest:
         """Name the whole file, its version line and front matter included."""
         return digest_of(self.text)

@@ -10,8 +10,10 @@ from ledger.identity import Digest, EntrantId, PromptId, digest_of
 FinishReason = Literal["stop", "length"]
 
 
-def response_key(entrant_digest: Digest, prompt_text: str, *, seed: int, sample: int) -> Digest:
-    """Name a response by exactly what determines it.
+def response_key(
+    entrant_digest: Digest, prompt_text: str, *, seed: int | None, sample: int
+) -> Digest:
+    """Name a response by exactly what determines it; a greedy one has no seed.
 
     The chat template is among the files of the entrant's digest, so the digest and the raw
     text together fix the text as rendered. The gold answer is no part: correcting one asks

@@ -144,7 +144,7 @@ def test_entrants_alike_in_all_but_name_share_a_response(recorder: Recorder) -> 
     done = generate(recorder, generator)
 
     assert done == Generated(n_owed=1, n_generated=1, n_failed=0)
-    assert asked(generator) == [("twin", "Question p1?")]
+    assert asked(generator) == [("base", "Question p1?")]
 
 
 def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:

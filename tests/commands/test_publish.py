@@ -5,14 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from commands.errors import NothingRecorded
+from commands.errors import AuditDisagrees
 from commands.judge import judge_open
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from ledger.errors import CannotWrite
-from ledger.events.ratings import EloParameters, RatingsPublished
-from ledger.identity import digest_of_bytes
+from ledger.events.ratings import (
+    ArtifactDigest,
+    EloParameters,
+    Publication,
+    RatingsPublished,
+)
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import (
@@ -140,5 +145,36 @@ def test_a_tournament_of_which_nothing_is_known_cannot_be_published(tmp_path: Pa
     with Ledger.in_memory() as empty:
         nobody = Recorder(empty, STREAM)
 
-        with pytest.raises(NothingRecorded, match="nothing is recorded of tournament 'main'"):
+        with pytest.raises(ValueError, match="tournament 'main' was not opened"):
             published(nobody, tmp_path)
+
+
+def test_another_tournament_in_the_ledger_publishes_nothing_anew(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Its openings and outcomes change no rating of this one."""
+    first = published(recorder, tmp_path)
+    ledger.append(StreamId("other"), opened(prompts=[prompt("elsewhere")]))
+
+    again = published(Recorder(ledger, STREAM), tmp_path)
+
+    assert not again.is_new
+    assert again.folder == first.folder
+
+
+def test_files_that_would_contradict_an_old_claim_are_not_written(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """A later tourney may fold to other bytes; they must not pass for what was published."""
+    newest = recorder.state.newest
+    assert newest is not None
+    publication = Publication(
+        run="old", terms=terms(), started_at=NOON, as_of=newest.position, head=newest.chain
+    )
+    other = ArtifactDigest(path="manifest.json", digest=digest_of_bytes(b"other"))
+    ledger.append(STREAM, [RatingsPublished(publication=publication, artifacts=(other,))])
+
+    with pytest.raises(AuditDisagrees, match="run old was published and folds to other bytes"):
+        published(Recorder(ledger, STREAM), tmp_path)
+
+    assert not list(tmp_path.iterdir())

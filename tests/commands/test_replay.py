@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from commands.command import PublishRatings
-from commands.errors import NotFound
+from commands.errors import FolderTaken, NotFound
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.replay import Difference, Replayed, replay
-from ledger.errors import CannotWrite
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -140,5 +139,5 @@ def test_rebuilt_runs_are_written_where_asked(ledger: Ledger, run: Run, tmp_path
 
 def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
     """What lies there may be the only evidence that it differs."""
-    with pytest.raises(CannotWrite):
+    with pytest.raises(FolderTaken, match="is there already; name another folder"):
         replay(ledger, STREAM, out=run.folder.parent)

@@ -10,7 +10,7 @@ from commands.judge import Judged
 from commands.ports import Generator, Judge
 from commands.progress import unheard
 from commands.recorder import Recorder
-from commands.run import Outcome, Plan, run_tournament, selected_prompts
+from commands.run import Plan, RunSummary, run_tournament, selected_prompts
 from commands.settings import Settings
 from ledger.errors import LedgerError
 from ledger.store import Ledger
@@ -23,7 +23,6 @@ from tests.commands.builders import (
     settings,
     types_of,
 )
-from tests.specification import after
 
 OPENED = opened(prompts=[prompt("p1"), prompt("p2")])
 
@@ -35,7 +34,7 @@ def run(
     generator: Generator | None = None,
     judge: Judge | None = None,
     chosen: Settings | None = None,
-) -> Outcome:
+) -> RunSummary:
     """Run two entrants on two prompts."""
     return run_tournament(
         recorder,
@@ -126,12 +125,11 @@ def test_the_pilot_is_its_share_of_the_bank_in_bank_order() -> None:
     prompts = [prompt(f"r{n}") for n in range(6)] + [
         prompt(f"v{n}", source="vignette") for n in range(3)
     ]
-    state = after(*opened(prompts=prompts))
 
-    chosen = selected_prompts(state, settings(pilot={"size": 3}), "pilot")
+    chosen = selected_prompts(prompts, settings(pilot={"size": 3}), "pilot")
 
     assert [prompt_id[0] for prompt_id in chosen] == ["r", "r", "v"]
-    assert chosen == selected_prompts(state, settings(pilot={"size": 3}), "pilot")
+    assert chosen == selected_prompts(prompts, settings(pilot={"size": 3}), "pilot")
 
 
 def test_the_pilot_may_be_shared_out_by_hand() -> None:
@@ -139,22 +137,22 @@ def test_the_pilot_may_be_shared_out_by_hand() -> None:
     prompts = [prompt("r1"), prompt("r2"), prompt("v1", source="vignette")]
     pilot = {"strata": {"vignette": 1, "recall": 1}}
 
-    chosen = selected_prompts(after(*opened(prompts=prompts)), settings(pilot=pilot), "pilot")
+    chosen = selected_prompts(prompts, settings(pilot=pilot), "pilot")
 
     assert [prompt_id[0] for prompt_id in chosen] == ["r", "v"]
 
 
 def test_a_headline_run_is_over_the_whole_bank() -> None:
     """Its ratings are quoted, so nothing may be left out."""
-    state = after(*OPENED)
+    bank = [prompt("p1"), prompt("p2")]
 
-    assert selected_prompts(state, settings(), "headline") == ("p1", "p2")
+    assert selected_prompts(bank, settings(), "headline") == ("p1", "p2")
 
 
 def test_a_pilot_larger_than_the_bank_is_refused() -> None:
     """Drawing a prompt twice would count it twice."""
     with pytest.raises(ConfigurationError, match="lower \\[pilot\\] size or strata"):
-        selected_prompts(after(*OPENED), settings(), "pilot")
+        selected_prompts([prompt("p1")], settings(), "pilot")
 
 
 def test_files_that_cannot_be_written_do_not_undo_the_run(

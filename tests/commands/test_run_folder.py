@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.errors import FolderTaken
 from commands.run_folder import write_files
 from ledger.errors import CannotWrite
 
@@ -39,7 +40,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
     """It is somebody's, and nothing half written may lie beside it."""
     (tmp_path / "headline").write_bytes(b"mine")
 
-    with pytest.raises(CannotWrite, match="headline: "):
+    with pytest.raises(FolderTaken, match="headline is there already"):
         write_files(tmp_path / "headline", FILES)
 
     assert contents(tmp_path) == {"headline": b"mine"}
@@ -49,7 +50,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     """A run's artifacts are never overwritten."""
     write_files(tmp_path / "headline", {"manifest.json": b"old"})
 
-    with pytest.raises(CannotWrite):
+    with pytest.raises(FolderTaken):
         write_files(tmp_path / "headline", FILES)
 
     assert contents(tmp_path) == {"headline/manifest.json": b"old"}

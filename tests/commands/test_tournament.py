@@ -144,11 +144,13 @@ def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:
     given(*OPENED).when(RecordResponse(CELL, FAILURE)).then(not_generated())
 
 
-def test_a_failure_is_recorded_once_whatever_its_reason() -> None:
-    """One known failure is enough to stop asking."""
-    other = GenerationFailure(CELL.response_key, "out_of_memory", "16 GiB were not enough")
+def test_a_failure_is_recorded_once_for_each_reason() -> None:
+    """A lack of memory may hide a failure that lasts, which then must be known."""
+    memory = GenerationFailure(CELL.response_key, "out_of_memory", "16 GiB were not enough")
+    lacking = not_generated(memory)
 
-    given(*OPENED, not_generated()).when(RecordResponse(CELL, other)).then()
+    given(*OPENED, lacking).when(RecordResponse(CELL, memory)).then()
+    given(*OPENED, lacking).when(RecordResponse(CELL, FAILURE)).then(not_generated())
 
 
 def test_a_response_after_a_failure_is_recorded() -> None:

@@ -1,6 +1,9 @@
 """Elo over random orders of play."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from ledger.identity import EntrantId
-from projections.elo import EloRatings, Game, rate
+from projections.elo import EloRatings, Game, _power_of_ten, rate
 from tests.projections.strategies import QUICK, elo_parameters, games
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ratings" / "six_games.json"
@@ -184,3 +187,28 @@ def test_without_games_there_is_nobody_to_rate() -> None:
     assert (ratings.entrants, ratings.n_games, ratings.traces.shape) == ((), 0, (3, 0))
     assert ratings.mean().tolist() == []
     assert ratings.order_sem().tolist() == []
+
+
+def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
+    """NumPy's own power differs in the last bit there, and a replay would cry forgery."""
+    code = (
+        "from ledger.events.ratings import EloParameters\n"
+        "from projections.elo import Game, rate\n"
+        "games = [Game(f'e{n % 5}', f'e{n % 7 + 5}', (n * 7 % 3) / 2) for n in range(400)]\n"
+        "print(rate(games, EloParameters(permutations=20), k=32.0).traces.tobytes().hex())\n"
+    )
+
+    def traces(**environment: str) -> str:
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        given = {**os.environ, **environment}
+        return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout
+
+    assert traces() == traces(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR")
+
+
+@given(exponent=st.floats(min_value=-10, max_value=10))
+def test_the_power_of_ten_is_right_to_a_part_in_ten_to_the_fourteen(exponent: float) -> None:
+    """It stands in for NumPy's, so it must be as good."""
+    (power,) = _power_of_ten(np.array([exponent]))
+
+    assert power == pytest.approx(10.0**exponent, rel=1e-14)

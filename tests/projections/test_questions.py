@@ -63,7 +63,7 @@ def test_the_system_text_holds_the_whole_rubric() -> None:
     """The rubric's text as registered is what the judge goes by."""
     text = system_text(rubric(text="Prefer the <b>truth</b>. {braces} %s"))
 
-    assert text.endswith("\nPrefer the <b>truth</b>. {braces} %s")
+    assert text.endswith("\nPrefer the <b>truth</b>. {braces} %s\n")
 
 
 @QUICK
@@ -190,3 +190,14 @@ def test_the_key_names_no_label() -> None:
     question = ask(judge("renamed"), rubric(version="9"), renamed, a="yes", b="no", order="forward")
 
     assert question == forward()
+
+
+def test_the_judge_is_not_shown_what_is_written_for_the_program() -> None:
+    """Version and front matter steer tourney; in a prompt they would be noise."""
+    text = "<!-- version: 1 -->\n+++\nneeds_gold = true\n+++\n\n# Truth\n\nPrefer it.\n"
+
+    shown = system_text(rubric(text=text))
+
+    assert shown.endswith("\n\n# Truth\n\nPrefer it.\n")
+    assert "+++" not in shown
+    assert "version:" not in shown

@@ -20,7 +20,11 @@ N_PROMPTS = 8
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Give a folder with the quickstart on its first eight prompts, cut to short responses."""
-    folder = tmp_path / "quickstart"
+    return lay_out_small(tmp_path / "quickstart")
+
+
+def lay_out_small(folder: Path) -> Path:
+    """Lay out the quickstart with its first prompts only."""
     lay_out_demo(folder)
     bank = folder / "bank.jsonl"
     lines = bank.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -1,18 +1,33 @@
 """The main job as a user does it: run, run again, rate again, audit, replay."""
 
 import json
+import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from commands.shipped import lay_out_demo
 from ledger.store import Ledger
-from tests.commands.cli.conftest import N_PROMPTS, Tourney
+from tests.commands.cli.conftest import N_PROMPTS, Tourney, launch, lay_out_small
 
 N_ENTRANTS, N_PAIRS = 4, 6
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give one folder to all tests here; they leave it as it is."""
+    return lay_out_small(tmp_path_factory.mktemp("whole") / "quickstart")
+
+
+@pytest.fixture(scope="module")
+def tourney(place: Path) -> Tourney:
+    """Give a function that runs the command line there."""
+    return partial(launch, place)
+
+
+@pytest.fixture(scope="module")
 def published(place: Path, tourney: Tourney) -> Path:
     """Give the folder of a run that has been published."""
     done = tourney("run")
@@ -68,12 +83,15 @@ def test_rating_again_is_quick_and_appends_nothing(
     assert published.is_dir()
 
 
-def test_a_changed_byte_in_an_artifact_is_named(published: Path, tourney: Tourney) -> None:
+def test_a_changed_byte_in_an_artifact_is_named(
+    published: Path, tourney: Tourney, tmp_path: Path
+) -> None:
     """Replay folds from the first event and trusts no file."""
-    winrates = published / "pairwise_winrates.csv"
+    copy = shutil.copytree(published, tmp_path / published.name)
+    winrates = copy / "pairwise_winrates.csv"
     winrates.write_bytes(winrates.read_bytes().replace(b"base", b"bass", 1))
 
-    replayed = tourney("replay", "--against", str(published))
+    replayed = tourney("replay", "--against", str(copy))
 
     assert replayed.returncode == 8
     assert "pairwise_winrates.csv" in replayed.stderr
@@ -88,10 +106,11 @@ def test_an_untouched_run_replays_byte_for_byte(published: Path, tourney: Tourne
 
 
 def test_a_payload_changed_behind_the_triggers_is_found(
-    published: Path, place: Path, tourney: Tourney
+    published: Path, place: Path, tourney: Tourney, tmp_path: Path
 ) -> None:
     """The chain finds what triggers cannot stop."""
-    with Ledger.open(place / "tournament.db") as ledger:
+    copy = shutil.copy(place / "tournament.db", tmp_path)
+    with Ledger.open(copy) as ledger:
         row = next(row for row in ledger.rows() if row.type == "VerdictReceived")
         forged = row.data.replace(b"chrF to", b"chrf to")
         ledger.connection.execute("DROP TRIGGER event_is_never_updated")
@@ -99,10 +118,53 @@ def test_a_payload_changed_behind_the_triggers_is_found(
             "UPDATE event SET data = ? WHERE position = ?", (forged, row.position)
         )
 
-    verified = tourney("verify")
+    verified = tourney("verify", "--ledger", str(copy))
 
     assert verified.returncode == 8
     assert str(row.position) in verified.stdout
     assert "its content is not what was recorded" in verified.stdout
     assert forged != row.data
     assert published.is_dir()
+
+
+@pytest.mark.parametrize("as_of", ["1", "5", "99999999999999999999", "2020-01-01"])
+def test_any_position_and_time_is_answered_without_a_traceback(
+    as_of: str, published: Path, tourney: Tourney
+) -> None:
+    """While a tournament is being registered there is no judge yet, and before it nothing."""
+    done = tourney("project", "elo", "--as-of", as_of)
+
+    assert done.returncode in {0, 2}
+    assert "Traceback" not in done.stderr
+    assert published.is_dir()
+
+
+def test_a_mistyped_settings_file_is_not_read_past(published: Path, tourney: Tourney) -> None:
+    """Another ledger's ratings, shown without a word, would be taken for these."""
+    done = tourney("project", "winrates", "-c", "tournment.toml")
+
+    assert done.returncode == 2
+    assert "tournment.toml: there is no such file" in done.stderr
+    assert published.is_dir()
+
+
+def test_every_format_keeps_the_result_apart_from_the_words(
+    published: Path, tourney: Tourney
+) -> None:
+    """A pipe must get the rows alone, and its user still learn what they stand for."""
+    done = tourney("project", "winrates", "--format", "csv")
+
+    assert done.stdout.splitlines()[0].startswith("dimension,entrant_a,entrant_b,a_wins")
+    assert len(done.stdout.splitlines()) == 1 + N_PAIRS
+    assert f"factuality: {N_PROMPTS * N_PAIRS} pairs = " in done.stderr
+    assert published.is_dir()
+
+
+def test_the_demo_fills_the_folder_one_stands_in(tmp_path: Path) -> None:
+    """`mkdir trial; cd trial; tourney demo .` is what people do."""
+    folder = tmp_path / "trial"
+    folder.mkdir()
+
+    lay_out_demo(folder / "." / ".." / "trial")
+
+    assert (folder / "tournament.toml").exists()

@@ -58,5 +58,5 @@ def output_of(command: str, folder: Path) -> str:
 
 def masked(text: str) -> list[str]:
     """Return the lines without what differs from machine to machine: figures and widths."""
-    lines = (re.sub(r"[\d.]+|[0-9a-f]{64}", "0", line) for line in text.splitlines())
+    lines = (re.sub(r"[0-9a-f]{64}|[\d.]+", "0", line) for line in text.splitlines())
     return [" ".join(re.sub(r"[━─]+", "─", line).split()) for line in lines if line.strip()]

@@ -1,7 +1,7 @@
 """What happened, as rows."""
 
 from commands.tables.history import event_fields, log_table
-from tests.builders import NOON, STREAM, opened, prompt, recorded
+from tests.builders import STREAM, opened, prompt, recorded
 
 EVENTS = recorded(opened(prompts=[prompt("p1")]))
 
@@ -17,11 +17,11 @@ def test_an_event_is_shown_whole_with_its_place() -> None:
     assert fields["event"] == event.event.model_dump(mode="json")
 
 
-def test_a_log_shows_enough_of_a_digest_to_name_it() -> None:
-    """Twelve characters are typed into `tourney show`; the whole id is in the data."""
+def test_a_log_keeps_keys_and_times_whole() -> None:
+    """Tables round, data never does: a time shown can be given to --as-of again."""
     rows = log_table(EVENTS).rows
 
     digest = prompt("p1").content_digest
-    assert rows[1]["key"] == f"p1 {digest[:12]}"
+    assert rows[1]["key"] == f"p1 {digest}"
     assert rows[1]["event_id"] == EVENTS[1].event_id
-    assert rows[0]["recorded_at"] == NOON.isoformat(timespec="seconds")
+    assert rows[0]["recorded_at"] == EVENTS[0].recorded_at.isoformat()

@@ -1,1 +1,0 @@
-"""`tourney apply`, `run` and `demo`: what touches models; `tourney plan` says it beforehand."""
