@@ -109,7 +109,7 @@ def test_a_payload_changed_behind_the_triggers_is_found(
     published: Path, place: Path, tourney: Tourney, tmp_path: Path
 ) -> None:
     """The chain finds what triggers cannot stop."""
-    copy = shutil.copy(place / "tournament.db", tmp_path)
+    copy = Path(shutil.copy(place / "tournament.db", tmp_path))
     with Ledger.open(copy) as ledger:
         row = next(row for row in ledger.rows() if row.type == "VerdictReceived")
         forged = row.data.replace(b"chrF to", b"chrf to")
