@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from commands.command import ReceiveReply, ReconcilePair, SubmitQuery
-from commands.ports import Judge, JudgeQuery
+from commands.ports import Judge
 from commands.progress import OnProgress
 from commands.recorder import Recorder
 from ledger.events.registration import JudgeSettings
@@ -37,12 +37,12 @@ def judge_open(
 ) -> Judged:
     """Ask for every verdict that the ledger lacks; a reply that says none is asked for again."""
     queries = open_queries(recorder.state, prompts, judge, retries=retries)
-    chosen = frozenset(query.question.query_key for query in queries[:limit])
+    chosen = frozenset(query.asked.query_key for query in queries[:limit])
     if chosen:
         port = make_judge()
         for _ in range(retries + 1):
             still_open = open_queries(recorder.state, prompts, judge, retries=retries)
-            asked = [query for query in still_open if query.question.query_key in chosen]
+            asked = [query for query in still_open if query.asked.query_key in chosen]
             _ask(recorder, judge, port, asked, on_progress)
     n_reconciled = _reconcile(recorder, judge, prompts)
     n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
@@ -61,22 +61,10 @@ def _ask(
     remaining = iter(queries)
     while chunk := tuple(islice(remaining, _CHUNK)):
         recorder.record(*(SubmitQuery(judge.judge_id, query) for query in chunk))
-        for reply in port.answer([_judge_query(query) for query in chunk]):
+        for reply in port.answer([query.asked for query in chunk]):
             recorder.record(ReceiveReply(judge.judge_id, reply))
             n_done += 1
             on_progress("verdicts", n_done, len(queries))
-
-
-def _judge_query(query: OpenQuery) -> JudgeQuery:
-    question = query.question
-    return JudgeQuery(
-        query_key=question.query_key,
-        system=question.system,
-        user=question.user,
-        gold_answer=question.gold_answer,
-        shown_a=question.shown_a,
-        shown_b=question.shown_b,
-    )
 
 
 def _reconcile(recorder: Recorder, judge: JudgeSettings, prompts: Collection[PromptId]) -> int:

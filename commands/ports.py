@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from ledger.events.registration import Entrant
 from ledger.events.responses import FinishReason
 from ledger.identity import Digest
+from projections.judge_query import JudgeQuery
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,6 @@ class Generator(Protocol):
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
         """Yield what each finished batch made, in any order, each task exactly once."""
         ...
-
-
-@dataclass(frozen=True)
-class JudgeQuery:
-    """One pair on one dimension in one order, as put to a judge."""
-
-    query_key: Digest
-    system: str
-    user: str
-    gold_answer: str | None
-    shown_a: str
-    shown_b: str
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from commands.bank import read_bank
 from commands.command import OpenTournament
 from commands.errors import ConfigurationError, WeightsError
 from commands.rubric_file import read_rubric
-from commands.settings import EntrantSection, RubricSection, Settings
+from commands.settings import REFERENCE_MODEL, EntrantSection, RubricSection, Settings
 from commands.weights import folder_digest
 from ledger.errors import TourneyError
 from ledger.events.registration import (
@@ -74,7 +74,7 @@ def reference_judge(settings: Settings) -> JudgeSettings:
     return JudgeSettings(
         judge_id=JudgeId("reference"),
         provider="reference",
-        model="chrF2",
+        model=REFERENCE_MODEL,
         parameters=(("tie_band", settings.judge.tie_band),),
     )
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, JudgeQuery, Reply
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Reply
+from projections.judge_query import JudgeQuery
 
 
 class ScriptedGenerator:

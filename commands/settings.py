@@ -1,12 +1,14 @@
 """tournament.toml: what a user may set, with its defaults and limits."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ledger.events.ratings import EloParameters
 from projections.pilot import PILOT_SEED
+
+REFERENCE_MODEL: Final = "chrF2"  # what the offline judge compares by
 
 
 class Section(BaseModel):

@@ -151,11 +151,6 @@ class Ledger:
         [(position, chain)] = last or [(0, GENESIS)]
         return Head(position, Digest(chain.hex()))
 
-    def version_of(self, stream: StreamId) -> int:
-        """Return how many events a stream holds."""
-        [(n_events,)] = self._select("SELECT count(*) FROM event WHERE stream = ?", stream)
-        return int(n_events)
-
     def streams(self) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began."""
         begun = self._select("SELECT stream FROM event WHERE version = 1 ORDER BY position")

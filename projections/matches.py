@@ -11,7 +11,7 @@ from ledger.events.judging import PairKey
 from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, JudgeId, PromptId
-from projections.questions import Question, ask
+from projections.judge_query import JudgeQuery, ask
 from projections.seeds import prompt_seed
 from projections.tournament import Tournament
 
@@ -40,8 +40,8 @@ class Match(NamedTuple):
     pairing: Pairing
     response_a: ResponseGenerated
     response_b: ResponseGenerated
-    forward: Question
-    swapped: Question
+    forward: JudgeQuery
+    swapped: JudgeQuery
 
     def key(self, judge: JudgeId, policy: str) -> PairKey:
         """Name the outcome that a judge's verdicts on this match have under a policy."""

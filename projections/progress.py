@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.judge_query import JudgeQuery
 from projections.matches import (
     Cell,
     Match,
@@ -16,7 +17,6 @@ from projections.matches import (
     pairings,
     response_status,
 )
-from projections.questions import Question
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament
 
@@ -25,7 +25,7 @@ class OpenQuery(NamedTuple):
     """A question without a verdict, and how often it was asked in vain."""
 
     match: Match
-    question: Question
+    asked: JudgeQuery
     n_failed: int
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from sacrebleu.metrics.chrf import CHRF
 
-from commands.ports import JudgeQuery, Reply
-
-MODEL = "chrF2"
+from commands.ports import Reply
+from commands.settings import REFERENCE_MODEL
+from projections.judge_query import JudgeQuery
 
 
 class ReferenceJudge:
@@ -25,17 +25,19 @@ class ReferenceJudge:
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
         """Yield a reply to each query, in order."""
         for query in queries:
-            yield Reply(query.query_key, self._reply(query), stop_reason="end_turn", model=MODEL)
+            yield Reply(
+                query.query_key, self._reply(query), stop_reason="end_turn", model=REFERENCE_MODEL
+            )
 
     def _reply(self, query: JudgeQuery) -> str:
-        a, b = (self._score(query, shown) for shown in (query.shown_a, query.shown_b))
+        a, b = (self._closeness(query, shown) for shown in (query.shown_a, query.shown_b))
         verdict = "TIE" if abs(a - b) <= self._tie_band else "A" if a > b else "B"
         return (
             f"chrF to the reference answer: response A {a:.2f}, response B {b:.2f};"
             f" within {self._tie_band:g} is a tie.\nVERDICT: {verdict}"
         )
 
-    def _score(self, query: JudgeQuery, shown: str) -> float:
+    def _closeness(self, query: JudgeQuery, shown: str) -> float:
         if query.gold_answer is None:
             raise ValueError(f"query {query.query_key} has no gold answer to compare with")
         return float(self._chrf(shown, (query.gold_answer,)).score)

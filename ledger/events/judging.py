@@ -10,7 +10,7 @@ Verdict = Literal["A", "B", "TIE"]
 Outcome = Literal["a", "b", "tie", "inconsistent"]
 """`a` and `b` are the pair's entrants in roster order, whatever slot they were shown in."""
 
-FailureReason = Literal["refused", "truncated", "unreadable", "empty", "errored", "expired"]
+FailureReason = Literal["refused", "truncated", "unreadable", "empty"]
 
 
 def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from projections.artifacts.results import Fields, Results
+from projections.judge_query import JudgeQuery
 from projections.matches import Match
-from projections.questions import Question
 from projections.settlement import Settlement
 
 _WINNERS: Final[Mapping[str, str]] = {"a": "model_a", "b": "model_b", "tie": "tie"}
@@ -61,7 +61,7 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
         }
 
 
-def _raw(results: Results, match: Match, question: Question) -> Fields:
+def _raw(results: Results, match: Match, question: JudgeQuery) -> Fields:
     given = results.tournament.verdicts[question.query_key]
     verdict = given.event
     return {

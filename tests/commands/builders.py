@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from commands.command import OpenTournament, RecordResponse
-from commands.ports import GenerationFailure, GenerationTask, JudgeQuery, Reply
+from commands.ports import GenerationFailure, GenerationTask, Reply
 from commands.recorder import Recorder
 from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.settings import Settings
@@ -19,6 +19,7 @@ from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
+from projections.judge_query import JudgeQuery
 from projections.matches import cells
 from projections.progress import OpenQuery
 from projections.reconcile import DEFAULT_POLICY
@@ -50,13 +51,13 @@ def submitted(query: OpenQuery, *, attempt: int = 1) -> JudgeQuerySubmitted:
     """Return the event that puts a query to the judge."""
     pairing = query.match.pairing
     return JudgeQuerySubmitted(
-        query_key=query.question.query_key,
+        query_key=query.asked.query_key,
         judge=JUDGE.judge_id,
         dimension=pairing.rubric.dimension,
         prompt_id=pairing.prompt.prompt_id,
         entrant_a=pairing.a.entrant.entrant_id,
         entrant_b=pairing.b.entrant.entrant_id,
-        order=query.question.order,
+        order=query.asked.order,
         rubric_digest=pairing.rubric.digest,
         response_a=pairing.a.response_key,
         response_b=pairing.b.response_key,

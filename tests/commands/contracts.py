@@ -1,12 +1,13 @@
 """What every implementation of a port promises: one contract, run on each of them."""
 
-from commands.ports import GenerationTask, Generator, Judge, JudgeQuery
+from commands.ports import GenerationTask, Generator, Judge
+from projections.judge_query import JudgeQuery
 from projections.verdict_line import parse_verdict
 from tests.builders import entrant, key
 
 GOLD = "Axillary nerve"
 QUERIES = tuple(
-    JudgeQuery(key(f"{a} or {b}"), "Judge factuality.", f"{a}? {b}?", GOLD, a, b)
+    JudgeQuery(key(f"{a} or {b}"), "forward", "Judge factuality.", f"{a}? {b}?", a, b, GOLD)
     for a, b in [
         ("The axillary nerve.", "The radial nerve."),
         ("The radial nerve.", "The axillary nerve."),

@@ -16,7 +16,7 @@ from rich.console import Console
 from commands.generate import generate_owed
 from commands.judge import judge_open
 from commands.plan import plan_responses, plan_verdicts
-from commands.ports import GenerationFailure, GenerationTask, JudgeQuery
+from commands.ports import GenerationFailure, GenerationTask
 from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.render import Format, print_table
@@ -32,6 +32,7 @@ from ledger.audit import Fault
 from ledger.events.ratings import EloParameters
 from ledger.recorded import Recorded
 from ledger.store import Head, Ledger
+from projections.judge_query import JudgeQuery
 from projections.progress import progress
 from projections.settlement import by_dimension, settle
 from projections.standings import standings

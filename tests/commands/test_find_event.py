@@ -96,7 +96,7 @@ def test_a_query_key_means_its_submission_and_its_verdict(
 ) -> None:
     """What was asked and what was answered are read together."""
     query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, retries=0)
-    query_key = query.question.query_key
+    query_key = query.asked.query_key
     recorded = filled.append(STREAM, [submitted(query), verdict(query_key)])
 
     assert tuple(find_events(filled, query_key[:10])) == recorded

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from commands.judge import Judged, judge_open
-from commands.ports import Judge, JudgeQuery, Reply
+from commands.ports import Judge, Reply
 from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.scripted import ScriptedJudge
 from commands.tournament import NeverSubmitted
 from ledger.identity import Digest
 from ledger.store import Ledger
+from projections.judge_query import JudgeQuery
 from projections.settlement import account_of, settle
 from tests.builders import STREAM, opened, prompt
 from tests.commands.builders import (

@@ -65,7 +65,7 @@ def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
     """What a run would ask is exactly what a plan says."""
     ready = (*OPENED, *responses(after(*OPENED)))
     forward, swapped = open_queries(after(*ready), [P1], JUDGE, retries=0)
-    events = (*ready, verdict(forward.question.query_key), failed(swapped.question.query_key))
+    events = (*ready, verdict(forward.asked.query_key), failed(swapped.asked.query_key))
 
     no_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=0)
     one_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=1)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.reference_judge import MODEL, ReferenceJudge
-from commands.ports import JudgeQuery
+from commands.backends.reference_judge import ReferenceJudge
+from commands.settings import REFERENCE_MODEL
+from projections.judge_query import JudgeQuery
 from projections.verdict_line import parse_verdict
 from tests.builders import key
 
@@ -15,7 +16,7 @@ CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
 
 def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) -> str:
     """Return what the judge says of two responses."""
-    query = JudgeQuery(key("query"), "Judge factuality.", f"{a} {b}", gold, a, b)
+    query = JudgeQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
     (reply,) = ReferenceJudge(tie_band=tie_band).answer([query])
     return reply.text
 
@@ -83,8 +84,8 @@ def test_without_a_gold_answer_there_is_nothing_to_compare_with() -> None:
 
 def test_the_judge_names_itself_in_its_replies() -> None:
     """Artifacts quote the model that gave a verdict."""
-    query = JudgeQuery(key("query"), "system", "user", GOLD, CLOSER, FARTHER)
+    query = JudgeQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
 
     (reply,) = ReferenceJudge(tie_band=1.0).answer([query])
 
-    assert (reply.model, reply.stop_reason) == (MODEL, "end_turn")
+    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")

@@ -46,7 +46,7 @@ OPENED = opened()
 CELL, _ = cells(after(*OPENED), [P1])
 ANSWERED = (*OPENED, *responses(after(*OPENED)))
 QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, retries=1)
-KEY = QUERY.question.query_key
+KEY = QUERY.asked.query_key
 SUBMITTED = (*ANSWERED, submitted(QUERY))
 MATCH_KEY = QUERY.match.key(JUDGE.judge_id, DEFAULT_POLICY)
 
@@ -259,7 +259,7 @@ def test_both_orders_decide_a_match_together(
     forward: Verdict, swapped: Verdict, outcome: Outcome
 ) -> None:
     """A judge that goes by the slot contradicts itself, and that must not count for anybody."""
-    both = (verdict(KEY, forward), verdict(SWAPPED.question.query_key, swapped))
+    both = (verdict(KEY, forward), verdict(SWAPPED.asked.query_key, swapped))
 
     given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)).then(
         reconciled(outcome)
@@ -270,12 +270,12 @@ def test_a_match_with_one_verdict_cannot_be_reconciled() -> None:
     """A missing verdict has no default."""
     command = ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)
 
-    given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.question.query_key)
+    given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.asked.query_key)
 
 
 def test_a_policy_that_nobody_defined_is_refused() -> None:
     """Reconciling by a default instead would record a claim that nobody made."""
-    both = (verdict(KEY), verdict(SWAPPED.question.query_key))
+    both = (verdict(KEY), verdict(SWAPPED.asked.query_key))
 
     given(*ANSWERED, *both).when(
         ReconcilePair(JUDGE.judge_id, "coin-toss", QUERY.match)

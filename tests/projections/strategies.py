@@ -11,8 +11,8 @@ from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from ledger.identity import EntrantId
 from projections.elo import Game
+from projections.judge_query import JudgeQuery
 from projections.matches import Match, cells
-from projections.questions import Question
 from projections.reconcile import swap_consistent
 from projections.tournament import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, verdict
@@ -97,7 +97,7 @@ def _judged(match: Match, draw: DrawFn) -> list[Event]:
     return events
 
 
-def _asked(question: Question, said: Verdict | None, draw: DrawFn) -> list[Event]:
+def _asked(question: JudgeQuery, said: Verdict | None, draw: DrawFn) -> list[Event]:
     reasons = draw(st.lists(_REASONS, max_size=2))
     failures = [failure(question, reason, attempt=n) for n, reason in enumerate(reasons, start=1)]
     return [*failures, *([] if said is None else [verdict(question.query_key, said)])]

@@ -47,7 +47,7 @@ def test_both_orders_of_every_match_are_open_at_first() -> None:
 
     found = still_open(tournament)
 
-    assert [each.question for each in found] == list(questions_of(tournament))
+    assert [each.asked for each in found] == list(questions_of(tournament))
     assert len(found) == 6 * 2
     assert {each.n_failed for each in found} == {0}
 
@@ -76,7 +76,7 @@ def test_an_answered_question_is_not_open() -> None:
 
     tournament = known(*events, verdict(first.query_key))
 
-    assert [each.question for each in still_open(tournament)] == rest
+    assert [each.asked for each in still_open(tournament)] == rest
 
 
 def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
@@ -86,7 +86,7 @@ def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
     tournament = known(*events, failure(forward, attempt=1), failure(forward, attempt=2))
 
     found = [
-        [(each.question, each.n_failed) for each in still_open(tournament, retries=retries)]
+        [(each.asked, each.n_failed) for each in still_open(tournament, retries=retries)]
         for retries in (0, 1, 2)
     ]
 
@@ -100,7 +100,7 @@ def test_a_question_answered_after_a_failure_is_not_open() -> None:
 
     tournament = known(*events, failure(forward), verdict(forward.query_key))
 
-    assert [each.question for each in still_open(tournament, retries=9)] == [swapped]
+    assert [each.asked for each in still_open(tournament, retries=9)] == [swapped]
 
 
 def test_renaming_an_entrant_opens_no_query() -> None:
@@ -148,7 +148,7 @@ def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
 
     found = still_open(tournament)
     assert owed_responses(tournament, everything(tournament)) == ()
-    assert [each.question.order for each in found] == ["forward", "swapped"] * 3
+    assert [each.asked.order for each in found] == ["forward", "swapped"] * 3
     assert {each.match.pairing.rubric.dimension for each in found} == {"factuality"}
     assert {each.match.pairing.prompt for each in found} == {corrected}
 
@@ -174,7 +174,7 @@ def test_equal_texts_do_not_ask_twice() -> None:
 
     tournament = known(*opening, *said)
 
-    keys = [each.question.query_key for each in still_open(tournament)]
+    keys = [each.asked.query_key for each in still_open(tournament)]
     assert len(keys) == len(set(keys)) == 3
     assert set(keys) == {question.query_key for question in questions_of(tournament)}
 
@@ -185,7 +185,7 @@ def test_open_queries_are_just_those_without_a_verdict(events: list[Event]) -> N
     """Asked for ever, nothing that could be judged is forgotten and nothing is asked twice."""
     tournament = known(*events)
 
-    keys = [each.question.query_key for each in still_open(tournament, retries=2)]
+    keys = [each.asked.query_key for each in still_open(tournament, retries=2)]
 
     wanted = {question.query_key for question in questions_of(tournament)}
     assert len(keys) == len(set(keys))

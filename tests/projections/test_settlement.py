@@ -102,7 +102,9 @@ def test_the_newest_failure_names_the_reason() -> None:
     events = answered(opened())
     forward, _ = questions_of(known(*events))
 
-    tournament = known(*events, failure(forward, "errored"), failure(forward, "refused", attempt=2))
+    tournament = known(
+        *events, failure(forward, "unreadable"), failure(forward, "refused", attempt=2)
+    )
 
     assert statuses(tournament) == ["refused"]
 

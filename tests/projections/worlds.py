@@ -9,8 +9,8 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed
 from ledger.identity import PromptId
 from projections.artifacts.results import Results, results_of
+from projections.judge_query import JudgeQuery
 from projections.matches import Cell, Match, Pairing, match_of, pairings
-from projections.questions import Question
 from projections.reconcile import DEFAULT_POLICY
 from projections.settlement import Settlement, settle
 from projections.tournament import Tournament
@@ -89,7 +89,7 @@ def reconciled(match: Match, outcome: Outcome) -> PairReconciled:
 
 
 def failure(
-    question: Question, reason: FailureReason = "unreadable", *, attempt: int = 1
+    question: JudgeQuery, reason: FailureReason = "unreadable", *, attempt: int = 1
 ) -> JudgeQueryFailed:
     """Return an attempt at a question that gave no verdict."""
     return JudgeQueryFailed(
@@ -131,7 +131,7 @@ def matches_of(tournament: Tournament) -> tuple[Match, ...]:
     return tuple(match for match in found if match is not None)
 
 
-def questions_of(tournament: Tournament) -> tuple[Question, ...]:
+def questions_of(tournament: Tournament) -> tuple[JudgeQuery, ...]:
     """Return the questions of every match, forward before swapped."""
     return tuple(
         question for match in matches_of(tournament) for question in (match.forward, match.swapped)

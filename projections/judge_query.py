@@ -43,8 +43,8 @@ VERDICT: TIE
 """
 
 
-class Question(NamedTuple):
-    """One query as it is put to a judge, with the parts that an offline judge compares."""
+class JudgeQuery(NamedTuple):
+    """One pair on one dimension in one order, and the parts that an offline judge compares."""
 
     query_key: Digest
     order: Order
@@ -57,12 +57,12 @@ class Question(NamedTuple):
 
 def ask(
     judge: JudgeSettings, rubric: Rubric, prompt: Prompt, *, a: str, b: str, order: Order
-) -> Question:
+) -> JudgeQuery:
     """Write the question for a pair's texts (a, b) in one order."""
     shown_a, shown_b = (a, b) if order == "forward" else (b, a)
     system = system_text(rubric)
     user = user_text(rubric, prompt, shown_a, shown_b)
-    return Question(
+    return JudgeQuery(
         query_key=query_key(judge.digest, _digest(system), user),
         order=order,
         system=system,

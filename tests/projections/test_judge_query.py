@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.questions import Question, ask, system_text
+from projections.judge_query import JudgeQuery, ask, system_text
 from tests.builders import judge, prompt, rubric
 from tests.projections.strategies import QUICK
 
@@ -23,24 +23,24 @@ HOSTILE = [
 ]
 
 
-def forward(a: str = "yes", b: str = "no") -> Question:
+def forward(a: str = "yes", b: str = "no") -> JudgeQuery:
     """Return a question on factuality."""
     return ask(judge(), rubric(), prompt(), a=a, b=b, order="forward")
 
 
-def fence_of(question: Question) -> str:
+def fence_of(question: JudgeQuery) -> str:
     """Return the digest that the question's first line, which is ours, says."""
     return question.user.partition("\n")[0].rpartition(" ")[2]
 
 
-def inside(question: Question, name: str) -> str:
+def inside(question: JudgeQuery, name: str) -> str:
     """Return what stands in a part, for a reader who trusts that digest only."""
     fence = fence_of(question)
     _, _, rest = question.user.partition(f"<<< {name} {fence}\n")
     return rest.partition(f"\n>>> end of {name} {fence}")[0]
 
 
-def skeleton(question: Question) -> list[str]:
+def skeleton(question: JudgeQuery) -> list[str]:
     """Return what is left of a question without its responses and its digest."""
     bare = question.user.replace(fence_of(question), "#")
     return bare.replace(question.shown_a, "?").replace(question.shown_b, "?").split("\n")
