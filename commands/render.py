@@ -47,7 +47,9 @@ def _rich(table: Table) -> RichTable:
     drawn = RichTable(title=Text(one_line(table.title)), title_justify="left")
     for column in table.columns:
         numeric = any(isinstance(row[column.key], int | float) for row in table.rows)
-        drawn.add_column(Text(column.heading), justify="right" if numeric else "left")
+        drawn.add_column(
+            Text(column.heading), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in table.rows:
         drawn.add_row(*(Text(_cell(row[column.key], column)) for column in table.columns))
     return drawn

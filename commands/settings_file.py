@@ -41,6 +41,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
 
 def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
     """Return the document with the environment's values in place."""
+    _require_known(environ)
     overlay = {name: dict(table) for name, table in document.items() if isinstance(table, dict)}
     for section, field in Settings.model_fields.items():
         section_type = field.annotation
@@ -52,6 +53,24 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
                 value = text if setting.annotation in {str, Path} else _value(text)
                 overlay.setdefault(section, {})[key] = value
     return {**document, **overlay}
+
+
+def _require_known(environ: Mapping[str, str]) -> None:
+    """Refuse a variable of ours that overrules nothing: it would be passed over in silence."""
+    sections = {
+        section: field.annotation
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    }
+    faults = [
+        f"environment variable {name} names no key of [{section}]: {', '.join(kind.model_fields)}"
+        for name in environ
+        for section, kind in sections.items()
+        if name.startswith(prefix := _variable((section, "")))
+        and name.removeprefix(prefix).lower() not in kind.model_fields
+    ]
+    if faults:
+        raise ConfigurationError(faults)
 
 
 def _read(path: Path) -> str:

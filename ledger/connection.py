@@ -9,7 +9,7 @@ from typing import Final
 
 from ledger import schema
 from ledger.chain import TEXT_ERRORS
-from ledger.errors import CannotRead, CannotWrite, NewerFormat, NotALedger
+from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -38,12 +38,13 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open a ledger that is there, to read only.
 
     Raises:
-        NotALedger: There is no such file, or it is something else.
+        NoLedger: There is no such file.
+        NotALedger: It is something else.
         NewerFormat: A later tourney wrote it.
         CannotRead: The folder or the file refuses.
     """
     if not path.is_file():
-        raise NotALedger(path, "there is no such file")
+        raise NoLedger(path)
     # In a folder that cannot be written, SQLite cannot make the side files that readers of a
     # WAL share; without a -wal nobody is writing and the file may be read as it lies.
     wal = path.with_name(f"{path.name}-wal")

@@ -2,6 +2,7 @@
 
 TourneyError
  +- LedgerError
+ |   +- NoLedger          nothing is there to be read
  |   +- NotALedger        the file is something else
  |   +- NewerFormat       written by a later tourney
  |   +- CannotRead        no permission, or damaged
@@ -31,6 +32,18 @@ class NotALedger(LedgerError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path} is not a ledger: {why}; name another file with --ledger")
+        self.path = path
+
+
+class NoLedger(LedgerError):
+    """There is no file where a ledger is to be read."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"there is no ledger at {path}; `tourney run` makes one, or name another with --ledger"
+        )
         self.path = path
 
 

@@ -16,6 +16,8 @@ from commands.hostile import shown
 from commands.version import VERSION
 from ledger.errors import TourneyError
 
+INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
+
 
 class Entry(NamedTuple):
     """Where a command is, and its one line of help."""
@@ -43,9 +45,11 @@ def main() -> None:
     """Run the command line; the console script."""
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     completing = "_TOURNEY_COMPLETE" in os.environ
-    app = command_line(only=None if completing else words[:1])
     try:
-        app()
+        command_line(only=None if completing else words[:1])()
+    except KeyboardInterrupt:
+        typer.secho("interrupted: what was recorded is kept", err=True)
+        sys.exit(INTERRUPTED)
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise

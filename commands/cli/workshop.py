@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands.command import OpenTournament
+from commands.errors import AuditDisagrees
 from commands.recorder import Recorder
 from commands.register import opening_of
 from commands.settings import Settings
 from commands.settings_file import read_settings
 from commands.wiring import package_versions
+from ledger.audit import audit
 from ledger.identity import StreamId
 from ledger.store import Ledger
 
@@ -32,8 +34,14 @@ class Workshop:
 
     @contextmanager
     def recorder(self) -> Iterator[Recorder]:
-        """Open the ledger for writing, and close it at the end."""
+        """Open the ledger for writing, and close it at the end.
+
+        Raises:
+            AuditDisagrees: It is not as it was recorded; nothing may be built on it.
+        """
         with Ledger.open(self.ledger) as ledger:
+            for position, why in audit(ledger.rows()):
+                raise AuditDisagrees(f"{self.ledger}, position {position}: {why}; `tourney verify`")
             yield Recorder(ledger, self.stream)
 
 

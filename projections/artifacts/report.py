@@ -45,7 +45,7 @@ reconciled by {escape(publication.terms.policy)}.</p>
 <h2>Provenance</h2>
 <p>Folded from the first {publication.as_of} events of the ledger. The hash chain there is
 <code>{escape(publication.head)}</code>. <code>tourney replay --against
-{escape(publication.run)}</code> folds them again and compares every file byte for byte.</p>
+runs/{escape(publication.run)}</code> folds them again and compares every file byte for byte.</p>
 </body>
 </html>
 """

@@ -103,6 +103,14 @@ def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> Non
     assert settings == read(tmp_path)
 
 
+def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
+    """It would change nothing, and nobody would see that it did not."""
+    found = faults(tmp_path, environ={"TOURNEY_ELO_KK": "3"})
+
+    assert len(found) == 1
+    assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
+
+
 def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     """The user would look in vain at a line of the file."""
     text = f"{MINIMAL}\n[elo]\nk = 24\n"

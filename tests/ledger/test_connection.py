@@ -11,7 +11,7 @@ import pytest
 
 from ledger import schema
 from ledger.connection import immediate_transaction, open_for_reading, open_for_writing
-from ledger.errors import CannotRead, CannotWrite, NewerFormat, NotALedger
+from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts
@@ -114,7 +114,7 @@ def test_a_newer_format_is_refused_and_left_alone(filed: Path, opener: Opener) -
 @pytest.mark.parametrize("name", ["missing.ledger", "missing/run.ledger", "."])
 def test_reading_creates_nothing(tmp_path: Path, name: str) -> None:
     """A mistyped --ledger must not leave an empty ledger that looks like a lost run."""
-    with pytest.raises(NotALedger, match="there is no such file"):
+    with pytest.raises(NoLedger, match="there is no ledger at"):
         open_for_reading(tmp_path / name)
 
     assert list(tmp_path.iterdir()) == []

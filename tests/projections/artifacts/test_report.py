@@ -136,4 +136,4 @@ def test_the_report_says_how_to_check_it() -> None:
 
     assert f"the first {found.publication.as_of} events of the ledger" in source
     assert f"<code>{found.publication.head}</code>" in source
-    assert "tourney replay --against pilot_20260427_120000</code>" in source
+    assert "tourney replay --against runs/pilot_20260427_120000</code>" in source
