@@ -42,13 +42,14 @@ def standings(
 ) -> Standings:
     """Rate a dimension's entrants from what became of its pairings."""
     matches = games(settlements, ties=parameters.ties)
-    ratings = rate(matches, parameters, k=parameters.k)
+    by_k = {k: rate(matches, parameters, k=k) for k in {parameters.k, *parameters.k_sweep}}
+    ratings = by_k[parameters.k]
     return Standings(
         dimension=dimension,
         k=parameters.k,
         rows=_rows(ratings, matches, roster),
         ratings=ratings,
-        sweep=tuple((k, rate(matches, parameters, k=k)) for k in parameters.k_sweep),
+        sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
         account=account_of(settlements),
     )
 

@@ -7,7 +7,7 @@ tournament in the same ledger owes nothing that this one has. All else is of its
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map
@@ -71,22 +71,22 @@ class Tournament:
     outcomes: Map[PairKey, Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
 
-    @property
+    @cached_property
     def roster(self) -> tuple[Entrant, ...]:
         """The entrants of the newest opening, in its order."""
         return _resolved(self.opening.entrants if self.opening else (), self.entrants)
 
-    @property
+    @cached_property
     def bank(self) -> tuple[Prompt, ...]:
         """The prompts of the newest opening, in its order."""
         return _resolved(self.opening.prompts if self.opening else (), self.prompts)
 
-    @property
+    @cached_property
     def dimensions(self) -> tuple[Rubric, ...]:
         """The rubrics of the newest opening, in its order."""
         return _resolved(self.opening.rubrics if self.opening else (), self.rubrics)
 
-    @property
+    @cached_property
     def panel(self) -> tuple[JudgeSettings, ...]:
         """The judges of the newest opening, in its order."""
         return _resolved(self.opening.judges if self.opening else (), self.judges)
