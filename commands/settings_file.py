@@ -43,11 +43,8 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
     """Return the document with the environment's values in place."""
     _require_known(environ)
     overlay = {name: dict(table) for name, table in document.items() if isinstance(table, dict)}
-    for section, field in Settings.model_fields.items():
-        section_type = field.annotation
-        if not (isinstance(section_type, type) and issubclass(section_type, BaseModel)):
-            continue
-        for key, setting in section_type.model_fields.items():
+    for section, kind in _plain_sections().items():
+        for key, setting in kind.model_fields.items():
             text = environ.get(_variable((section, key)))
             if text is not None:
                 value = text if setting.annotation in {str, Path} else _value(text)
@@ -57,20 +54,24 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
 
 def _require_known(environ: Mapping[str, str]) -> None:
     """Refuse a variable of ours that overrules nothing: it would be passed over in silence."""
-    sections = {
-        section: field.annotation
-        for section, field in Settings.model_fields.items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-    }
     faults = [
         f"environment variable {name} names no key of [{section}]: {', '.join(kind.model_fields)}"
         for name in environ
-        for section, kind in sections.items()
+        for section, kind in _plain_sections().items()
         if name.startswith(prefix := _variable((section, "")))
         and name.removeprefix(prefix).lower() not in kind.model_fields
     ]
     if faults:
         raise ConfigurationError(faults)
+
+
+def _plain_sections() -> dict[str, type[BaseModel]]:
+    """Return the sections that are one table each; those of many cannot be overruled."""
+    return {
+        section: field.annotation
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    }
 
 
 def _read(path: Path) -> str:

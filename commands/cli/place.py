@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from commands.cli.options import DEFAULT_CONFIG
@@ -10,7 +11,7 @@ from commands.errors import ConfigurationError, NothingRecorded
 from commands.settings import Settings
 from commands.settings_file import read_settings
 from ledger.events.registration import JudgeSettings
-from ledger.identity import StreamId
+from ledger.identity import JudgeId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament import Tournament, tournament_of
@@ -18,6 +19,7 @@ from projections.tournament import Tournament, tournament_of
 DEFAULT_LEDGER = Path("tournament.db")
 
 
+@cache
 def settings_for_reading(config: Path) -> Settings | None:
     """Return the settings; None where there are none and none were asked for."""
     if config == DEFAULT_CONFIG and not config.exists():
@@ -91,11 +93,11 @@ def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
         raise ConfigurationError([f"no judge of {state.stream!r} was registered yet at --as-of"])
     if judge is None:
         return state.panel[0]
-    for each in state.panel:
-        if each.judge_id == judge:
-            return each
-    panel = ", ".join(each.judge_id for each in state.panel)
-    raise ConfigurationError([f"--judge {judge!r} is not on the panel: {panel}"])
+    try:
+        return state.judge(JudgeId(judge))
+    except KeyError as error:
+        panel = ", ".join(each.judge_id for each in state.panel)
+        raise ConfigurationError([f"--judge {judge!r} is not on the panel: {panel}"]) from error
 
 
 def on_dimension(state: Tournament, dimension: str | None) -> Tournament:
