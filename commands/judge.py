@@ -40,10 +40,13 @@ def judge_open(
     chosen = frozenset(query.asked.query_key for query in queries[:limit])
     if chosen:
         port = make_judge()
+        asked = queries[:limit]
         for _ in range(retries + 1):
-            still_open = open_queries(recorder.state, prompts, judge, retries=retries)
-            asked = [query for query in still_open if query.asked.query_key in chosen]
+            if not asked:
+                break
             _ask(recorder, judge, port, asked, on_progress)
+            still_open = open_queries(recorder.state, prompts, judge, retries=retries)
+            asked = tuple(query for query in still_open if query.asked.query_key in chosen)
     n_reconciled = _reconcile(recorder, judge, prompts)
     n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
     return Judged(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
