@@ -1,16 +1,45 @@
 """Audit of a ledger's bytes: is what lies there what was recorded, in order, nothing missing?
 
-The chain finds a change of recorded bytes, a gap and a swap. It cannot find a tail cut off or
-an older copy put back: for that compare the head with one noted elsewhere.
+The chain finds a change of recorded bytes, a gap and a swap. It cannot find a tail cut off, an
+older copy put back, or a rewrite with every hash done again: for those compare with a head that
+was noted elsewhere.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise, repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.errors import UnreadableEvent
-from ledger.row import Row
+from ledger import schema
+from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
+from ledger.errors import CannotRead, UnreadableEvent
+from ledger.head import Head
+from ledger.identity import StreamId
+from ledger.recorded import Recorded
+from ledger.row import decoded
+from ledger.store import Ledger
+
+_STRETCH: Final = 20_000  # events that one process looks at before it reports
+_PAGE: Final = 1_000
+# Text is read as bytes: what was tampered with need not be UTF-8.
+_ROWS: Final = (
+    "SELECT position, version, leaf, chain,"
+    " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data"
+    " FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+)
+_BEFORE: Final = (
+    "SELECT position, chain FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1"
+)
+_BEGAN_BEFORE: Final = (
+    "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
+)
+_VERSION_BEFORE: Final = (
+    "SELECT version FROM event WHERE stream = CAST(? AS TEXT) AND position <= ?"
+    " ORDER BY position DESC LIMIT 1"
+)
 
 
 class Fault(NamedTuple):
@@ -20,30 +49,152 @@ class Fault(NamedTuple):
     why: str
 
 
-def audit(rows: Iterable[Row]) -> Iterator[Fault]:
-    """Yield every fault of a whole ledger, by position; it stops at none."""
-    previous, expected_position = GENESIS, 1
-    versions: Counter[str] = Counter()
-    for row in rows:
-        if row.position != expected_position:
-            yield Fault(row.position, f"position {expected_position} is missing before it")
-        yield from _faults_of(row, previous, versions[row.stream] + 1)
-        expected_position = row.position + 1
-        versions[row.stream] = row.version
-        previous = row.chain
+class Found(NamedTuple):
+    """A row as it lies there."""
+
+    position: int
+    version: int
+    leaf: bytes
+    chain: bytes
+    entry: Entry
 
 
-def _faults_of(row: Row, previous: bytes, expected_version: int) -> Iterator[Fault]:
-    if row.version != expected_version:
-        yield Fault(
-            row.position,
-            f"it is version {row.version} of stream {row.stream!r}, expected {expected_version}",
-        )
-    if leaf_hash(row.entry) != row.leaf:
-        yield Fault(row.position, "its content is not what was recorded")
-    if link_hash(previous, row.leaf) != row.chain:
-        yield Fault(row.position, "its link to the event before it is broken")
+def audit(ledger: Ledger) -> tuple[Fault, ...]:
+    """Return every fault of the bytes, by position: broken hashes, and what cannot be read."""
+    until = ledger.head
+    unreadable = (each for each in read_each(ledger, until) if isinstance(each, Fault))
+    faults = [*audit_file(ledger), *audit_chain(ledger, until), *unreadable]
+    return tuple(sorted(faults, key=lambda each: each.position))
+
+
+def audit_file(ledger: Ledger) -> Iterator[Fault]:
+    """Yield what is wrong with the file as such, at position 0: pages, tables and guards."""
+    found = dict(ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+    for name, sql in schema.DEFINITIONS.items():
+        if found.get(name) != sql:
+            yield Fault(0, f"{name} was taken away or changed in the file's schema")
+    for (message,) in ledger.select("PRAGMA quick_check"):
+        if message != "ok":
+            yield Fault(0, f"SQLite finds the file damaged: {message}")
+
+
+def audit_chain(ledger: Ledger, until: Head) -> tuple[Fault, ...]:
+    """Return every fault of position, version, content and link, by position.
+
+    A long ledger is shared out over the processor's cores.
+
+    Args:
+        ledger: Open, for reading or writing.
+        until: Its head: events behind it may still be arriving.
+    """
+    [(n_events,)] = ledger.select("SELECT count(*) FROM event WHERE position <= ?", until.position)
+    is_short = n_events <= _STRETCH
+    if is_short or n_events != until.position or not ledger.path.exists():
+        return tuple(_audit_stretch(ledger, 0, until.position))
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        found: list[Fault] = []
+        paths = repeat(ledger.path)
+        edges = [*range(0, until.position, _STRETCH), until.position]
+        after, last = zip(*pairwise(edges), strict=True)
+        for faults in pool.map(_audit_apart, paths, after, last):
+            found.extend(faults)
+    return tuple(found)
+
+
+def read_each(ledger: Ledger, until: Head) -> Iterator[Recorded | Fault]:
+    """Yield every event, or why it cannot be read; it stops at none."""
+    position = 0
+    while position < until.position:
+        try:
+            for recorded in ledger.read(after=position, until=until.position):
+                position = recorded.position
+                yield recorded
+        except UnreadableEvent as error:
+            position = error.position
+            yield Fault(position, error.why)
+        except CannotRead:
+            break
+        else:
+            return
+    yield from _read_each_slowly(ledger, position, until.position)
+
+
+def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:
+    """Do the same where a page cannot be read as text."""
+    for page in _pages(ledger, after, last):
+        for position, version, _, chain, *entry in page:
+            try:
+                yield _recorded(position, version, chain, Entry._make(entry))
+            except UnreadableEvent as error:
+                yield Fault(position, error.why)
+
+
+def _recorded(position: int, version: int, chain: bytes, entry: Entry) -> Recorded:
     try:
-        row.recorded()
-    except UnreadableEvent as error:
-        yield Fault(row.position, error.why)
+        stream, type_ = StreamId(entry.stream.decode()), entry.type.decode()
+    except UnicodeDecodeError as error:
+        raise UnreadableEvent(position, "its stream or type is no UTF-8 text") from error
+    event = decoded(position, entry.recorded_us, type_, entry.schema_version, entry.data)
+    return Recorded(position, stream, version, entry.recorded_us, chain, event)
+
+
+def _audit_apart(path: Path, after: int, last: int) -> list[Fault]:
+    with Ledger.read_only(path) as ledger:
+        return list(_audit_stretch(ledger, after, last))
+
+
+def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
+    """Yield the faults of some events; what stands before them is taken as it is stored."""
+    before = ledger.select(_BEFORE, after)
+    [(position, previous)] = before or [(0, GENESIS)]
+    versions = _Versions(ledger, after)
+    for page in _pages(ledger, after, last):
+        for at, version, leaf, chain, *fields in page:
+            entry = Entry._make(fields)
+            stream = entry.stream
+            try:
+                if (
+                    at != position + 1
+                    or version != versions[stream] + 1
+                    or leaf != leaf_hash(entry)
+                    or chain != link_hash(previous, leaf)
+                ):
+                    found = Found(at, version, leaf, chain, entry)
+                    yield from _faults_of(found, position + 1, versions[stream] + 1, previous)
+            except (AttributeError, TypeError):
+                yield Fault(at, "its row is damaged: a field is missing or of another type")
+            position, previous, versions[stream] = at, chain, version
+
+
+def _faults_of(found: Found, position: int, version: int, previous: bytes) -> Iterator[Fault]:
+    """Say what is wrong with a row, given what it should be."""
+    if found.position != position:
+        yield Fault(found.position, f"position {position} is missing before it")
+    if found.version != version:
+        stream = found.entry.stream.decode(errors="replace")
+        why = f"it is version {found.version} of stream {stream!r}, expected {version}"
+        yield Fault(found.position, why)
+    if found.leaf != leaf_hash(found.entry):
+        yield Fault(found.position, "its content is not what was recorded")
+    if found.chain != link_hash(previous, found.leaf):
+        yield Fault(found.position, "its link to the event before it is broken")
+
+
+class _Versions(dict[bytes, int]):
+    """The last version of each stream; of one not met yet, what stands before the stretch."""
+
+    def __init__(self, ledger: Ledger, after: int) -> None:
+        super().__init__()
+        self._ledger, self._after = ledger, after
+
+    def __missing__(self, stream: bytes) -> int:
+        has_begun = self._ledger.select(_BEGAN_BEFORE, stream, self._after)
+        found = has_begun and self._ledger.select(_VERSION_BEFORE, stream, self._after)
+        version = self[stream] = found[0][0] if found else 0
+        return version
+
+
+def _pages(ledger: Ledger, after: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
+    while page := ledger.select(_ROWS, after, last, _PAGE):
+        yield page
+        after = page[-1][0]

@@ -3,14 +3,15 @@
 A leaf leaves out position and version, so that an event keeps its identity when ledgers merge.
 """
 
-import hashlib
+from functools import lru_cache
+from hashlib import sha256
+from struct import Struct
 from typing import Final, NamedTuple
 
 GENESIS: Final = bytes(32)
 
-TEXT_ERRORS: Final = "surrogateescape"  # text that is no UTF-8 was tampered with; keep its bytes
-
 _ENTRY: Final = b"tourney-event-1\n"
+_length: Final = Struct(">Q").pack
 _LEAF, _LINK = b"\x00", b"\x02"  # RFC 6962, section 2.1, keeps leaf hashes apart from others so
 
 
@@ -18,8 +19,8 @@ class Entry(NamedTuple):
     """What of an event is hashed: bytes as stored, never encoded again."""
 
     event_id: bytes
-    stream: str
-    type: str
+    stream: bytes
+    type: bytes
     schema_version: int
     recorded_us: int  # microseconds since 1970-01-01 UTC
     data: bytes
@@ -30,18 +31,27 @@ def leaf_hash(entry: Entry) -> bytes:
 
     Every field is preceded by its length, so no two entries share a spelling.
     """
+    event_id, stream, type_, schema_version, recorded_us, data = entry
+    time = b"%d" % recorded_us
     fields = (
-        entry.event_id,
-        entry.stream.encode(errors=TEXT_ERRORS),
-        entry.type.encode(errors=TEXT_ERRORS),
-        b"%d" % entry.schema_version,
-        b"%d" % entry.recorded_us,
-        entry.data,
+        _LEAF + _ENTRY,
+        _length(len(event_id)),
+        event_id,
+        _framed_kind(stream, type_, schema_version),
+        _length(len(time)),
+        time,
+        _length(len(data)),
+        data,
     )
-    framed = b"".join(len(field).to_bytes(8, "big") + field for field in fields)
-    return hashlib.sha256(_LEAF + _ENTRY + framed).digest()
+    return sha256(b"".join(fields)).digest()
 
 
 def link_hash(previous: bytes, leaf: bytes) -> bytes:
     """Return the chain's value after a leaf, from its value before."""
-    return hashlib.sha256(_LINK + previous + leaf).digest()
+    return sha256(_LINK + previous + leaf).digest()
+
+
+@lru_cache(maxsize=1024)  # few kinds, many events
+def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
+    version = b"%d" % schema_version
+    return b"".join(_length(len(field)) + field for field in (stream, type_, version))

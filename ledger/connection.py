@@ -8,30 +8,51 @@ from pathlib import Path
 from typing import Final
 
 from ledger import schema
-from ledger.chain import TEXT_ERRORS
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 
 BUSY_TIMEOUT_S: Final = 30.0
 
 
-def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open a ledger, or create it where there is none.
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """Open a ledger, or what is to become one.
 
     Raises:
         NotALedger: The file is something else.
         NewerFormat: A later tourney wrote it.
         CannotWrite: The folder or the file refuses.
     """
-    with _translated(path, CannotWrite):
+    with translated(path, CannotWrite):
         connection = _connect(str(path))
         try:
-            _create_if_empty(connection)
-            _require_ledger(connection, path)
-            _configure(connection)
+            if not _is_empty(connection):
+                _require_ledger(connection, path)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def prepare(connection: sqlite3.Connection, path: Path) -> bool:
+    """Make a ledger of an empty file, and ready a connection for writing.
+
+    Returns:
+        Whether the file was empty.
+
+    Raises:
+        NotALedger: Another program was quicker to fill the file.
+    """
+    was_empty = _is_empty(connection)
+    if was_empty:
+        for pragma in schema.BEFORE_CREATION:
+            _execute_when_free(connection, pragma)
+        with immediate_transaction(connection):
+            if _is_empty(connection):
+                for statement in schema.CREATION:
+                    connection.execute(statement)
+    _require_ledger(connection, path)
+    for pragma in schema.EVERY_CONNECTION:
+        connection.execute(pragma)
+    return was_empty
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -54,15 +75,14 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             return _open_readonly(path, mode)
         except sqlite3.OperationalError:
             continue
-    with _translated(path, CannotRead):
+    with translated(path, CannotRead):
         return _open_readonly(path, modes[-1])
 
 
 def open_in_memory() -> sqlite3.Connection:
     """Create a ledger that lives as long as its connection: for tests and rehearsals."""
     connection = _connect(":memory:")
-    _create_if_empty(connection)
-    _configure(connection)
+    prepare(connection, Path(":memory:"))
     return connection
 
 
@@ -83,13 +103,14 @@ def immediate_transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(database, uri=uri, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.text_factory = _text
-    return connection
-
-
-def _text(stored: bytes) -> str:
-    return stored.decode(errors=TEXT_ERRORS)
+    """Open a database; whoever shares the connection among threads keeps them apart."""
+    return sqlite3.connect(
+        database,
+        uri=uri,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
 
 
 def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
@@ -102,19 +123,8 @@ def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _create_if_empty(connection: sqlite3.Connection) -> None:
-    if not _is_empty(connection):
-        return
-    for pragma in schema.BEFORE_CREATION:
-        _execute_when_free(connection, pragma)
-    with immediate_transaction(connection):
-        if _is_empty(connection):  # another process may have created it since
-            for statement in schema.CREATION:
-                connection.execute(statement)
-
-
 def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
-    """Execute what SQLite refuses at once, whatever the timeout: WAL while another creates."""
+    """Execute what SQLite refuses at once, whatever the timeout: WAL while another looks in."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -136,11 +146,13 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     try:
         application_id = _pragma(connection, "application_id")
         found = _pragma(connection, "user_version")
-        connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        is_empty = _is_empty(connection)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError as error:
         raise NotALedger(path, str(error)) from error
+    if is_empty:  # whoever began it was killed before there was a ledger
+        raise NoLedger(path)
     if application_id != schema.APPLICATION_ID:
         raise NotALedger(path, "it belongs to another program")
     if found > schema.FORMAT:
@@ -152,17 +164,12 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
-def _configure(connection: sqlite3.Connection) -> None:
-    for pragma in schema.EVERY_CONNECTION:
-        connection.execute(pragma)
-
-
 @contextmanager
-def _translated(path: Path, refused: type[CannotRead | CannotWrite]) -> Iterator[None]:
+def translated(path: Path, refused: type[CannotRead | CannotWrite]) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         raise refused(path, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise NotALedger(path, str(error)) from error

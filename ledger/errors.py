@@ -7,14 +7,22 @@ TourneyError
  |   +- NewerFormat       written by a later tourney
  |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
+ |   +- NetworkFileSystem locks and flushes cannot be trusted there
  |   +- StaleVersion      somebody else appended first
  |   +- KeyConflict       the same key came back with other content
+ |   +- InvalidEvent      an event that could not be read back
  |   +- UnreadableEvent   an event of no known type, version or shape
+ |   +- BrokenUpcasts     some older version of an event has no way to the present one
+ |   +- NotAHead          no digest and position
+ |   +- BrokenExport      an exported file was cut or changed
  +- (commands.errors)     configuration, consent, audits
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
+
+from ledger.identity import Digest
 
 
 class TourneyError(Exception):
@@ -92,12 +100,24 @@ class StaleVersion(LedgerError):
 class KeyConflict(LedgerError):
     """The same idempotency key came back with other content."""
 
-    def __init__(self, key: str, position: int) -> None:
+    def __init__(
+        self, key: str, position: int | None, *, recorded: Digest, offered: Digest
+    ) -> None:
         super().__init__(
-            f"{key} is already recorded at position {position} with other content;"
-            f" compare with `tourney show {position}`"
+            f"{key} was offered twice at once, with contents {recorded[:12]} and {offered[:12]}"
+            if position is None
+            else f"{key} is already recorded at position {position} with content {recorded[:12]},"
+            f" and was now offered with {offered[:12]}; compare with `tourney show {position}`"
         )
-        self.key, self.position = key, position
+        self.key, self.position, self.recorded, self.offered = key, position, recorded, offered
+
+
+class InvalidEvent(LedgerError):
+    """An event is not what its type says, and was not appended."""
+
+    def __init__(self, type_: str, why: str) -> None:
+        super().__init__(f"{type_} was not recorded: {why}")
+        self.type, self.why = type_, why
 
 
 class UnreadableEvent(LedgerError):
@@ -106,3 +126,51 @@ class UnreadableEvent(LedgerError):
     def __init__(self, position: int, why: str) -> None:
         super().__init__(f"cannot read the event at position {position}: {why}")
         self.position, self.why = position, why
+
+
+class BrokenUpcasts(LedgerError):
+    """The program does not know how to read every version that it once wrote."""
+
+    def __init__(
+        self, *, missing: Collection[tuple[str, int]], extra: Collection[tuple[str, int]]
+    ) -> None:
+        super().__init__(
+            f"upcasts missing for {sorted(missing)}, leading nowhere for {sorted(extra)}:"
+            " each version of an event but its own needs one step to the next"
+        )
+        self.missing, self.extra = missing, extra
+
+
+class NetworkFileSystem(LedgerError):
+    """The ledger would lie where locks and flushes may not hold."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path, kind: str) -> None:
+        super().__init__(
+            f"{path} is on a network file system ({kind}), where locks and flushes may not hold and"
+            " SQLite can lose or damage what was recorded; keep the ledger on a local disk,"
+            " or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know that yours holds them"
+        )
+        self.path, self.kind = path, kind
+
+
+class NotAHead(LedgerError):
+    """A checkpoint is spelt otherwise than tourney prints it."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:80]!r} is no checkpoint: 64 hexadecimal digits, @ and a position,"
+            " as `tourney checkpoint` prints them"
+        )
+        self.text = text
+
+
+class BrokenExport(LedgerError):
+    """A file is not, or no longer, what `tourney export events` wrote."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(f"line {line}: {why}; export it again, or fetch it again")
+        self.line, self.why = line, why

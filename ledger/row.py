@@ -1,17 +1,12 @@
 """One row of the ledger's table, and how it becomes a recorded event."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from ledger.chain import Entry
 from ledger.errors import UnreadableEvent
-from ledger.events.registry import Event, decode
-from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from ledger.events.event import EVENTS, Event
+from ledger.identity import StreamId
+from ledger.recorded import EARLIEST_US, LATEST_US, Recorded
 
 
 class Row(NamedTuple):
@@ -32,7 +27,12 @@ class Row(NamedTuple):
     def entry(self) -> Entry:
         """What of the row its leaf is the hash of."""
         return Entry(
-            self.event_id, self.stream, self.type, self.schema_version, self.recorded_us, self.data
+            self.event_id,
+            self.stream.encode(),
+            self.type.encode(),
+            self.schema_version,
+            self.recorded_us,
+            self.data,
         )
 
     def recorded(self) -> Recorded:
@@ -41,35 +41,30 @@ class Row(NamedTuple):
         Raises:
             UnreadableEvent: Its type, version, shape or time is unknown.
         """
-        try:
-            return self.place(decode(self.type, self.schema_version, self.data))
-        except LookupError as error:
-            raise UnreadableEvent(self.position, str(error.args[0])) from error
-        except ValidationError as error:
-            why = f"it does not have the shape of {self.type}: {error}"
-            raise UnreadableEvent(self.position, why) from error
-        except OverflowError as error:
-            why = f"its time is out of range: {self.recorded_us} us"
-            raise UnreadableEvent(self.position, why) from error
+        return self.place(
+            decoded(self.position, self.recorded_us, self.type, self.schema_version, self.data)
+        )
 
     def place(self, event: Event) -> Recorded:
         """Put an event that is in hand at this row's place."""
-        return Recorded(
-            position=self.position,
-            stream=StreamId(self.stream),
-            version=self.version,
-            event_id=self.event_id.hex(),
-            recorded_at=moment(self.recorded_us),
-            event=event,
-            chain=Digest(self.chain.hex()),
-        )
+        stream = StreamId(self.stream)
+        return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)
 
 
-def microseconds(at: datetime) -> int:
-    """Return the time since 1970-01-01 UTC in whole microseconds."""
-    return (at - _EPOCH) // timedelta(microseconds=1)
+def decoded(position: int, recorded_us: int, type_: str, schema_version: int, data: bytes) -> Event:
+    """Return a stored event.
 
-
-def moment(since_epoch_us: int) -> datetime:
-    """Return the UTC time of a count of microseconds."""
-    return _EPOCH + timedelta(microseconds=since_epoch_us)
+    Raises:
+        UnreadableEvent: Its type, version, shape or time is unknown.
+    """
+    if None in {recorded_us, data}:  # of a damaged file
+        raise UnreadableEvent(position, "its row is damaged: a field is missing")
+    if not EARLIEST_US <= recorded_us <= LATEST_US:
+        raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
+    try:
+        return EVENTS.decode(type_, schema_version, data)
+    except LookupError as error:
+        raise UnreadableEvent(position, str(error.args[0])) from error
+    except ValueError as error:
+        why = f"it does not have the shape of {type_}: {error}"
+        raise UnreadableEvent(position, why) from error

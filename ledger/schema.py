@@ -1,11 +1,13 @@
 """The SQLite file: its table and the triggers that keep it append-only."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
 FORMAT: Final = 1
 
-TABLE: Final = """
+TABLE: Final = """\
 CREATE TABLE event (
   position INTEGER PRIMARY KEY CHECK (position > 0),
   event_id BLOB NOT NULL UNIQUE CHECK (length(event_id) = 16),
@@ -16,36 +18,36 @@ CREATE TABLE event (
   recorded_us INTEGER NOT NULL,
   data BLOB NOT NULL,
   leaf BLOB NOT NULL CHECK (length(leaf) = 32),
-  chain BLOB NOT NULL CHECK (length(chain) = 32),
-  UNIQUE (stream, version)) STRICT
-"""
+  chain BLOB NOT NULL CHECK (length(chain) = 32)) STRICT"""
+
+# The few beginnings of streams; versions are given under the write lock and need no index.
+BEGINNINGS: Final = "CREATE INDEX stream_began ON event (stream) WHERE version = 1"
 
 # INSERT OR REPLACE deletes without firing a DELETE trigger unless recursive_triggers is on,
 # and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
-TRIGGERS: Final = (
-    """
+DEFINITIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "event": TABLE,
+        "stream_began": BEGINNINGS,
+        "event_is_never_updated": """\
 CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END
-""",
-    """
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
+        "event_is_never_deleted": """\
 CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END
-""",
-    """
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
+        "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
   OR EXISTS (SELECT 1 FROM event WHERE event_id = NEW.event_id)
-  OR EXISTS (SELECT 1 FROM event WHERE stream = NEW.stream AND version = NEW.version)
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END
-""",
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
+    }
 )
 
 # Page size comes before the first table: a 2 KB event wastes half of a page of 4 KiB.
 BEFORE_CREATION: Final = ("PRAGMA page_size = 16384", "PRAGMA journal_mode = WAL")
 
 CREATION: Final = (
-    TABLE,
-    *TRIGGERS,
+    *DEFINITIONS.values(),
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
 )

@@ -5,27 +5,26 @@ import sqlite3
 from sqlite_utils import Database
 
 from ledger.errors import CannotRead
-from ledger.recorded import Recorded
 from ledger.row import Row
 from ledger.store import Ledger
 
 
 def newest(
     ledger: Ledger, *, until: int | None = None, event_type: str | None = None, limit: int | None
-) -> tuple[Recorded, ...]:
+) -> tuple[Row, ...]:
     """Return the newest so many events, in order of position."""
     where = "position <= :until AND (:type IS NULL OR type = :type)"
     values = {"until": ledger.head.position if until is None else until, "type": event_type}
     rows = _rows(ledger, where, values, order_by="position DESC", limit=limit)
-    return tuple(row.recorded() for row in rows)[::-1]
+    return tuple(rows[::-1])
 
 
-def with_id(ledger: Ledger, beginning: str) -> tuple[Recorded, ...]:
+def with_id(ledger: Ledger, beginning: str) -> tuple[Row, ...]:
     """Return the events whose id begins so; an id is 32 hexadecimal characters."""
     where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
     escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
     rows = _rows(ledger, where, {"beginning": escaped}, order_by="position", limit=None)
-    return tuple(row.recorded() for row in rows)
+    return tuple(rows)
 
 
 def _rows(

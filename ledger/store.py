@@ -1,27 +1,46 @@
 """The ledger: append facts, read them back in order. One SQLite file, one writer at a time."""
 
+import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
+
+import msgspec
 
 from ledger.chain import GENESIS
 from ledger.connection import (
+    connect_for_writing,
     immediate_transaction,
     open_for_reading,
-    open_for_writing,
     open_in_memory,
+    prepare,
+    translated,
 )
-from ledger.errors import CannotRead, CannotWrite, StaleVersion
-from ledger.events.registry import Event
+from ledger.errors import CannotRead, CannotWrite, NetworkFileSystem
+from ledger.events.event import EVENTS, Event
+from ledger.file_system import network_kind
+from ledger.head import Head
 from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded
-from ledger.row import Row, microseconds
-from ledger.writer import Writer
+from ledger.lock import FileLock, Lock, NoLock, OnWait, say_nothing
+from ledger.recorded import EARLIEST_US, LATEST_US, Receipt, Recorded, microseconds
+from ledger.row import Row, decoded
+from ledger.tail import Tail
+from ledger.waiting import Append, Line
+from ledger.writer import Writer, draft
 
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
+_EVENTS: Final = (
+    "SELECT position, stream, version, recorded_us, chain, type, schema_version, data"
+    " FROM event WHERE position > ? AND position <= ?"
+)
+_OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
+_ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
+_PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 
 
 def utc_now() -> datetime:
@@ -29,31 +48,60 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Head(NamedTuple):
-    """The last event's place, and the chain's value there: it names the whole history."""
-
-    position: int
-    chain: Digest
-
-
 class Ledger:
-    """An append-only sequence of events; opened for writing, for reading, or in memory."""
+    """An append-only sequence of events; opened for writing, for reading, or in memory.
+
+    Threads may share one: appends that wait for the disk at the same time share one flush.
+    """
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, now: Callable[[], datetime] = utc_now
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        now: Callable[[], datetime] = utc_now,
+        lock: Lock | None = None,
     ) -> None:
         self._connection = connection
         self._now = now
+        self._lock = lock or NoLock()
+        self._turn = threading.Lock()  # a connection does one thing at a time
+        self._line = Line(self._settle_all)
+        self._tail = Tail()
+        self._is_open = True
         self.path = path
 
     @classmethod
-    def open(cls, path: Path, now: Callable[[], datetime] = utc_now) -> Self:
+    def open(
+        cls,
+        path: Path,
+        now: Callable[[], datetime] = utc_now,
+        *,
+        on_wait: OnWait = say_nothing,
+        allow_network: bool = False,
+    ) -> Self:
         """Open for writing, creating the file where there is none.
+
+        Args:
+            path: The file; its lock lies beside it.
+            now: The clock that stamps events.
+            on_wait: Told whom this waits for, where that takes more than two seconds.
+            allow_network: Write on a network file system too.
 
         Raises:
             LedgerError: The file cannot be used so.
         """
-        return cls(open_for_writing(path), path, now)
+        kind = network_kind(path)
+        if kind is not None and not allow_network:
+            raise NetworkFileSystem(path, kind)
+        with ExitStack() as opened, translated(path, CannotWrite):
+            connection = opened.enter_context(closing(connect_for_writing(path)))
+            lock = FileLock(path.with_name(f"{path.name}.lock"), on_wait)
+            opened.callback(lock.close)
+            with lock.held():
+                if prepare(connection, path):
+                    _flush_folder(path.parent)
+            opened.pop_all()  # they stay open as long as the ledger
+        return cls(connection, path, now, lock)
 
     @classmethod
     def read_only(cls, path: Path) -> Self:
@@ -70,8 +118,12 @@ class Ledger:
         return cls(open_in_memory(), Path(":memory:"), now)
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
+        """Let go of the file; the last to close moves the WAL into it, alone."""
+        if self._is_open:
+            self._is_open = False
+            with self._turn, self._lock.held():
+                self._connection.close()
+            self._lock.close()
 
     def __enter__(self) -> Self:
         """Return the ledger itself."""
@@ -88,7 +140,7 @@ class Ledger:
 
     def append(
         self, stream: StreamId, events: Sequence[Event], *, expected_version: int | None = None
-    ) -> tuple[Recorded, ...]:
+    ) -> tuple[Receipt, ...]:
         """Append events to a stream, all or none; on return they are on the disk.
 
         An event that is there already (same key, same content) gives its old place back.
@@ -101,20 +153,57 @@ class Ledger:
         Raises:
             StaleVersion: Somebody appended to the stream since.
             KeyConflict: A key is there with other content.
+            InvalidEvent: An event could not be read back.
             CannotWrite: No room or no permission; nothing was appended.
         """
+        drafts = [draft(stream, event) for event in events]
+        return self._line.pass_through(Append(stream, drafts, expected_version))
+
+    def _settle_all(self, appends: Sequence[Append]) -> None:
+        """Write for all who wait, in one transaction: that is one flush for all of them."""
         try:
-            with immediate_transaction(self._connection):
-                writer = Writer(self._connection, stream, microseconds(self._now()))
-                is_stale = expected_version not in {None, writer.version}
-                if is_stale and not all(map(writer.has, events)):
-                    raise StaleVersion(stream, expected=expected_version, actual=writer.version)
-                return tuple(writer.find(event) or writer.write(event) for event in events)
-        except sqlite3.OperationalError as error:
-            raise CannotWrite(self.path, str(error)) from error
+            with self._turn, translated(self.path, CannotWrite), self._lock.held():
+                self._write(appends)
+        except CannotWrite as error:
+            for each in appends:
+                each.answer = error
+        except BaseException:
+            for each in appends:  # nothing was written
+                each.answer = None
+            raise
+
+    def _write(self, appends: Sequence[Append]) -> None:
+        with self._writing() as writer:
+            for append in appends:
+                append.settle(writer)
+
+    @contextmanager
+    def adopting(self) -> Iterator[Writer]:
+        """Take events of another ledger in, as they are; all when the block ends, or none.
+
+        Raises:
+            CannotWrite: No room or no permission; nothing was taken in.
+        """
+        alone = self._lock.held()
+        with self._turn, translated(self.path, CannotWrite), alone, self._writing() as writer:
+            yield writer
+
+    @contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        with immediate_transaction(self._connection):
+            self._tail.read_on(self._connection)
+            writer = Writer(self._connection, self._tail, microseconds(self._now()))
+            yield writer
+            writer.flush()
+        self._tail.take(writer.places)
 
     def read(
-        self, *, after: int = 0, until: int | None = None, stream: StreamId | None = None
+        self,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        stream: StreamId | None = None,
+        types: Collection[str] | None = None,
     ) -> Iterator[Recorded]:
         """Yield events in order of position.
 
@@ -122,20 +211,27 @@ class Ledger:
             after: Only events behind this position.
             until: Only events up to this position.
             stream: Only events of this stream.
+            types: Only events of these types.
 
         Raises:
             UnreadableEvent: An event's type, version, shape or time is unknown.
             CannotRead: The file is damaged.
         """
-        for row in self.rows(after=after, until=until):
-            if stream is None or row.stream == stream:
-                yield row.recorded()
+        last = self.head.position if until is None else until
+        chosen = [] if types is None else [msgspec.json.encode(sorted(types)).decode()]
+        query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
+        while page := self.select(_PAGE_OF(query), after, last, *chosen, _PAGE):
+            yield from _recorded(page, stream)
+            after = page[-1][0]
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[Row]:
-        """Yield events as stored: for audits, which must not trust the decoder."""
+        """Yield events as stored, undecoded: to show, export or merge them.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
         last = self.head.position if until is None else until
-        query = "SELECT * FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
-        while page := self._select(query, after, last, _PAGE):
+        while page := self.select(_PAGE_OF(_ROWS), after, last, _PAGE):
             yield from map(Row._make, page)
             after = page[-1][0]
 
@@ -147,24 +243,67 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The last position and the chain's value there; position 0 when empty."""
-        last = self._select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
+        last = self.select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
         [(position, chain)] = last or [(0, GENESIS)]
+        if not isinstance(chain, bytes):
+            raise CannotRead(self.path, f"the row at position {position} is damaged")
         return Head(position, Digest(chain.hex()))
+
+    def chain_at(self, position: int) -> Digest | None:
+        """Return the chain's value at a position; None where the ledger does not reach it."""
+        if position == 0:
+            return Digest(GENESIS.hex())
+        found = self.select("SELECT chain FROM event WHERE position = ?", position)
+        return Digest(found[0][0].hex()) if found else None
 
     def streams(self) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began."""
-        begun = self._select("SELECT stream FROM event WHERE version = 1 ORDER BY position")
+        begun = self.select("SELECT stream FROM event WHERE version = 1 ORDER BY position")
         return tuple(StreamId(stream) for (stream,) in begun)
 
     def position_at(self, at: datetime) -> int:
-        """Return the last position recorded at or before a time; 0 where there is none."""
-        [(n_events,)] = self._select(
-            "SELECT count(*) FROM event WHERE recorded_us <= ?", microseconds(at)
-        )
-        return int(n_events)
+        """Return the last position before which all was recorded by a time; 0 where there is none.
 
-    def _select(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
+        After a merge an event may be older than the one before it; a prefix that is cut at the
+        first later event holds nothing that was not known then.
+        """
+        [(first_later,)] = self.select(
+            "SELECT min(position) FROM event WHERE recorded_us > ?", microseconds(at)
+        )
+        return self.head.position if first_later is None else int(first_later) - 1
+
+    def select(self, query: str, *parameters: str | bytes | int) -> list[tuple[Any, ...]]:
+        """Return all rows of a query of one's own.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
         try:
-            return self._connection.execute(query, parameters).fetchall()
+            with self._turn:
+                return self._connection.execute(query, parameters).fetchall()
         except sqlite3.DatabaseError as error:
             raise CannotRead(self.path, str(error)) from error
+
+
+def _recorded(page: Sequence[tuple[Any, ...]], stream: StreamId | None) -> Iterator[Recorded]:
+    """Decode a page of events; what cannot be read is looked at again to say why."""
+    decoders = EVENTS.decoders
+    for position, of, version, recorded_us, link, type_, schema_version, data in page:
+        if stream is not None and of != stream:
+            continue
+        try:
+            event = decoders[type_, schema_version](data)
+        except (LookupError, TypeError, ValueError):
+            event = decoded(position, recorded_us, type_, schema_version, data)
+        if recorded_us is None or not EARLIEST_US <= recorded_us <= LATEST_US:
+            decoded(position, recorded_us, type_, schema_version, data)
+        yield Recorded(position, of, version, recorded_us, link, event)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a new file's name durable: flushing the file alone does not."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

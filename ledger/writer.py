@@ -1,86 +1,183 @@
-"""The tail of a ledger inside one write transaction: gives places, keys and hashes."""
+"""What one write transaction appends: gives events their places, keys and hashes."""
 
-import hashlib
 import sqlite3
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
 
-from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.errors import KeyConflict
+import msgspec
+
+from ledger.chain import Entry, leaf_hash, link_hash
+from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
+from ledger.events.event import EVENTS, Event
 from ledger.events.fact import type_name
-from ledger.events.registry import Event, encode
-from ledger.identity import StreamId, canonical_json
-from ledger.recorded import Recorded
+from ledger.identity import StreamId, digest_of_bytes
+from ledger.recorded import Receipt
 from ledger.row import Row
+from ledger.tail import KEY_BYTES, Place, Tail, key_of
+
+# Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
+_ROWS_AT_ONCE: Final = 50
+_VALUES: Final = f"({','.join('?' * len(Row._fields))})"
+_INSERT: Final = "INSERT INTO event VALUES {}".format
+_INSERT_ONE: Final = _INSERT(_VALUES)
+_INSERT_MANY: Final = _INSERT(",".join([_VALUES] * _ROWS_AT_ONCE))
+
+
+class Draft(NamedTuple):
+    """An event that wants to be appended."""
+
+    event: Event
+    type: str
+    key: bytes
+    data: bytes
+
+
+class Conflict(NamedTuple):
+    """An event that another ledger recorded with other content under the same key."""
+
+    row: Row
+    position: int  # of ours
 
 
 class Writer:
-    """Appends to one stream; lives no longer than the transaction that it was made in."""
+    """Places events behind the tail; lives no longer than the transaction that it was made in."""
 
-    def __init__(self, connection: sqlite3.Connection, stream: StreamId, now_us: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, tail: Tail, now_us: int) -> None:
         self._connection = connection
-        self._stream = stream
-        tail: tuple[int, bytes, int] = connection.execute(
-            "SELECT position, chain, recorded_us FROM event ORDER BY position DESC LIMIT 1"
-        ).fetchone() or (0, GENESIS, 0)
-        self._position, self._chain, last_us = tail
-        self._now_us = max(now_us, last_us)  # a clock set back must not make as-of ambiguous
-        stream_tail: tuple[int, int | None] = connection.execute(
-            "SELECT coalesce(max(version), 0),"
-            " (SELECT recorded_us FROM event WHERE stream = ?1 AND version = 1)"
-            " FROM event WHERE stream = ?1",
-            (stream,),
-        ).fetchone()
-        self.version, began_us = stream_tail
-        self._began_ms = (self._now_us if began_us is None else began_us) // 1_000
+        self._tail = tail
+        self._now_us = max(now_us, tail.recorded_us)  # a clock set back must not confuse as-of
+        self._id_prefix = (self._now_us // 1_000).to_bytes(6, "big")  # keeps ids in order of time
+        self.position, self._chain = tail.position, tail.chain
+        self._versions: dict[str, int] = {}
+        self._positions: dict[bytes, int] = {}  # by key, of what was placed here
+        self._pending: dict[int, Row] = {}  # by position, not inserted yet
+        self.places: list[Place] = []
 
-    def has(self, event: Event) -> bool:
-        """Say whether the very same event was appended before."""
-        row = self._row_of(event)
-        return row is not None and row.data == encode(event)
-
-    def find(self, event: Event) -> Recorded | None:
-        """Return the event's old place if it was appended before.
+    def append(
+        self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
+    ) -> tuple[Receipt, ...]:
+        """Place events of one stream; none where any is refused.
 
         Raises:
-            KeyConflict: Its key is there with other content.
+            StaleVersion: The stream is not at the expected version.
+            KeyConflict: A key is there with other content.
         """
-        row = self._row_of(event)
-        if row is not None and row.data != encode(event):
-            raise KeyConflict(f"{type_name(event)} {'/'.join(event.natural_key)}", row.position)
-        return None if row is None else row.place(event)
+        known = {draft.key: self._find(draft.key) for draft in drafts}
+        version = self._version_of(stream)
+        is_stale = expected_version not in {None, version}
+        if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
+            raise StaleVersion(stream, expected=expected_version, actual=version)
+        _require_consistent(drafts, known)
+        return tuple(self._receipt(stream, draft, known) for draft in drafts)
 
-    def write(self, event: Event) -> Recorded:
-        """Insert as the next event of ledger and stream."""
-        self._position += 1
-        self.version += 1
-        row = Row(
-            position=self._position,
-            event_id=self._event_id(event),
-            stream=self._stream,
-            version=self.version,
-            type=type_name(event),
-            schema_version=event.schema_version,
-            recorded_us=self._now_us,
-            data=encode(event),
-            leaf=b"",
-            chain=b"",
+    def adopt(self, theirs: Row) -> Row | Conflict | None:
+        """Place an event of another ledger as it is; return it, or ours that contradicts it.
+
+        Returns:
+            None where ours says the same: it is there already.
+        """
+        ours = self._find(key_of(theirs.event_id))
+        if ours is None:
+            return self._place(theirs)
+        is_same = _is_same(theirs.recorded().event, theirs.data, ours)
+        return None if is_same else Conflict(theirs, ours.position)
+
+    def flush(self) -> None:
+        """Insert what was placed."""
+        rows = list(self._pending.values())
+        n_in_bulk = len(rows) - len(rows) % _ROWS_AT_ONCE
+        for start in range(0, n_in_bulk, _ROWS_AT_ONCE):
+            bulk = rows[start : start + _ROWS_AT_ONCE]
+            self._connection.execute(_INSERT_MANY, [value for row in bulk for value in row])
+        self._connection.executemany(_INSERT_ONE, rows[n_in_bulk:])
+        self._pending.clear()
+
+    def _receipt(self, stream: StreamId, draft: Draft, known: dict[bytes, Row | None]) -> Receipt:
+        row = known[draft.key]
+        is_new = row is None
+        if row is None:  # a twin further on in the same append is not new
+            row = known[draft.key] = self._place(self._row(stream, draft))
+        return Receipt(row.place(draft.event), row.leaf, is_new)
+
+    def _row(self, stream: StreamId, draft: Draft) -> Row:
+        event, type_, key, data = draft
+        event_id, schema_version, now_us = self._id_prefix + key, event.schema_version, self._now_us
+        leaf = leaf_hash(
+            Entry(event_id, stream.encode(), type_.encode(), schema_version, now_us, data)
         )
-        leaf = leaf_hash(row.entry)
-        self._chain = link_hash(self._chain, leaf)
-        row = row._replace(leaf=leaf, chain=self._chain)
-        self._connection.execute("INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?)", row)
-        return row.place(event)
+        return Row(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
 
-    def _row_of(self, event: Event) -> Row | None:
-        row = self._connection.execute(
-            "SELECT * FROM event WHERE event_id = ?", (self._event_id(event),)
-        ).fetchone()
-        return None if row is None else Row(*row)
+    def _place(self, row: Row) -> Row:
+        """Give a row the next position, version and link."""
+        _, event_id, stream, _, type_, schema_version, recorded_us, data, leaf, _ = row
+        position = self.position = self.position + 1
+        version = self._versions[stream] = self._version_of(stream) + 1
+        chain = self._chain = link_hash(self._chain, leaf)
+        placed = self._pending[position] = Row(
+            position,
+            event_id,
+            stream,
+            version,
+            type_,
+            schema_version,
+            recorded_us,
+            data,
+            leaf,
+            chain,
+        )
+        self._positions[key_of(event_id)] = position
+        self.places.append(Place(position, event_id, stream, version, recorded_us, chain))
+        return placed
 
-    def _event_id(self, event: Event) -> bytes:
-        """Return 16 bytes, the same whenever the same fact is told again.
+    def _version_of(self, stream: str) -> int:
+        return self._versions.get(stream) or self._tail.versions.get(stream, 0)
 
-        The first six are the stream's beginning in milliseconds: the keys of one tournament lie
-        together in the index.
-        """
-        name = canonical_json([self._stream, type_name(event), *event.natural_key])
-        return self._began_ms.to_bytes(6, "big") + hashlib.sha256(name).digest()[:10]
+    def _find(self, key: bytes) -> Row | None:
+        position = self._positions.get(key) or self._tail.positions.get(key)
+        if position is None:
+            return None
+        if position in self._pending:
+            return self._pending[position]
+        found = self._connection.execute("SELECT * FROM event WHERE position = ?", (position,))
+        return Row._make(found.fetchone())
+
+
+def draft(stream: StreamId, event: Event) -> Draft:
+    """Return an event with its key and its bytes.
+
+    Raises:
+        InvalidEvent: It could not be read back.
+    """
+    type_, data = type_name(event), EVENTS.encode(event)
+    try:
+        name = msgspec.json.encode([stream, type_, *event.natural_key])
+    except UnicodeEncodeError as error:
+        raise InvalidEvent(type_, f"stream {stream!r} is no text: {error}") from error
+    return Draft(event, type_, sha256(name).digest()[:KEY_BYTES], data)
+
+
+def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, Row | None]) -> None:
+    """Refuse a key with two contents, be the other recorded or offered in the same append."""
+    firsts: dict[bytes, Draft] = {}
+    for each in drafts:
+        row, first = known[each.key], firsts.setdefault(each.key, each)
+        if row is not None and not _is_known(each, row):
+            raise _conflict(each, row.data, row.position)
+        if first.data != each.data:
+            raise _conflict(each, first.data, None)
+
+
+def _is_known(each: Draft, row: Row | None) -> bool:
+    return row is not None and _is_same(each.event, each.data, row)
+
+
+def _is_same(event: Event, data: bytes, row: Row) -> bool:
+    """Say whether a recorded event says the same, be it in an older version's words."""
+    return row.data == data or row.recorded().event == event
+
+
+def _conflict(each: Draft, other: bytes, position: int | None) -> KeyConflict:
+    key = f"{each.type} {'/'.join(each.event.natural_key)}"
+    digests = {"recorded": digest_of_bytes(other), "offered": digest_of_bytes(each.data)}
+    return KeyConflict(key, position, **digests)

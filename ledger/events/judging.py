@@ -38,10 +38,9 @@ class PairKey(NamedTuple):
     swapped: Digest
 
 
-class JudgeQuerySubmitted(Fact):
+class JudgeQuerySubmitted(Fact, frozen=True):
     """A pair was put to a judge on one dimension in one order."""
 
-    type: Literal["JudgeQuerySubmitted"] = "JudgeQuerySubmitted"
     query_key: Digest
     judge: JudgeId
     dimension: Dimension
@@ -60,10 +59,9 @@ class JudgeQuerySubmitted(Fact):
         return (self.query_key, str(self.attempt))
 
 
-class VerdictReceived(Fact):
+class VerdictReceived(Fact, frozen=True):
     """A judge's reply was read as a verdict on the slots shown."""
 
-    type: Literal["VerdictReceived"] = "VerdictReceived"
     query_key: Digest
     judge: JudgeId
     verdict: Verdict
@@ -78,10 +76,9 @@ class VerdictReceived(Fact):
         return (self.query_key,)
 
 
-class JudgeQueryFailed(Fact):
+class JudgeQueryFailed(Fact, frozen=True):
     """A judge gave no verdict; this is never a tie."""
 
-    type: Literal["JudgeQueryFailed"] = "JudgeQueryFailed"
     query_key: Digest
     judge: JudgeId
     attempt: int
@@ -97,10 +94,9 @@ class JudgeQueryFailed(Fact):
         return (self.query_key, str(self.attempt))
 
 
-class PairReconciled(Fact):
+class PairReconciled(Fact, frozen=True):
     """Both orders' verdicts became one outcome under a named policy."""
 
-    type: Literal["PairReconciled"] = "PairReconciled"
     dimension: Dimension
     prompt_id: PromptId
     entrant_a: EntrantId

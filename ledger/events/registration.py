@@ -3,26 +3,25 @@
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from ledger.events.fact import Fact, Value
+from ledger.events.limits import Count, FilledText, Ordinal, Positive
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of
 
 
-class Prompt(Value):
+class Prompt(Value, frozen=True):
     """One task text with what a right response is known to hold."""
 
     prompt_id: PromptId
     source: str
     subject: str
-    text: str = Field(min_length=1)
+    text: FilledText
     tags: tuple[str, ...] = ()
     gold_answer: str | None = None
     expected_behavior: Literal["hedge", "answer", "abstain"] | None = None
     category: str | None = None
 
 
-class Rubric(Value):
+class Rubric(Value, frozen=True, kw_only=True):
     """The versioned text that tells a judge how to compare on one dimension."""
 
     dimension: Dimension
@@ -42,14 +41,14 @@ class Rubric(Value):
         return digest_of(self.text)
 
 
-class Adapter(Value):
+class Adapter(Value, frozen=True):
     """A LoRA adapter folder and the digest of the files in it."""
 
     path: str
     digest: Digest
 
 
-class Entrant(Value):
+class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A configuration that competes: weights, adapters merged in order, decoding settings."""
 
     entrant_id: EntrantId
@@ -57,8 +56,8 @@ class Entrant(Value):
     weights: str
     weights_digest: Digest  # of the folder's files, tokenizer and chat template included
     adapters: tuple[Adapter, ...] = ()
-    temperature: float | None = Field(default=None, gt=0)  # None: greedy
-    max_new_tokens: int = Field(gt=0)
+    temperature: Positive | None = None  # None: greedy
+    max_new_tokens: Ordinal
     dtype: Literal["float32", "bfloat16", "float16"]
 
     @cached_property
@@ -76,7 +75,7 @@ class Entrant(Value):
         )
 
 
-class JudgeSettings(Value):
+class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     """Who compares: a provider's model and the settings that determine its replies."""
 
     judge_id: JudgeId
@@ -90,22 +89,21 @@ class JudgeSettings(Value):
         return digest_of([self.provider, self.model, self.parameters])
 
 
-class Reference(Value):
+class Reference(Value, frozen=True):
     """A label and the content digest of what it stands for at this opening."""
 
     label: str
     digest: Digest
 
 
-class TournamentOpened(Fact):
+class TournamentOpened(Fact, frozen=True):
     """A tournament was opened, or opened again under other settings: the newest opening holds.
 
     The references are the roster, bank and rubrics in their order; the things themselves are
     registered by events of their own, so an unchanged prompt is not stored again.
     """
 
-    type: Literal["TournamentOpened"] = "TournamentOpened"
-    opening: int = Field(gt=0)
+    opening: Ordinal
     tournament_id: str
     configuration: str  # canonical JSON of the resolved settings
     configuration_digest: Digest
@@ -113,7 +111,7 @@ class TournamentOpened(Fact):
     prompts: tuple[Reference, ...]
     rubrics: tuple[Reference, ...]
     judges: tuple[Reference, ...]
-    generation_seed: int = Field(ge=0)
+    generation_seed: Count
     versions: tuple[tuple[str, str], ...]  # (package, version)
 
     @property
@@ -122,10 +120,15 @@ class TournamentOpened(Fact):
         return (str(self.opening),)
 
 
-class Registered(Fact):
+class Registered(Fact, frozen=True):
     """Something became known, whole; corrected, it keeps its label and gets another digest."""
 
     digest: Digest  # of the whole value
+
+    @property
+    def thing(self) -> Value:
+        """What became known."""
+        raise NotImplementedError
 
     @property
     def reference(self) -> Reference:
@@ -138,11 +141,15 @@ class Registered(Fact):
         return (self.reference.label, self.digest)
 
 
-class PromptRegistered(Registered):
+class PromptRegistered(Registered, frozen=True):
     """A prompt became known."""
 
-    type: Literal["PromptRegistered"] = "PromptRegistered"
     prompt: Prompt
+
+    @property
+    def thing(self) -> Prompt:
+        """The prompt."""
+        return self.prompt
 
     @property
     def reference(self) -> Reference:
@@ -150,11 +157,15 @@ class PromptRegistered(Registered):
         return Reference(label=self.prompt.prompt_id, digest=self.digest)
 
 
-class RubricRegistered(Registered):
+class RubricRegistered(Registered, frozen=True):
     """A rubric became known, with its full text."""
 
-    type: Literal["RubricRegistered"] = "RubricRegistered"
     rubric: Rubric
+
+    @property
+    def thing(self) -> Rubric:
+        """The rubric."""
+        return self.rubric
 
     @property
     def reference(self) -> Reference:
@@ -162,11 +173,15 @@ class RubricRegistered(Registered):
         return Reference(label=self.rubric.dimension, digest=self.digest)
 
 
-class EntrantRegistered(Registered):
+class EntrantRegistered(Registered, frozen=True):
     """An entrant became known, with the digests of its files."""
 
-    type: Literal["EntrantRegistered"] = "EntrantRegistered"
     entrant: Entrant
+
+    @property
+    def thing(self) -> Entrant:
+        """The entrant."""
+        return self.entrant
 
     @property
     def reference(self) -> Reference:
@@ -174,11 +189,15 @@ class EntrantRegistered(Registered):
         return Reference(label=self.entrant.entrant_id, digest=self.digest)
 
 
-class JudgeRegistered(Registered):
+class JudgeRegistered(Registered, frozen=True):
     """A judge became known, with its settings."""
 
-    type: Literal["JudgeRegistered"] = "JudgeRegistered"
     judge: JudgeSettings
+
+    @property
+    def thing(self) -> JudgeSettings:
+        """The judge."""
+        return self.judge
 
     @property
     def reference(self) -> Reference:

@@ -1,64 +1,98 @@
-"""All events by name: how a stored type and version becomes an object again."""
+"""Event types and their versions: how stored bytes become an object again, for ever."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import msgspec
+
+from ledger.errors import BrokenUpcasts, InvalidEvent
 from ledger.events.fact import Fact, type_name
-from ledger.events.judging import (
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    PairReconciled,
-    VerdictReceived,
-)
-from ledger.events.ratings import RatingsPublished
-from ledger.events.registration import (
-    EntrantRegistered,
-    JudgeRegistered,
-    PromptRegistered,
-    RubricRegistered,
-    TournamentOpened,
-)
-from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import Json
 
-Event: TypeAlias = (
-    TournamentOpened
-    | PromptRegistered
-    | RubricRegistered
-    | EntrantRegistered
-    | JudgeRegistered
-    | ResponseGenerated
-    | ResponseFailed
-    | JudgeQuerySubmitted
-    | VerdictReceived
-    | JudgeQueryFailed
-    | PairReconciled
-    | RatingsPublished
-)
+AnyFact = TypeVar("AnyFact", bound=Fact)
+Fields: TypeAlias = dict[str, Json]
+Upcast: TypeAlias = Callable[[Fields], Fields]
+"""Says an event of one version in the words of the next; pure, and never written back."""
 
-EVENT_TYPES: Final[Mapping[str, type[Fact]]] = MappingProxyType(
-    {type_name(event): event for event in Event.__args__}
-)
+_encode: Final = msgspec.json.Encoder().encode
 
 
-def encode(event: Event) -> bytes:
-    """Return the JSON that is stored and hashed, verbatim, for ever."""
-    return event.model_dump_json(exclude={"type"}).encode()
+class Registry(Generic[AnyFact]):
+    """All event types, each with one upcast for every version but its own."""
 
+    def __init__(
+        self, types: Iterable[type[AnyFact]], upcasts: Mapping[tuple[str, int], Upcast]
+    ) -> None:
+        """Check that every older version of every type can be read.
 
-def decode(type_: str, schema_version: int, data: bytes) -> Event:
-    """Return the event that stored bytes say.
+        Args:
+            types: The events as they are now.
+            upcasts: By type and version, the step from that version to the next.
 
-    Raises:
-        LookupError: The type, or this version of it, is unknown here.
-        ValueError: The bytes do not fit the type.
-    """
-    event_type = EVENT_TYPES.get(type_)
-    if event_type is None:
-        raise LookupError(f"no event type {type_!r}; a later tourney may know it")
-    if schema_version != event_type.schema_version:
-        raise LookupError(
-            f"{type_} version {schema_version}, known here: {event_type.schema_version};"
-            " a later tourney may know it"
-        )
-    return event_type.model_validate_json(data)  # type: ignore[return-value]  # the registry holds Events only
+        Raises:
+            BrokenUpcasts: A step is missing, or leads from nowhere.
+        """
+        self.types: Final = {type_name(each): each for each in types}
+        expected = {
+            (name, version)
+            for name, each in self.types.items()
+            for version in range(1, each.schema_version)
+        }
+        if upcasts.keys() != expected:
+            raise BrokenUpcasts(missing=expected - upcasts.keys(), extra=upcasts.keys() - expected)
+        self._upcasts = upcasts
+        self.decoders: Final[Mapping[tuple[str, int], Callable[[bytes], AnyFact]]] = {
+            **{
+                (name, version): partial(self._from_older, name, version)
+                for name, version in upcasts
+            },
+            **{
+                (name, each.schema_version): msgspec.json.Decoder(each).decode
+                for name, each in self.types.items()
+            },
+        }
+
+    def encode(self, event: AnyFact) -> bytes:
+        """Return the JSON that is stored and hashed, verbatim, for ever.
+
+        Raises:
+            InvalidEvent: It would not be read back as what it is: a field is out of its limits,
+                of another type, or a number is not finite.
+        """
+        try:
+            back = self.decode(type_name(event), event.schema_version, _encode(event))
+        except (TypeError, ValueError) as error:
+            raise InvalidEvent(type_name(event), str(error)) from error
+        if back != event:
+            raise InvalidEvent(type_name(event), f"{event!r} would be read back as {back!r}")
+        return _encode(back)  # 16 where a float belongs is spelt 16.0, as it will always be
+
+    def decode(self, type_: str, schema_version: int, data: bytes) -> AnyFact:
+        """Return the event that stored bytes say.
+
+        Raises:
+            LookupError: The type, or this version of it, is unknown here.
+            ValueError: The bytes do not fit the type.
+        """
+        decoder = self.decoders.get((type_, schema_version))
+        if decoder is None:
+            raise LookupError(self._what_is_needed(type_, schema_version))
+        return decoder(data)
+
+    def _from_older(self, name: str, version: int, data: bytes) -> AnyFact:
+        fields: Any = msgspec.json.decode(data)
+        event_type = self.types[name]
+        try:
+            for step in range(version, event_type.schema_version):
+                fields = self._upcasts[name, step](fields)
+        except (LookupError, TypeError) as error:
+            raise ValueError(f"version {version} lacks what its upcast needs: {error}") from error
+        return msgspec.convert(fields, event_type)
+
+    def _what_is_needed(self, name: str, version: int) -> str:
+        event_type = self.types.get(name)
+        if event_type is None:
+            return f"no event type {name!r}; a later tourney may know it"
+        known = event_type.schema_version
+        return f"{name} version {version}, known here: 1 to {known}; a later tourney may know it"

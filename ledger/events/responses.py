@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from ledger.events.fact import Fact
+from ledger.events.limits import Count, Duration, Seed32
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = Literal["stop", "length"]
@@ -22,20 +21,19 @@ def response_key(
     return digest_of([entrant_digest, prompt_text, seed, sample])
 
 
-class ResponseGenerated(Fact):
+class ResponseGenerated(Fact, frozen=True):
     """An entrant answered a prompt."""
 
-    type: Literal["ResponseGenerated"] = "ResponseGenerated"
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId
-    seed: int = Field(ge=0, lt=2**32)
-    sample: int = Field(ge=0)
+    seed: Seed32
+    sample: Count
     text: str
     finish_reason: FinishReason
-    n_prompt_tokens: int = Field(ge=0)
-    n_generated_tokens: int = Field(ge=0)
-    elapsed_s: float = Field(ge=0)  # wall time of the batch it was made in
+    n_prompt_tokens: Count
+    n_generated_tokens: Count
+    elapsed_s: Duration  # wall time of the batch it was made in
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -43,10 +41,9 @@ class ResponseGenerated(Fact):
         return (self.response_key,)
 
 
-class ResponseFailed(Fact):
+class ResponseFailed(Fact, frozen=True):
     """An entrant could not answer a prompt."""
 
-    type: Literal["ResponseFailed"] = "ResponseFailed"
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId

@@ -1,0 +1,40 @@
+"""A copy of a ledger while it is being written to; `cp` would leave out what the WAL holds."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ledger.connection import translated
+from ledger.errors import CannotWrite
+from ledger.store import Ledger
+
+
+def back_up(ledger: Ledger, to: Path) -> None:
+    """Copy a ledger as it stands into a new file, which needs no other beside it.
+
+    Raises:
+        CannotWrite: Something is there already, or there is no room or permission.
+    """
+    if to.exists():
+        raise CannotWrite(to, "there is a file of that name already")
+    unfinished = to.with_name(f"{to.name}.unfinished")
+    with translated(unfinished, CannotWrite):
+        unfinished.unlink(missing_ok=True)
+        try:
+            with closing(sqlite3.connect(unfinished)) as copy:
+                ledger.connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            _flush(unfinished)
+            os.link(unfinished, to)  # unlike a rename, never over a file that came meanwhile
+            _flush(to.parent)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

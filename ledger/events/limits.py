@@ -1,0 +1,12 @@
+"""Limits on the fields of events: checked whenever an event is read or appended."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Ordinal: TypeAlias = Annotated[int, Meta(ge=1)]
+Seed32: TypeAlias = Annotated[int, Meta(ge=0, lt=2**32)]
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+Duration: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
+FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]

@@ -1,0 +1,134 @@
+r"""A ledger as lines of JSON: to share it, and to read it without SQLite.
+
+Payloads are JSON strings, so that their bytes survive any parser. The last line holds the head and
+the digest of all bytes before it: a file that was cut or changed is found out.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from ledger.chain import GENESIS, leaf_hash, link_hash
+from ledger.errors import BrokenExport
+from ledger.head import Head
+from ledger.identity import Digest
+from ledger.row import Row
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _First(msgspec.Struct, forbid_unknown_fields=True):
+    format: Literal["tourney/events@1"]
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A row but for position, version and chain, which follow from the lines before it."""
+
+    event_id: str  # hexadecimal
+    stream: str
+    type: str
+    schema_version: int
+    recorded_us: int
+    data: str  # the payload's JSON as stored
+    leaf: str  # hexadecimal
+
+
+class _Last(msgspec.Struct, forbid_unknown_fields=True):
+    n_events: int
+    head: str
+    sha256: str  # of all bytes before this line
+
+
+Part = TypeVar("Part", _First, _Line, _Last)
+
+
+def export_lines(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield the lines of an export; the same rows, from the first on, give the same bytes."""
+    digest = hashlib.sha256()
+    position, chain = 0, GENESIS
+    line = _encode(_First("tourney/events@1")) + b"\n"
+    for row in rows:
+        digest.update(line)
+        yield line
+        line = _encode(_line_of(row)) + b"\n"
+        position, chain = row.position, row.chain
+    digest.update(line)
+    yield line
+    yield _encode(_last(position, chain, digest.hexdigest())) + b"\n"
+
+
+def read_export(lines: Iterable[bytes]) -> Iterator[Row]:
+    """Yield the rows of an export; whether it is whole is known at its end.
+
+    Raises:
+        BrokenExport: It is no export, was cut or changed, or an event is not what its leaf names.
+    """
+    digest = hashlib.sha256()
+    position, chain, versions = 0, GENESIS, dict[str, int]()
+    number, held = 0, b""
+    for number, line in enumerate(lines, start=1):
+        if number == 2:  # noqa: PLR2004  # what is held is the first line
+            _decoded(held, 1, _First)
+        elif number > 2:  # noqa: PLR2004
+            row = _row_of(_decoded(held, number - 1, _Line), number - 1)
+            position, chain = position + 1, link_hash(chain, row.leaf)
+            version = versions[row.stream] = versions.get(row.stream, 0) + 1
+            yield row._replace(position=position, version=version, chain=chain)
+        digest.update(held)
+        held = line
+    if _decoded(held, number, _Last) != _last(position, chain, digest.hexdigest()):
+        raise BrokenExport(number, "the lines before it are not those that were exported")
+
+
+def _last(position: int, chain: bytes, sha256: str) -> _Last:
+    return _Last(position, str(Head(position, Digest(chain.hex()))), sha256)
+
+
+def _line_of(row: Row) -> _Line:
+    return _Line(
+        row.event_id.hex(),
+        row.stream,
+        row.type,
+        row.schema_version,
+        row.recorded_us,
+        row.data.decode(),
+        row.leaf.hex(),
+    )
+
+
+def _row_of(line: _Line, number: int) -> Row:
+    """Return a row without a place.
+
+    Raises:
+        BrokenExport: Its content is not what its leaf names.
+    """
+    try:
+        event_id, leaf = bytes.fromhex(line.event_id), bytes.fromhex(line.leaf)
+    except ValueError as error:
+        raise BrokenExport(number, f"an id or leaf is not hexadecimal: {error}") from error
+    row = Row(
+        position=0,
+        event_id=event_id,
+        stream=line.stream,
+        version=0,
+        type=line.type,
+        schema_version=line.schema_version,
+        recorded_us=line.recorded_us,
+        data=line.data.encode(),
+        leaf=leaf,
+        chain=b"",
+    )
+    if leaf_hash(row.entry) != leaf:
+        raise BrokenExport(number, "its content is not what was recorded")
+    return row
+
+
+def _decoded(line: bytes, number: int, kind: type[Part]) -> Part:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except ValueError as error:
+        raise BrokenExport(
+            number, f"it is no line of an export, or the file was cut: {error}"
+        ) from error

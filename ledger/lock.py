@@ -1,0 +1,106 @@
+"""A fair lock between processes: a file beside the ledger, held by `flock`.
+
+SQLite's own lock is taken by whoever polls at the right moment; waiters of `flock` are served in
+their order. The kernel lets go when the holder dies, so nothing is ever left locked.
+"""
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
+
+
+class Holder(NamedTuple):
+    """The process that has the lock."""
+
+    pid: int
+    command: str
+
+    def __str__(self) -> str:
+        """Return words for a user."""
+        return f"process {self.pid} ({self.command})"
+
+
+class Lock(Protocol):
+    """What keeps other processes out."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Return a block's worth of being alone."""
+
+    def close(self) -> None:
+        """Let go for good."""
+
+
+class NoLock:
+    """For a ledger that no other process can see."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Return at once."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+OnWait: TypeAlias = Callable[[Holder | None], None]
+"""Told once, after two seconds, whom a wait is for; None where the system does not tell."""
+
+
+def say_nothing(_holder: Holder | None) -> None:
+    """Wait in silence."""
+
+
+class FileLock:
+    """One lock file; open as long as this is."""
+
+    def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._on_wait = on_wait
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out; wait for one that is in."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        """Join the kernel's queue: who polls instead may be overtaken for ever."""
+        teller = threading.Timer(PATIENCE_S, lambda: self._on_wait(self._holder()))
+        teller.start()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        finally:
+            teller.cancel()
+
+    def _holder(self) -> Holder | None:
+        """Ask the kernel: writing a name at each turn would cost every append a flush."""
+        inode = str(os.fstat(self._file).st_ino)
+        for line in _lines_of(Path("/proc/locks")):
+            _, kind, _, _, pid, place, *_ = line.split()
+            if kind == "FLOCK" and place.rpartition(":")[2] == inode:
+                command = "".join(_lines_of(Path(f"/proc/{pid}/cmdline")))
+                return Holder(int(pid), command.replace("\0", " ").strip())
+        return None
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return what a file of the kernel says; nothing where there is no such file."""
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []

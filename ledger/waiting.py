@@ -1,0 +1,105 @@
+"""Appends that wait for the disk: one of them leads and writes for all, in one flush."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ledger.errors import LedgerError
+from ledger.identity import StreamId
+from ledger.recorded import Receipt
+from ledger.writer import Draft, Writer
+
+
+def _locked() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(eq=False)
+class Append:
+    """One call of `append`, until it is answered."""
+
+    stream: StreamId
+    drafts: Sequence[Draft]
+    expected_version: int | None
+    answer: tuple[Receipt, ...] | LedgerError | None = None
+    call: threading.Lock = field(default_factory=_locked)  # released when answered, or to lead
+
+    def settle(self, writer: Writer) -> None:
+        """Write, or note why not; another's refusal is no reason to refuse this one."""
+        try:
+            self.answer = writer.append(self.stream, self.drafts, self.expected_version)
+        except LedgerError as refused:
+            self.answer = refused
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The answer.
+
+        Raises:
+            LedgerError: It was refused.
+        """
+        if isinstance(self.answer, LedgerError):
+            raise self.answer
+        if self.answer is None:
+            raise RuntimeError("read before it was answered")
+        return self.answer
+
+
+class Line:
+    """Threads that append to one ledger.
+
+    Whoever leads settles all who wait; those who come meanwhile wait for the next to lead. A
+    thread may be interrupted at any place: it leaves the line, and another leads.
+    """
+
+    def __init__(self, settle_all: Callable[[Sequence[Append]], None]) -> None:
+        self._settle_all = settle_all
+        self._waiting: deque[Append] = deque()
+        self._leader: Append | None = None
+        self._door = threading.Lock()
+
+    def pass_through(self, mine: Append) -> tuple[Receipt, ...]:
+        """Wait until an append is answered, be it by oneself.
+
+        Raises:
+            LedgerError: It was refused.
+        """
+        try:
+            with self._door:
+                self._waiting.append(mine)
+                self._leader = self._leader or mine
+            while mine.answer is None and self._leader is not mine:
+                mine.call.acquire()
+            if mine.answer is None:
+                self._lead(mine)
+        finally:
+            self._leave(mine)
+        return mine.receipts
+
+    def _lead(self, mine: Append) -> None:
+        taken: list[Append] = []
+        try:
+            with self._door:
+                taken += self._waiting
+                self._waiting.clear()
+            self._settle_all(taken)
+        finally:
+            others = [each for each in taken if each is not mine]
+            with self._door:  # some are unanswered where settling was interrupted
+                self._waiting.extendleft(each for each in reversed(others) if each.answer is None)
+            for each in others:
+                if each.answer is not None:
+                    each.call.release()
+
+    def _leave(self, mine: Append) -> None:
+        """Leave nothing behind that others could wait for."""
+        with self._door:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+            if self._leader is mine:
+                self._leader = self._waiting[0] if self._waiting else None
+                if self._leader is not None:
+                    self._leader.call.release()
