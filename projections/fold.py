@@ -1,4 +1,4 @@
-"""Projections are folds: a start, and how each recorded event changes what is known."""
+"""Projections are folds: a start, and what is known after more events."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,14 +17,11 @@ class Projection(Generic[State]):
     """
 
     initial: State
-    evolve: Callable[[State, Recorded], State]
+    advance: Callable[[State, Iterable[Recorded]], State]
 
 
 def fold(
     projection: Projection[State], events: Iterable[Recorded], start: State | None = None
 ) -> State:
     """Return the state after the events, from the beginning or from an earlier state."""
-    state = projection.initial if start is None else start
-    for recorded in events:
-        state = projection.evolve(state, recorded)
-    return state
+    return projection.advance(projection.initial if start is None else start, events)

@@ -4,14 +4,15 @@ Responses and verdicts are taken from the whole ledger, since content names them
 tournament in the same ledger owes nothing that this one has. All else is of its own stream.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias, TypeVar, assert_never
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
-from immutables import Map
+from immutables import Map, MapMutation
 
+from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -37,7 +38,7 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
-from ledger.recorded import Recorded
+from ledger.recorded import Recorded, moment
 from projections.fold import Projection
 
 Thing = TypeVar("Thing", bound=Value)
@@ -48,7 +49,12 @@ class Given(NamedTuple):
     """A verdict and when it was recorded."""
 
     event: VerdictReceived
-    recorded_at: datetime
+    recorded_us: int
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When, in UTC."""
+        return moment(self.recorded_us)
 
 
 @dataclass(frozen=True)
@@ -102,61 +108,91 @@ class Tournament:
 
 def tournament_of(stream: StreamId) -> Projection[Tournament]:
     """Return the projection that reads one tournament out of a ledger."""
-    return Projection(initial=Tournament(stream), evolve=evolve)
+    return Projection(initial=Tournament(stream), advance=advance)
 
 
 def evolve(state: Tournament, recorded: Recorded) -> Tournament:
     """Return what is known after one more event."""
-    event = recorded.event
-    version = recorded.version if recorded.stream == state.stream else state.version
-    known = partial(replace, state, version=version, newest=recorded)
-    match event:
-        case ResponseGenerated():
-            return known(responses=state.responses.set(event.response_key, event))
-        case VerdictReceived():
-            given = Given(event, recorded.recorded_at)
-            return known(verdicts=state.verdicts.set(event.query_key, given))
-        case RatingsPublished():
-            is_own = recorded.stream == state.stream
-            publications = (*state.publications, event) if is_own else state.publications
-            return replace(state, version=version, publications=publications)
-        case _ if recorded.stream == state.stream:
-            return known(**_of_own_stream(state, event))
-        case _:
-            return state
+    return advance(state, (recorded,))
 
 
-def _of_own_stream(
-    state: Tournament, event: TournamentOpened | Registration | Work
-) -> Mapping[str, object]:
-    """Return the fields that an event of the tournament's own stream changes."""
-    match event:
-        case TournamentOpened():
-            return {"opening": event}
-        case PromptRegistered(reference=reference, prompt=prompt):
-            return {"prompts": state.prompts.set(reference, prompt)}
-        case RubricRegistered(reference=reference, rubric=rubric):
-            return {"rubrics": state.rubrics.set(reference, rubric)}
-        case EntrantRegistered(reference=reference, entrant=entrant):
-            return {"entrants": state.entrants.set(reference, entrant)}
-        case JudgeRegistered(reference=reference, judge=judge):
-            return {"judges": state.judges.set(reference, judge)}
-        case _:
-            return _of_work(state, event)
+def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
+    """Return what is known after more events, in order."""
+    draft = _Draft(state)
+    for recorded in events:
+        draft.add(recorded)
+    return draft.finish()
 
 
-def _of_work(state: Tournament, event: Work) -> Mapping[str, object]:
-    match event:
-        case ResponseFailed(response_key=key):
-            return {"response_failures": state.response_failures.set(key, event)}
-        case JudgeQuerySubmitted(query_key=key, attempt=attempt):
-            return {"attempts": state.attempts.set(key, attempt)}
-        case JudgeQueryFailed(query_key=key):
-            return {"query_failures": state.query_failures.set(key, event)}
-        case PairReconciled(natural_key=key, outcome=outcome):
-            return {"outcomes": state.outcomes.set(key, outcome)}
-        case _:
-            assert_never(event)
+class _Draft:
+    """A state while events are added to it: changed in place, and seen by nobody else."""
+
+    def __init__(self, state: Tournament) -> None:
+        self._state = state
+        self._maps: dict[str, MapMutation[Any, Any]] = {}
+        self._fields: dict[str, Any] = {}
+        self._publications = list(state.publications)
+
+    def finish(self) -> Tournament:
+        """Return the state, frozen."""
+        maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
+        publications = tuple(self._publications)
+        return replace(self._state, **self._fields, **maps, publications=publications)
+
+    def add(self, recorded: Recorded) -> None:
+        """Take note of an event: of another tournament's, only if this one can use it."""
+        event = recorded.event
+        is_own = recorded.stream == self._state.stream
+        if is_own:
+            self._fields["version"] = recorded.version
+        match event:
+            case ResponseGenerated():
+                self._map("responses")[event.response_key] = event
+            case VerdictReceived():
+                self._map("verdicts")[event.query_key] = Given(event, recorded.recorded_us)
+            case RatingsPublished():
+                self._publications += [event] if is_own else []
+                return
+            case LedgerMerged():
+                return
+            case _ if is_own:
+                self._add_own(event)
+            case _:
+                return
+        self._fields["newest"] = recorded
+
+    def _add_own(self, event: TournamentOpened | Registration | Work) -> None:
+        match event:
+            case JudgeQuerySubmitted(query_key=key, attempt=attempt):
+                self._map("attempts")[key] = attempt
+            case PairReconciled(natural_key=key, outcome=outcome):
+                self._map("outcomes")[key] = outcome
+            case JudgeQueryFailed(query_key=key):
+                self._map("query_failures")[key] = event
+            case ResponseFailed(response_key=key):
+                self._map("response_failures")[key] = event
+            case TournamentOpened():
+                self._fields["opening"] = event
+            case _:
+                self._add_registration(event)
+
+    def _add_registration(self, event: Registration) -> None:
+        match event:
+            case PromptRegistered(reference=reference, prompt=prompt):
+                self._map("prompts")[reference] = prompt
+            case RubricRegistered(reference=reference, rubric=rubric):
+                self._map("rubrics")[reference] = rubric
+            case EntrantRegistered(reference=reference, entrant=entrant):
+                self._map("entrants")[reference] = entrant
+            case JudgeRegistered(reference=reference, judge=judge):
+                self._map("judges")[reference] = judge
+            case _:
+                assert_never(event)
+
+    def _map(self, name: str) -> MapMutation[Any, Any]:
+        if name not in self._maps:
+            self._maps[name] = getattr(self._state, name).mutate()
+        return self._maps[name]
 
 
 def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:

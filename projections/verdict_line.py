@@ -1,6 +1,8 @@
 """The verdict in a judge's reply: the final non-empty line, or none at all."""
 
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from ledger.events.judging import Verdict
@@ -24,3 +26,9 @@ def parse_verdict(reply: str) -> Verdict | None:
         return None
     match = _VERDICT_LINE.fullmatch(lines[-1])
     return None if match is None else _VERDICTS[match[1].upper()]
+
+
+PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = MappingProxyType(
+    {PARSER: parse_verdict}
+)
+"""Every rule that verdicts were ever read by; a stored verdict names its own."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+from ledger.head import Head
 from ledger.identity import Json
 from projections.artifacts.results import Fields, Results
 
@@ -18,7 +19,7 @@ def manifest(results: Results) -> Fields:
         "config_path": None,  # true on one machine only; `configuration` is what the file said
         "tournament": tournament.stream,
         "judge_model": results.judge.model,
-        "judge": results.judge.model_dump(mode="json"),
+        "judge": results.judge.fields,
         "policy": publication.terms.policy,
         "entrants": list(publication.terms.entrants),
         "prompts": list(publication.terms.prompts),
@@ -27,7 +28,7 @@ def manifest(results: Results) -> Fields:
         "n_perms": publication.terms.elo.permutations,
         "shuffle_seed": publication.terms.elo.seed,
         "pilot_seed": _pilot_seed(configuration),
-        "elo": publication.terms.elo.model_dump(mode="json"),
+        "elo": publication.terms.elo.fields,
         "rubrics": {
             rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
             for rubric in tournament.dimensions
@@ -42,6 +43,7 @@ def manifest(results: Results) -> Fields:
         "finished_at": newest.recorded_at.isoformat() if newest else None,
         "as_of": publication.as_of,
         "head": publication.head,
+        "checkpoint": str(Head(publication.as_of, publication.head)),
     }
 
 
