@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
-from pydantic import ValidationError
+import msgspec
 
 from commands.errors import ConfigurationError
-from commands.validation import in_one_line
+from commands.validation import place_and_fault
 from ledger.events.registration import Prompt
 
 
@@ -60,8 +61,16 @@ def _prompt(line: str) -> Prompt:
         raise ValueError(f"a prompt is a JSON object, this is {type(record).__name__}")  # noqa: TRY004  # a fault of the file, not of the program
     record.pop("_provenance", None)
     try:
-        prompt = Prompt.model_validate_json(json.dumps(record))
-    except ValidationError as error:
-        raise ValueError(in_one_line(error)) from error
-    prompt.model_dump_json()
+        prompt = msgspec.convert(record, Prompt)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ValueError(f"{place!r}: {why}{_choices(place)}" if place else why) from error
+    msgspec.json.encode(prompt)
     return prompt
+
+
+def _choices(field: str) -> str:
+    """Name what a field may be, where that is a list."""
+    kinds = {each.name: get_args(each.type) for each in msgspec.structs.fields(Prompt)}
+    literals = [value for kind in kinds.get(field, ()) for value in get_args(kind)]
+    return f", it is one of {', '.join(map(repr, literals))}" if literals else ""

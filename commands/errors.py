@@ -76,3 +76,11 @@ class DoneWithGaps(TourneyError):
     """Everything that could be done is done, and some of it has no result."""
 
     exit_code: ClassVar[int] = 6
+
+
+class NotReady(TourneyError):
+    """This machine or ledger is not fit for work."""
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        super().__init__(f"not ready: {', '.join(parts)}; see what was found above")
+        self.parts = parts

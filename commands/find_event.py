@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 
 from commands.errors import NotFound
-from ledger.events.fact import type_name
 from ledger.events.registration import Registered
 from ledger.recorded import Recorded
+from ledger.row import Row
 from ledger.search import with_id
 from ledger.store import Ledger
 
 _N_LISTED = 8
 
 
-def find_events(ledger: Ledger, name: str) -> Sequence[Recorded]:
+def find_events(ledger: Ledger, name: str) -> Sequence[Row]:
     """Return the event at a position, of a label, or those whose key or id begins so.
 
     A label that was registered more than once means its newest registration. A query's key means
@@ -28,23 +28,23 @@ def find_events(ledger: Ledger, name: str) -> Sequence[Recorded]:
     )
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
-    if len({each.event.natural_key[0] for each in found}) > 1:
-        listed = ", ".join(f"{each.position} {type_name(each.event)}" for each in found[:_N_LISTED])
+    if len({each.recorded().event.natural_key[0] for each in found}) > 1:
+        listed = ", ".join(f"{each.position} {each.type}" for each in found[:_N_LISTED])
         raise NotFound(
             f"{name!r} means {len(found)} events: {listed} ...; give more of it, or a position"
         )
     return found
 
 
-def _at(ledger: Ledger, name: str) -> Sequence[Recorded]:
+def _at(ledger: Ledger, name: str) -> Sequence[Row]:
     """Return the event at a position; an id or key, too, may begin with decimals only."""
     position = int(name) if name.isdecimal() else 0
     if position > ledger.head.position:
         return ()
-    return tuple(ledger.read(after=position - 1, until=position))
+    return tuple(ledger.rows(after=position - 1, until=position))
 
 
-def _labelled(ledger: Ledger, name: str) -> Sequence[Recorded]:
+def _labelled(ledger: Ledger, name: str) -> Sequence[Row]:
     """Return the newest registration under a label."""
 
     def is_meant(recorded: Recorded) -> bool:
@@ -54,7 +54,7 @@ def _labelled(ledger: Ledger, name: str) -> Sequence[Recorded]:
     return _where(ledger, is_meant)[-1:]
 
 
-def _keyed(ledger: Ledger, name: str) -> Sequence[Recorded]:
+def _keyed(ledger: Ledger, name: str) -> Sequence[Row]:
     """Return the events of responses or queries whose key begins so."""
 
     def is_meant(recorded: Recorded) -> bool:
@@ -68,5 +68,6 @@ def _is_digest(part: str) -> bool:
     return len(part) == 64  # noqa: PLR2004  # hexadecimal SHA-256
 
 
-def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[Recorded]:
-    return [recorded for recorded in ledger.read() if is_meant(recorded)]
+def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[Row]:
+    meant = [recorded.position for recorded in ledger.read() if is_meant(recorded)]
+    return [row for at in meant for row in ledger.rows(after=at - 1, until=at)]

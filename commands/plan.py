@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from commands.command import Command
 from commands.tournament import decide
 from ledger.chain import GENESIS
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from ledger.identity import Dimension, EntrantId, PromptId
 from ledger.recorded import Recorded
 from projections.progress import open_queries, owed_responses
 from projections.settlement import by_dimension, settle
@@ -42,10 +41,9 @@ def rehearse(state: Tournament, command: Command) -> Tournament:
                 position=state.version + 1,
                 stream=state.stream,
                 version=state.version + 1,
-                event_id="",
-                recorded_at=datetime.min.replace(tzinfo=UTC),
+                recorded_us=0,
+                link=GENESIS,
                 event=event,
-                chain=Digest(GENESIS.hex()),
             ),
         )
     return state

@@ -1,24 +1,50 @@
 """Use case: fold again from the first event and compare each run byte for byte."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from commands.errors import NotFound
 from commands.run_folder import write_files
+from ledger.events.fact import type_name
 from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.artifacts.files import files_of
 from projections.artifacts.results import results_of
-from projections.tournament import Tournament, evolve
+from projections.tournament import Tournament, advance
+
+_PAGE: Final = 10_000  # events
+
+
+class Claim(NamedTuple):
+    """A publication and where it stands."""
+
+    position: int
+    stream: StreamId
+    ratings: RatingsPublished
+
+    @property
+    def run(self) -> str:
+        """The run's name."""
+        return self.ratings.publication.run
+
+    @property
+    def as_of(self) -> int:
+        """The last position that was rated."""
+        return self.ratings.publication.as_of
+
+    def is_of(self, ledger: Ledger) -> bool:
+        """Say whether it rates the ledger's own history, and not that of one merged into it."""
+        return ledger.chain_at(self.as_of) == self.ratings.publication.head
 
 
 class Rebuilt(NamedTuple):
-    """A published run and its files as they follow from the ledger today."""
+    """A claim and its files as they follow from the ledger today."""
 
-    ratings: RatingsPublished
+    claim: Claim
     files: Mapping[str, bytes]
 
 
@@ -57,42 +83,71 @@ def replay(
     Raises:
         NotFound: No run of that folder's name was published.
     """
-    runs: list[str] = []
+    claims = [
+        claim
+        for claim in claims_in(ledger, until)
+        if claim.stream == stream
+        and claim.is_of(ledger)
+        and (against is None or claim.run == against.resolve().name)
+    ]
+    if against is not None and not claims:
+        raise NotFound(f"{against}: no run of that name was published in {ledger.path}")
     differences: list[Difference] = []
-    for rebuilt in _rebuilt_runs(ledger, stream, until):
-        name = rebuilt.ratings.publication.run
-        if against is not None and name != against.resolve().name:
-            continue
-        runs.append(name)
-        differences += _differences_from_claim(rebuilt)
+    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
+        differences += differences_from_claim(rebuilt)
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
-            write_files(out / name, rebuilt.files)
-    if against is not None and not runs:
-        raise NotFound(f"{against}: no run of that name was published in {ledger.path}")
-    return Replayed(tuple(runs), tuple(differences))
+            write_files(out / rebuilt.claim.run, rebuilt.files)
+    return Replayed(tuple(claim.run for claim in claims), tuple(differences))
 
 
-def _rebuilt_runs(ledger: Ledger, stream: StreamId, until: int | None) -> Iterator[Rebuilt]:
-    """Fold from the first event and yield each run that was published on the way."""
-    state = Tournament(stream)
-    states: dict[int, Tournament] = {}
-    publications = _publications(ledger.read(until=until), stream)
-    wanted = {ratings.publication.as_of for ratings in publications}
-    for recorded in ledger.read(until=max(wanted, default=0)):
-        state = evolve(state, recorded)
-        if recorded.position in wanted:
-            states[recorded.position] = state
-    for ratings in publications:
-        known = states[ratings.publication.as_of]
-        yield Rebuilt(ratings, files_of(results_of(known, ratings.publication)))
+def claims_in(ledger: Ledger, until: int | None) -> tuple[Claim, ...]:
+    """Return what was published, in order of position."""
+    published = ledger.read(until=until, types={type_name(RatingsPublished)})
+    return tuple(
+        Claim(recorded.position, recorded.stream, recorded.event)
+        for recorded in published
+        if isinstance(recorded.event, RatingsPublished)
+    )
 
 
-def _differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
+def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
+    """Fold events once and yield each claim with its files, in the order of what was rated."""
+    states = {claim.stream: Tournament(claim.stream) for claim in claims}
+    in_order = sorted(claims, key=_as_of)
+    for as_of, group in groupby(in_order, key=_as_of):
+        section = _up_to(as_of, events)
+        while page := list(islice(section, _PAGE)):
+            states = {stream: advance(state, page) for stream, state in states.items()}
+        for claim in group:
+            yield Rebuilt(claim, _files(states[claim.stream], claim))
+
+
+def _as_of(claim: Claim) -> int:
+    return claim.as_of
+
+
+def _files(state: Tournament, claim: Claim) -> Mapping[str, bytes]:
+    """Return what follows from a claim's terms: nothing, where they name what is not there."""
+    try:
+        return files_of(results_of(state, claim.ratings.publication))
+    except LookupError:
+        return {}
+
+
+def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
+    """Yield events up to a position, and leave the rest where it is."""
+    for recorded in events:
+        yield recorded
+        if recorded.position >= position:
+            return
+
+
+def differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
     """Yield what does not follow any more from the events as it was published."""
-    run = rebuilt.ratings.publication.run
-    for artifact in rebuilt.ratings.artifacts:
+    run = rebuilt.claim.run
+    for artifact in rebuilt.claim.ratings.artifacts:
         content = rebuilt.files.get(artifact.path)
         if content is None:
             yield Difference(run, artifact.path, "was published and is not made any more")
@@ -102,7 +157,7 @@ def _differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
 
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
     """Yield the files of a folder that are not what the ledger says, missing ones included."""
-    run = rebuilt.ratings.publication.run
+    run = rebuilt.claim.run
     for path, content in rebuilt.files.items():
         file = folder / path
         if not file.is_file():
@@ -117,11 +172,3 @@ def _first_change(file: Path, content: bytes) -> int:
     pairs = zip(found, content, strict=False)
     same = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
     return min(len(found), len(content)) if same is None else same
-
-
-def _publications(events: Iterable[Recorded], stream: StreamId) -> tuple[RatingsPublished, ...]:
-    return tuple(
-        recorded.event
-        for recorded in events
-        if recorded.stream == stream and isinstance(recorded.event, RatingsPublished)
-    )

@@ -67,7 +67,7 @@ def run_tournament(
         mode=plan.mode,
         judge=judge.judge_id,
         policy=DEFAULT_POLICY,
-        elo=settings.elo,
+        elo=settings.elo.parameters,
         entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
         prompts=prompts,
     )

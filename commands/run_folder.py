@@ -1,7 +1,7 @@
-"""A run's folder on the disk."""
+"""Files on the disk that are there whole or not at all: a run's folder, an export."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from commands.errors import FolderTaken
@@ -28,3 +28,20 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         raise CannotWrite(folder, str(error)) from error
+
+
+def write_whole(file: Path, lines: Iterable[bytes]) -> None:
+    """Write a file that is there whole or as it was before.
+
+    Raises:
+        CannotWrite: The place refuses; nothing is left behind.
+    """
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        with draft.open("wb") as opened:
+            opened.writelines(lines)
+        draft.replace(file)
+    except OSError as error:
+        raise CannotWrite(file, str(error)) from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,14 +1,15 @@
 """tournament.toml: what a user may set, with its defaults and limits."""
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ledger.events.ratings import EloParameters
+from ledger.events.ratings import EloParameters, TieRule
 from projections.pilot import PILOT_SEED
 
 REFERENCE_MODEL: Final = "chrF2"  # what the offline judge compares by
+_ELO: Final = EloParameters()  # the defaults
 
 
 class Section(BaseModel):
@@ -22,6 +23,7 @@ class TournamentSection(Section):
 
     id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     ledger: Path = Path("tournament.db")
+    network_ledger: bool = False  # write it on a network file system too
     description: str = ""
 
 
@@ -79,6 +81,22 @@ class JudgeSection(Section):
     tie_band: float = Field(default=1.0, ge=0)
 
 
+class EloSection(Section):
+    """How ratings are computed; K and all else can be chosen again at every reading."""
+
+    k: float = Field(default=_ELO.k, gt=0)
+    k_sweep: tuple[Annotated[float, Field(gt=0)], ...] = _ELO.k_sweep
+    initial_rating: float = _ELO.initial_rating
+    permutations: int = Field(default=_ELO.permutations, ge=1)
+    seed: int = Field(default=_ELO.seed, ge=0)
+    ties: TieRule = _ELO.ties
+
+    @property
+    def parameters(self) -> EloParameters:
+        """The same, as events keep them."""
+        return EloParameters(**self.model_dump())
+
+
 class Settings(Section):
     """The whole file."""
 
@@ -89,4 +107,4 @@ class Settings(Section):
     entrants: tuple[EntrantSection, ...] = Field(min_length=2)
     rubrics: tuple[RubricSection, ...] = Field(min_length=1)
     judge: JudgeSection = JudgeSection()
-    elo: EloParameters = EloParameters()
+    elo: EloSection = EloSection()

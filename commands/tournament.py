@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, assert_never
 
+from msgspec.structs import replace
+
 from commands.command import (
     Command,
     OpenTournament,
@@ -18,6 +20,7 @@ from commands.command import (
 )
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.errors import TourneyError
+from ledger.events.event import Event
 from ledger.events.judging import (
     FailureReason,
     JudgeQueryFailed,
@@ -32,7 +35,6 @@ from ledger.events.registration import (
     Registration,
     RubricRegistered,
 )
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId
 from projections.matches import Cell
@@ -80,9 +82,9 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
 
 def _open(command: OpenTournament, state: Tournament) -> tuple[Event, ...]:
     last = state.opening
-    opening = command.opening.model_copy(update={"opening": last.opening if last else 1})
+    opening = replace(command.opening, opening=last.opening if last else 1)
     if last is not None and opening != last:
-        opening = opening.model_copy(update={"opening": last.opening + 1})
+        opening = replace(opening, opening=last.opening + 1)
     openings = () if opening == last else (opening,)
     return (*openings, *(event for event in command.registrations if not _knows(state, event)))
 

@@ -35,9 +35,16 @@ COMMANDS: Final = (
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
     Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
-    Entry("audit", "verify", "Check the hash chain, and that every event can be read."),
+    Entry("audit", "verify", "Check every byte, every event, and every rating that was published."),
     Entry("audit", "log", "List events, the newest last."),
     Entry("audit", "show", "Show the events that an ID means, whole, as JSON."),
+    Entry("health", "status", "Say what is on record, of every tournament."),
+    Entry("health", "doctor", "Look at what a run needs on this machine."),
+    Entry("keeping", "checkpoint", "Print what names the ledger's history, to be kept elsewhere."),
+    Entry("keeping", "backup", "Copy the ledger, be it written to or not."),
+    Entry("exports", "export", "Write the ledger in another form.", is_group=True),
+    Entry("imports", "import", "Read what another program or ledger wrote.", is_group=True),
+    Entry("imports", "merge", "Take in the events of another ledger; twice is once."),
 )
 
 

@@ -1,7 +1,9 @@
 """`tourney log`, `show`, `verify` and `replay`: look at what happened, and check it."""
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,17 +18,23 @@ from commands.cli.options import (
     TournamentOption,
 )
 from commands.cli.place import ledger_path, position_of, stream_of
+from commands.cli.progress_bar import progress_on_stderr
 from commands.cli.streams import say, write, write_json
 from commands.counted import counted
 from commands.errors import AuditDisagrees, ConfigurationError
 from commands.find_event import find_events
+from commands.follow import follow as follow_rows
+from commands.heads import noted_heads
 from commands.render import Format
 from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
-from ledger.audit import audit
-from ledger.events.registry import EVENT_TYPES
+from commands.verify import verify as verify_ledger
+from ledger.events.event import EVENTS
+from ledger.row import Row
 from ledger.search import newest
 from ledger.store import Ledger
+
+_LOOKS_EVERY_S: Final = 0.5
 
 
 def log(
@@ -37,16 +45,29 @@ def log(
         str | None, typer.Option("--type", help="Only events of this type.")
     ] = None,
     limit: LimitOption = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on showing what is appended, until Ctrl-C.")
+    ] = False,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
     """List events, the newest last. Example: tourney log --type VerdictReceived --limit 20."""
-    if event_type is not None and event_type not in EVENT_TYPES:
-        raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENT_TYPES)}"])
+    if event_type is not None and event_type not in EVENTS.types:
+        raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENTS.types)}"])
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         until = position_of(opened, as_of)
-        table = log_table(newest(opened, until=until, event_type=event_type, limit=limit))
-    write(table, output_format, as_json=as_json)
+        rows = newest(opened, until=until, event_type=event_type, limit=limit)
+        write(log_table(rows), output_format, as_json=as_json)
+        if follow:
+            _follow(opened, event_type, rows)
+
+
+def _follow(ledger: Ledger, event_type: str | None, shown: Sequence[Row]) -> None:
+    """Print one line for each event that arrives: JSON, whatever the table's format was."""
+    after = shown[-1].position if shown else ledger.head.position
+    for row in follow_rows(ledger, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
+        if event_type in {None, row.type}:
+            write(log_table([row]), Format.JSONL, as_json=False)
 
 
 def show(
@@ -66,16 +87,25 @@ def show(
 def verify(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
+    checkpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE|DIGEST@POSITION",
+            help="What `tourney checkpoint` printed, or a file with such in it.",
+        ),
+    ] = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the hash chain, and that every event can be read. Example: tourney verify."""
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        head = opened.head
-        faults = tuple(audit(opened.rows(until=head.position)))
-    write(faults_table(faults, head), output_format, as_json=as_json)
-    if faults:
-        raise AuditDisagrees(f"{counted(len(faults), 'fault')} in {ledger_path(ledger, config)}")
+    """Check every byte, event and published run. Example: tourney verify --checkpoint note.txt."""
+    path = ledger_path(ledger, config)
+    noted = [head for name in checkpoint or () for head in noted_heads(name)]
+    with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
+        verified = verify_ledger(opened, noted, on_progress)
+    write(faults_table(verified), output_format, as_json=as_json)
+    if verified.faults:
+        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
 
 
 def replay(

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.settings import Settings
 from commands.settings_file import read_settings
 from ledger.events.registration import JudgeSettings
+from ledger.head import Head
 from ledger.identity import JudgeId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
@@ -33,6 +36,12 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
         return ledger
     settings = settings_for_reading(config)
     return config.parent / settings.tournament.ledger if settings else DEFAULT_LEDGER
+
+
+def allows_network(config: Path) -> bool:
+    """Say whether the settings allow a ledger on a network file system."""
+    settings = settings_for_reading(config)
+    return settings is not None and settings.tournament.network_ledger
 
 
 def read_tournament(
@@ -87,6 +96,13 @@ def position_of(ledger: Ledger, as_of: str | None) -> int | None:
     return ledger.position_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
+def head_at(ledger: Ledger, as_of: str | None) -> Head:
+    """Return the head as it was at --as-of, or as it is."""
+    position = position_of(ledger, as_of)
+    chain = None if position is None else ledger.chain_at(position)
+    return ledger.head if position is None or chain is None else Head(position, chain)
+
+
 def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
     """Return the judge that is named, or the tournament's first."""
     if not state.panel:
@@ -108,4 +124,4 @@ def on_dimension(state: Tournament, dimension: str | None) -> Tournament:
     if not rubrics:
         known = ", ".join(each.label for each in state.opening.rubrics)
         raise ConfigurationError([f"--dimension {dimension!r} is none of: {known}"])
-    return replace(state, opening=state.opening.model_copy(update={"rubrics": rubrics}))
+    return replace(state, opening=msgspec.structs.replace(state.opening, rubrics=rubrics))

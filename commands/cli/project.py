@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Annotated
 
+import msgspec
 import typer
-from pydantic import ValidationError
 
 from commands.cli.reading import Reading, reading
 from commands.errors import ConfigurationError
@@ -13,6 +13,7 @@ from commands.tables.elo import elo_table
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Table
+from commands.validation import place_and_fault
 from ledger.events.ratings import EloParameters, TieRule
 from projections.progress import progress as progress_of
 from projections.standings import standings
@@ -100,9 +101,9 @@ def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str
     given = {name: value for name, value in chosen.items() if value is not None}
     try:
         sweep = tuple(float(part) for part in k_sweep.split(",") if part.strip())
-        return EloParameters.model_validate({**configured, **given, "k_sweep": sweep})
-    except ValidationError as error:
-        faults = [f"--{each['loc'][0]}: {each['msg']}".replace("_", "-") for each in error.errors()]
-        raise ConfigurationError(faults) from error
+        return msgspec.convert({**configured, **given, "k_sweep": sweep}, EloParameters)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
     except ValueError as error:
         raise ConfigurationError([f"--k-sweep {k_sweep!r}: numbers with commas between"]) from error

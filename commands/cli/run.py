@@ -50,7 +50,7 @@ def run(
     _tell(summary)
     results = summary.run.results
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
-    table = elo_table(at_one_k, place.settings.elo, results.judge)
+    table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     write(table, output_format, as_json=as_json)
     accounts = [each.account for each in results.standings.values()]
     n_gaps = sum(account.n_failed + account.pending for account in accounts)

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.cli.streams import say
 from commands.command import OpenTournament
 from commands.errors import AuditDisagrees
 from commands.recorder import Recorder
@@ -15,6 +16,7 @@ from commands.settings_file import read_settings
 from commands.wiring import package_versions
 from ledger.audit import audit
 from ledger.identity import StreamId
+from ledger.lock import FileLock, Holder
 from ledger.store import Ledger
 
 
@@ -34,15 +36,42 @@ class Workshop:
 
     @contextmanager
     def recorder(self) -> Iterator[Recorder]:
-        """Open the ledger for writing, and close it at the end.
+        """Open the ledger for work on the tournament, alone, and close it at the end.
+
+        A second command that works on the same ledger waits: what the first records is then
+        there, and is not paid for again.
 
         Raises:
             AuditDisagrees: It is not as it was recorded; nothing may be built on it.
         """
-        with Ledger.open(self.ledger) as ledger:
-            for position, why in audit(ledger.rows()):
-                raise AuditDisagrees(f"{self.ledger}, position {position}: {why}; `tourney verify`")
+        allow_network = self.settings.tournament.network_ledger
+        with ExitStack() as closing, writing(self.ledger, allow_network=allow_network) as ledger:
+            alone = FileLock(self.ledger.with_name(f"{self.ledger.name}.work"), _tell_whom)
+            closing.callback(alone.close)
+            closing.enter_context(alone.held())
+            require_sound(ledger)
             yield Recorder(ledger, self.stream)
+
+
+@contextmanager
+def writing(path: Path, *, allow_network: bool) -> Iterator[Ledger]:
+    """Open a ledger for writing, and tell whom that waits for."""
+    with Ledger.open(path, on_wait=_tell_whom, allow_network=allow_network) as ledger:
+        yield ledger
+
+
+def require_sound(ledger: Ledger) -> None:
+    """Build nothing on a damaged ledger.
+
+    Raises:
+        AuditDisagrees: It is not as it was recorded.
+    """
+    for position, why in audit(ledger):
+        raise AuditDisagrees(f"{ledger.path}, position {position}: {why}; see `tourney verify`")
+
+
+def _tell_whom(holder: Holder | None) -> None:
+    say(f"waiting for {holder or 'another process'}, which works on the same ledger")
 
 
 def workshop(config: Path, ledger: Path | None) -> Workshop:

@@ -31,7 +31,7 @@ def elo_table(
         notes=(*_account_notes(standings), *_unrated_notes(rows)),
         facts={
             "judge": judge.judge_id,
-            "parameters": parameters.model_dump(mode="json"),
+            "parameters": parameters.fields,
             "accounts": {each.dimension: each.account.fields() for each in standings},
         },
     )

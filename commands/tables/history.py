@@ -1,18 +1,16 @@
 """What happened, and what an audit found, as tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from commands.counted import counted
 from commands.replay import Replayed
 from commands.tables.table import Column, Table
-from ledger.audit import Fault
-from ledger.events.fact import type_name
+from commands.verify import Verified
 from ledger.identity import Json
-from ledger.recorded import Recorded
-from ledger.store import Head
+from ledger.row import Row
 
 
-def log_table(events: Iterable[Recorded]) -> Table:
+def log_table(rows: Iterable[Row]) -> Table:
     """Show events, one a line."""
     return Table(
         schema="tourney/log@1",
@@ -26,41 +24,49 @@ def log_table(events: Iterable[Recorded]) -> Table:
         ),
         rows=tuple(
             {
-                "position": recorded.position,
-                "recorded_at": recorded.recorded_at.isoformat(),
-                "stream": recorded.stream,
-                "type": type_name(recorded.event),
-                "key": " ".join(recorded.event.natural_key),
-                "event_id": recorded.event_id,
+                "position": row.position,
+                "recorded_at": row.recorded().recorded_at.isoformat(),
+                "stream": row.stream,
+                "type": row.type,
+                "key": " ".join(row.recorded().event.natural_key),
+                "event_id": row.event_id.hex(),
             }
-            for recorded in events
+            for row in rows
         ),
     )
 
 
-def event_fields(recorded: Recorded) -> dict[str, Json]:
+def event_fields(row: Row) -> dict[str, Json]:
     """Return an event with its envelope, whole."""
+    recorded = row.recorded()
     return {
         "position": recorded.position,
         "stream": recorded.stream,
         "version": recorded.version,
-        "event_id": recorded.event_id,
+        "event_id": row.event_id.hex(),
         "recorded_at": recorded.recorded_at.isoformat(),
         "chain": recorded.chain,
-        "event": recorded.event.model_dump(mode="json"),
+        "event": {"type": row.type, **recorded.event.fields},
     }
 
 
-def faults_table(faults: Sequence[Fault], head: Head) -> Table:
-    """Show what an audit of the bytes found."""
-    n_events = counted(head.position, "event")
+def faults_table(verified: Verified) -> Table:
+    """Show what a check of the whole ledger found."""
+    head, n_claims, n_foreign, faults = verified
+    checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
+    foreign = f" ({n_foreign} of merged ledgers were not)" if n_foreign else ""
     return Table(
         schema="tourney/verify@1",
         title="Faults",
         columns=(Column("position", "Position"), Column("why", "What is wrong")),
         rows=tuple({"position": fault.position, "why": fault.why} for fault in faults),
-        notes=(f"{n_events}, {counted(len(faults), 'fault')}, head {head.chain}",),
-        facts={"n_events": head.position, "head": head.chain},
+        notes=(f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",),
+        facts={
+            "n_events": head.position,
+            "n_runs": n_claims,
+            "n_foreign_runs": n_foreign,
+            "checkpoint": str(head),
+        },
     )
 
 

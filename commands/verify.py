@@ -1,0 +1,97 @@
+"""Use case: check a ledger whole: its bytes, what its events mean, and what was claimed of it."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from commands.progress import OnProgress
+from commands.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
+from ledger.audit import Fault, audit_chain, audit_file, read_each
+from ledger.head import Head
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from projections.meaning import Meaning
+
+_TOLD_EVERY: Final = 10_000  # events
+
+
+class Verified(NamedTuple):
+    """What was looked at, and every fault, by position."""
+
+    head: Head
+    n_claims: int  # publications whose ratings were folded again
+    n_foreign: int  # publications of merged ledgers: only those can fold them again
+    faults: tuple[Fault, ...]
+
+
+def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verified:
+    """Check everything, and stop at nothing.
+
+    Args:
+        ledger: Open for reading; what is appended meanwhile is left for the next time.
+        noted: Heads that were written down elsewhere; only they can show that the end was cut
+            off, an older copy put back, or every hash made anew.
+        on_progress: Told how many events were checked.
+    """
+    head = ledger.head
+    claims = claims_in(ledger, head.position)
+    ours = [each for each in claims if each.is_of(ledger)]
+    faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
+    is_merged = any(ledger.read(until=head.position, types={"LedgerMerged"}))
+    if not is_merged:
+        faults += [_unfounded(each) for each in claims if each not in ours]
+    with ThreadPoolExecutor(max_workers=1) as beside:  # the hashing is done by other processes
+        hashing = beside.submit(audit_chain, ledger, head)
+        faults += _faults_of_meaning(ledger, head, ours, on_progress)
+        faults += hashing.result()
+    n_foreign = len(claims) - len(ours) if is_merged else 0
+    return Verified(head, len(ours), n_foreign, tuple(sorted(faults, key=lambda f: f.position)))
+
+
+def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
+    for each in noted:
+        if each.position > head.position:
+            yield Fault(
+                head.position,
+                f"the ledger ends here, and checkpoint {each} has seen more:"
+                " the end was cut off, or an older copy was put back",
+            )
+        elif ledger.chain_at(each.position) != each.chain:
+            yield Fault(each.position, f"checkpoint {each} names another history than this")
+
+
+def _unfounded(claim: Claim) -> Fault:
+    publication = claim.ratings.publication
+    head = Head(publication.as_of, publication.head)
+    return Fault(claim.position, f"it rates the history {head}, which this ledger does not hold")
+
+
+def _faults_of_meaning(
+    ledger: Ledger, head: Head, claims: Sequence[Claim], on_progress: OnProgress
+) -> list[Fault]:
+    """Check each event against those before it, and each claim against the fold, in one pass."""
+    faults: list[Fault] = []
+    events = _sound(ledger, head, faults, on_progress)
+    for rebuilt in rebuilt_runs(events, claims):
+        faults += [
+            Fault(rebuilt.claim.position, f"{each.run}/{each.path} {each.why}")
+            for each in differences_from_claim(rebuilt)
+        ]
+    deque(events, maxlen=0)  # what follows the last claim
+    return faults
+
+
+def _sound(
+    ledger: Ledger, head: Head, faults: list[Fault], on_progress: OnProgress
+) -> Iterator[Recorded]:
+    """Yield the events that can be read; note what is wrong with the others, and with these."""
+    meaning = Meaning()
+    for each in read_each(ledger, head):
+        if each.position % _TOLD_EVERY == 0 or each.position == head.position:
+            on_progress("events", each.position, head.position)
+        if isinstance(each, Fault):
+            faults.append(each)
+        else:
+            faults += [Fault(each.position, why) for why in meaning.faults_of(each.event)]
+            yield each
