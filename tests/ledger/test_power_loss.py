@@ -1,0 +1,148 @@
+"""Power loss in the middle of creation, appends, checkpoints and resumption."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from ledger.audit import audit
+from ledger.errors import LedgerError
+from ledger.row import Row
+from ledger.store import Ledger
+from tests.ledger.power_loss import after_power_loss, without_syncs
+from tests.ledger.recording import Recording, Synchronous, record
+from tests.ledger.recording_disk import Sync, SyncFolder, Write
+
+N_STATES: Final = 2_000
+N_STATES_WHEN_UNSAFE: Final = 200  # enough: one in seven and more are found out
+N_STATES_PER_RUN: Final = 50
+
+LEDGER_FILE: Final = 1  # the first that the disk created
+
+Finding = Literal["whole", "lost", "corrupt"]
+
+
+class PowerLoss(NamedTuple):
+    """When the power went, and what was found afterwards."""
+
+    run: int
+    n_operations: int  # that the disk had done
+    finding: Finding
+
+
+def power_losses(
+    folder: Path, synchronous: Synchronous, n_states: int, *, disk_lies: bool = False
+) -> Iterator[PowerLoss]:
+    """Take the power from runs at random moments, and yield what is found."""
+    for run in range(n_states // N_STATES_PER_RUN):
+        rng = np.random.default_rng(run)
+        recording = record(folder / f"{run}.ledger", synchronous, rng)
+        states = different_states(recording, rng, disk_lies=disk_lies)
+        for at, files in islice(states, N_STATES_PER_RUN):
+            yield PowerLoss(run, at, found_in(files, recording, at))
+
+
+def different_states(
+    recording: Recording, rng: np.random.Generator, *, disk_lies: bool
+) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield for ever how much the disk had done, and the files that the power loss left."""
+    seen: set[tuple[int, int]] = set()
+    while True:
+        at = int(rng.integers(1, len(recording.log), endpoint=True))
+        done = recording.log[:at]
+        files = after_power_loss(without_syncs(done) if disk_lies else done, rng)
+        state = (recording.acknowledged_at(at), hash(frozenset(files.items())))
+        if state not in seen:
+            seen.add(state)
+            yield at, files
+
+
+def found_in(files: dict[str, bytes], recording: Recording, n_operations: int) -> Finding:
+    """Open what is left as a resumed run would, and compare it with what was acknowledged."""
+    with TemporaryDirectory() as folder:
+        for name, content in files.items():
+            Path(folder, name).write_bytes(content)
+        rows = sound_rows(Path(folder, recording.name))
+    if rows is None or not recording.began_with(rows):
+        return "corrupt"
+    return "whole" if len(rows) >= recording.acknowledged_at(n_operations) else "lost"
+
+
+def sound_rows(path: Path) -> tuple[Row, ...] | None:
+    """Return the events as stored, or None where SQLite or the audit finds a fault."""
+    try:
+        with Ledger.open(path) as ledger:
+            is_whole = is_sound(path) and not audit(ledger)
+            return tuple(ledger.rows()) if is_whole else None
+    except (LedgerError, sqlite3.DatabaseError):
+        return None
+
+
+def is_sound(path: Path) -> bool:
+    """Ask SQLite, before anything relies on the types that the table declares."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def findings(losses: Iterator[PowerLoss]) -> Counter[Finding]:
+    """Count what was found."""
+    return Counter(each.finding for each in losses)
+
+
+def test_a_power_loss_loses_no_acknowledged_event(tmp_path: Path) -> None:
+    """Each verdict is paid for: what was said to be recorded is there when the power is back."""
+    losses = list(power_losses(tmp_path, "FULL", N_STATES))
+
+    assert len(losses) == N_STATES
+    assert [each for each in losses if each.finding != "whole"] == []
+
+
+def test_with_synchronous_normal_a_power_loss_loses_a_tail(tmp_path: Path) -> None:
+    """The reason for FULL, and a proof that these tests would see a lost event."""
+    found = findings(power_losses(tmp_path, "NORMAL", N_STATES_WHEN_UNSAFE))
+
+    assert found["lost"] > 0
+    assert found["corrupt"] == 0
+
+
+def test_with_synchronous_off_a_power_loss_corrupts(tmp_path: Path) -> None:
+    """A proof that these tests would see a damaged file."""
+    found = findings(power_losses(tmp_path, "OFF", N_STATES_WHEN_UNSAFE))
+
+    assert found["corrupt"] > 0
+    assert found["lost"] > 0
+
+
+def test_a_disk_that_ignores_sync_is_found_out(tmp_path: Path) -> None:
+    """FULL is worth what the disk's word is worth; the tests must not take SQLite's for it."""
+    found = findings(power_losses(tmp_path, "FULL", N_STATES_WHEN_UNSAFE, disk_lies=True))
+
+    assert found["corrupt"] > 0
+    assert found["lost"] > 0
+
+
+def test_the_log_tells_all_that_is_in_the_files(tmp_path: Path) -> None:
+    """A write that went past the recording disk would be lost in no state."""
+    rng = np.random.default_rng(0)
+    recording = record(tmp_path / "run.ledger", "FULL", rng)
+
+    files = after_power_loss((*recording.log, Sync(LEDGER_FILE), SyncFolder()), rng)
+
+    assert files == {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+
+def test_the_recorded_run_checkpoints_between_its_appends(tmp_path: Path) -> None:
+    """Only a checkpoint overwrites what is in the ledger's own file, so there must be some."""
+    recording = record(tmp_path / "run.ledger", "FULL", np.random.default_rng(0))
+    _, first, *_, last = (each.n_operations for each in recording.acknowledged)
+
+    written = [each.file for each in recording.log[first:last] if isinstance(each, Write)]
+
+    assert LEDGER_FILE in written
+    assert set(written) > {LEDGER_FILE}
