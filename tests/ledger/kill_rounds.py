@@ -1,0 +1,203 @@
+"""Rounds of writers that are killed with SIGKILL at random moments, on an ever older ledger.
+
+    python -m tests.ledger.kill_rounds FOLDER SEED N_ALONE N_TOGETHER N_BEGINNINGS
+
+Prints the figures of every round as a line of JSON. One writer is killed in N_ALONE rounds, four
+in N_TOGETHER; in N_BEGINNINGS the ledger is a new one, to be made. What a writer imports is
+imported once: it is a fork of this process, so that little of a round is its start.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.ledger.appender import Told, appending
+from tests.ledger.kill_witness import Figures, Witness, told_by
+
+N_TOGETHER: Final = 4  # writers
+_LONGEST_S: Final = 0.06  # from the writers' first acknowledgements to the kill
+_LONGEST_EARLY_S: Final = 0.02  # from the fork
+_N_WAL_PAGES: Final = (1, 4, 20, 100, 1_000)  # SQLite moves a WAL so long into the file
+_UNTIL_REOPENED: Final = 40  # batches after which a writer closes the ledger and goes on
+_PATIENCE_S: Final = 60.0
+
+_FORK: Final = get_context("fork")
+_DECODER: Final = msgspec.json.Decoder(Told)
+
+
+class Plan(NamedTuple):
+    """What is left to chance in a round."""
+
+    name: str
+    n_writers: int
+    is_early: bool  # killed while they open the ledger, perhaps
+    delay_s: float
+    n_wal_pages: int
+    is_shared: bool  # one stream for all writers
+    openings: tuple[bool, ...]  # who looks afterwards, in turn: is it for writing?
+
+
+class Writer(NamedTuple):
+    """A process that appends, what it tells, and what it told."""
+
+    process: ForkProcess
+    pipe: Connection
+    steps: list[Told]
+
+
+def plan_of(rng: Random, name: str, n_writers: int, *, is_early: bool) -> Plan:
+    """Decide on a round."""
+    return Plan(
+        name,
+        n_writers,
+        is_early,
+        delay_s=rng.uniform(0, _LONGEST_EARLY_S if is_early else _LONGEST_S),
+        n_wal_pages=rng.choice(_N_WAL_PAGES),
+        is_shared=rng.random() < 0.5,
+        openings=rng.choice([(False,), (True,), (False, True)]),  # a reader leaves the WAL as it is
+    )
+
+
+def rounds_on_one_ledger(
+    path: Path, rng: Random, n_alone: int, n_together: int
+) -> Iterator[Figures]:
+    """Play rounds on a ledger that grows older."""
+    witness = Witness()
+    numbers_of_writers = [1] * n_alone + [N_TOGETHER] * n_together
+    rng.shuffle(numbers_of_writers)
+    for number, n_writers in enumerate(numbers_of_writers):
+        is_early = number > 0 and rng.random() < 0.1
+        yield play(path, plan_of(rng, f"round{number}", n_writers, is_early=is_early), witness)
+
+
+def rounds_on_new_ledgers(folder: Path, rng: Random, n_rounds: int) -> Iterator[Figures]:
+    """Play rounds in which the ledger is killed while it is made; a writer must do with that."""
+    for number in range(n_rounds):
+        plan = plan_of(rng, "beginning", rng.choice([1, N_TOGETHER]), is_early=True)
+        path = folder / f"beginning{number}.ledger"
+        yield play(path, plan._replace(openings=(True, False)), Witness())
+
+
+def play(path: Path, plan: Plan, witness: Witness) -> Figures:
+    """Let writers write, kill them, and look at what they left."""
+    heard = told_by(run_until_killed(path, plan))
+    witness.hear(heard)
+    figures = Figures(
+        n_rounds=1,
+        n_writers=plan.n_writers,
+        n_killed_inside=len(heard.unanswered),
+        n_acknowledged=len(heard.acknowledged),
+        n_hot_wals=int(is_hot(path)),
+    )
+    for is_for_writing in plan.openings:
+        figures += look(path, witness, is_for_writing=is_for_writing)
+    return figures
+
+
+def look(path: Path, witness: Witness, *, is_for_writing: bool) -> Figures:
+    """Open the ledger as the next run or the next reader does, and see what is there."""
+    began = time.perf_counter()
+    with Ledger.open(path) if is_for_writing else Ledger.read_only(path) as ledger:
+        figures = Figures(n_faults=int(ledger.head.position < witness.position))
+        reopened_s = time.perf_counter() - began
+        figures += witness.look(ledger) + Figures(slowest_reopen_s=reopened_s)
+        return figures + witness.ask_again(ledger) if is_for_writing else figures
+
+
+def is_hot(path: Path) -> bool:
+    """Say whether a WAL was left that holds something."""
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def run_until_killed(path: Path, plan: Plan) -> list[list[Told]]:
+    """Start a round's writers, kill them, and return what each of them told."""
+    writers = [start_writer(path, plan, number) for number in range(plan.n_writers)]
+    if not plan.is_early:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not all(any(step.places for step in writer.steps) for writer in writers):
+            listen(writers, deadline - time.monotonic())
+    deadline = time.monotonic() + plan.delay_s
+    while (left_s := deadline - time.monotonic()) > 0 and listen(writers, left_s):
+        pass
+    for writer in writers:
+        writer.process.kill()
+    return [last_words(writer) for writer in writers]
+
+
+def start_writer(path: Path, plan: Plan, number: int) -> Writer:
+    """Fork a writer."""
+    mine, its = _FORK.Pipe(duplex=False)
+    writer = f"{plan.name}/{number}"
+    stream = StreamId("main" if plan.is_shared else f"writer {number}")
+    given = (its, path, writer, stream, plan.n_wal_pages)
+    process = _FORK.Process(target=write, args=given, daemon=True)  # ends with this process
+    process.start()
+    its.close()
+    return Writer(process, mine, [])
+
+
+def write(pipe: Connection, path: Path, writer: str, stream: StreamId, n_wal_pages: int) -> None:
+    """Be a writer, until killed; or until nobody is there to do so."""
+    parent = os.getppid()
+    names = (f"{writer}/{number}" for number in count())
+    while os.getppid() == parent:
+        with Ledger.open(path) as ledger:
+            ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {n_wal_pages}")
+            for told in appending(ledger, stream, islice(names, _UNTIL_REOPENED)):
+                pipe.send_bytes(msgspec.json.encode(told))  # at once: shorter than PIPE_BUF
+
+
+def listen(writers: list[Writer], timeout_s: float) -> bool:
+    """Hear what is told until then, one step of each at most; a writer must not end."""
+    heard = wait([writer.pipe for writer in writers], max(timeout_s, 0))
+    if timeout_s < 0:
+        raise TimeoutError(f"no acknowledgement in {_PATIENCE_S} s")
+    for writer in writers:
+        if writer.pipe in heard:
+            writer.steps.append(_DECODER.decode(writer.pipe.recv_bytes()))
+    return True
+
+
+def last_words(writer: Writer) -> list[Told]:
+    """Hear a killed writer to its end."""
+    writer.process.join()
+    if writer.process.exitcode != -signal.SIGKILL:
+        raise ChildProcessError(f"a writer exited with {writer.process.exitcode}, unkilled")
+    while writer.pipe.poll():
+        try:
+            writer.steps.append(_DECODER.decode(writer.pipe.recv_bytes()))
+        except EOFError:
+            break
+    writer.pipe.close()
+    writer.process.close()
+    return writer.steps
+
+
+def main(folder: Path, seed: int, n_alone: int, n_together: int, n_beginnings: int) -> None:
+    """Play all rounds."""
+    rng = Random(seed)  # noqa: S311  # moments, not secrets
+    rounds = [
+        rounds_on_new_ledgers(folder, rng, n_beginnings),
+        rounds_on_one_ledger(folder / "killed.ledger", rng, n_alone, n_together),
+    ]
+    for figures in (each for part in rounds for each in part):
+        sys.stdout.write(f"{msgspec.json.encode(figures).decode()}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
