@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test weights clean
+.PHONY: demo test bench weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
 	$(BIN)/tourney demo tourney-demo
@@ -14,6 +14,9 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q --cov
+
+bench: $(INSTALLED)  ## measure the ledger on this machine, into data/benchmarks.md
+	$(BIN)/python -m tests.benchmarks
 
 weights: $(INSTALLED)  ## train the quickstart's weights again
 	$(BIN)/python data/quickstart/train.py

@@ -1,8 +1,13 @@
 """Builders: a test states what it is about, and these fill in the rest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
+import msgspec
+
+from ledger.events.event import Event
+from ledger.events.fact import Value
 from ledger.events.judging import (
     Verdict,
     VerdictReceived,
@@ -19,7 +24,6 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Recorded
@@ -28,8 +32,15 @@ from projections.fold import fold
 from projections.matches import cell_of
 from projections.tournament import Tournament, tournament_of
 
+AnyValue = TypeVar("AnyValue", bound=Value)
+
 STREAM = StreamId("main")
 NOON = datetime(2026, 4, 27, 12, tzinfo=UTC)
+
+
+def valid(kind: type[AnyValue], fields: Mapping[str, object]) -> AnyValue:
+    """Return an event or value of the fields, checked against its limits."""
+    return msgspec.convert(fields, kind)
 
 
 def key(name: str) -> Digest:
@@ -40,15 +51,13 @@ def key(name: str) -> Digest:
 def prompt(prompt_id: str = "p1", *, gold: str | None = "aspirin", **fields: object) -> Prompt:
     """Return a prompt whose text names its id."""
     given = {"source": "recall", "subject": "pharmacology", "text": f"Question {prompt_id}?"}
-    return Prompt.model_validate({**given, "prompt_id": prompt_id, "gold_answer": gold, **fields})
+    return valid(Prompt, {**given, "prompt_id": prompt_id, "gold_answer": gold, **fields})
 
 
 def rubric(dimension: str = "factuality", *, needs_gold: bool = True, **fields: object) -> Rubric:
     """Return a rubric whose text names its dimension."""
     given = {"version": "1", "text": f"Judge {dimension}."}
-    return Rubric.model_validate(
-        {**given, "dimension": dimension, "needs_gold": needs_gold, **fields}
-    )
+    return valid(Rubric, {**given, "dimension": dimension, "needs_gold": needs_gold, **fields})
 
 
 def entrant(entrant_id: str = "base", **fields: object) -> Entrant:
@@ -60,13 +69,13 @@ def entrant(entrant_id: str = "base", **fields: object) -> Entrant:
         "max_new_tokens": 32,
         "dtype": "float32",
     }
-    return Entrant.model_validate({**given, "entrant_id": entrant_id, **fields})
+    return valid(Entrant, {**given, "entrant_id": entrant_id, **fields})
 
 
 def judge(judge_id: str = "reference", **fields: object) -> JudgeSettings:
     """Return a judge."""
     given = {"provider": "reference", "model": "chrF2"}
-    return JudgeSettings.model_validate({**given, "judge_id": judge_id, **fields})
+    return valid(JudgeSettings, {**given, "judge_id": judge_id, **fields})
 
 
 def registrations(
@@ -160,7 +169,7 @@ def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Rec
     """Return events as a real ledger in memory records them, a second apart."""
     ticks = iter(range(10**9))
     with Ledger.in_memory(now=lambda: NOON + timedelta(seconds=next(ticks))) as ledger:
-        return tuple(ledger.append(stream, [event])[0] for event in events)
+        return tuple(ledger.append(stream, [event])[0].recorded for event in events)
 
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:

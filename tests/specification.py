@@ -6,8 +6,8 @@ import pytest
 
 from commands.command import Command
 from commands.tournament import decide
-from ledger.events.registry import Event
-from ledger.recorded import Recorded
+from ledger.events.event import Event
+from ledger.recorded import Recorded, microseconds
 from projections.tournament import Tournament, evolve
 from tests.builders import NOON, STREAM, key
 
@@ -21,8 +21,8 @@ def after(*events: Event) -> Tournament:
     """Fold events, each placed as the next of ledger and stream."""
     state = Tournament(STREAM)
     for place, event in enumerate(events, start=1):
-        chain = key(f"link {place}")
-        state = evolve(state, Recorded(place, STREAM, place, f"{place:032x}", NOON, event, chain))
+        link = bytes.fromhex(key(f"link {place}"))
+        state = evolve(state, Recorded(place, STREAM, place, microseconds(NOON), link, event))
     return state
 
 

@@ -6,9 +6,11 @@ from typing import Any, Final, TypeVar, cast
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from pydantic import BaseModel
+from msgspec.structs import fields
 
-from ledger.events.fact import type_name
+from ledger.events.event import Event
+from ledger.events.exchange import LedgerMerged
+from ledger.events.fact import Value, type_name
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -35,12 +37,11 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, digest_of
 
 _Element = TypeVar("_Element")
-_Model = TypeVar("_Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=Value)
 
 _TEXTS: Final = st.text(max_size=20)
 _LABELS: Final = st.text(min_size=1, max_size=8)
@@ -57,9 +58,9 @@ def _tuples(of: SearchStrategy[_Element]) -> SearchStrategy[tuple[_Element, ...]
 def _built(model: type[_Model], **known: SearchStrategy[Any]) -> SearchStrategy[_Model]:
     """Fill the fields that are not named from their annotations, which say no limits."""
     inferred = {
-        name: st.from_type(cast("type[Any]", field.annotation))
-        for name, field in model.model_fields.items()
-        if name not in known
+        field.name: st.from_type(cast("type[Any]", field.type))
+        for field in fields(model)
+        if field.name not in known
     }
     return st.builds(model, **inferred, **known)
 
@@ -223,6 +224,11 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
     return _built(RatingsPublished, publication=publications, artifacts=artifacts)
 
 
+def ledger_merged() -> SearchStrategy[LedgerMerged]:
+    """Return merges of ledgers that need not exist."""
+    return _built(LedgerMerged, head=digests(), n_events=_ORDINALS, n_taken=_ORDINALS)
+
+
 BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "TournamentOpened": tournament_opened(),
     "PromptRegistered": prompt_registered(),
@@ -236,4 +242,5 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "JudgeQueryFailed": judge_query_failed(),
     "PairReconciled": pair_reconciled(),
     "RatingsPublished": ratings_published(),
+    "LedgerMerged": ledger_merged(),
 }

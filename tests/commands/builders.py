@@ -12,18 +12,18 @@ from commands.ports import GenerationFailure, GenerationTask, Reply
 from commands.recorder import Recorder
 from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.settings import Settings
+from ledger.events.event import Event
 from ledger.events.fact import type_name
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
 from ledger.events.ratings import EloParameters, Terms
 from ledger.events.registration import Registered, TournamentOpened
-from ledger.events.registry import Event
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.matches import cells
 from projections.progress import OpenQuery
 from projections.reconcile import DEFAULT_POLICY
-from tests.builders import judge, opened
+from tests.builders import judge, opened, valid
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
@@ -69,8 +69,8 @@ def failed(query_key: Digest, *, attempt: int = 1, **fields: object) -> JudgeQue
     """Return the event that a reply without a verdict was read as."""
     given = {"reason": "unreadable", "reply": "Both are fine.", "stop_reason": "end_turn"}
     always = {"judge": JUDGE.judge_id, "parser": "final-line@1", "model": "chrF2"}
-    return JudgeQueryFailed.model_validate(
-        {**given, **always, "query_key": query_key, "attempt": attempt, **fields}
+    return valid(
+        JudgeQueryFailed, {**given, **always, "query_key": query_key, "attempt": attempt, **fields}
     )
 
 
@@ -82,14 +82,15 @@ def reply(query_key: Digest, text: str = "VERDICT: A", stop_reason: str = "end_t
 def terms(**fields: object) -> Terms:
     """Return terms over two entrants and two prompts, rated over few orders."""
     given = {"mode": "headline", "judge": JUDGE.judge_id, "policy": DEFAULT_POLICY}
-    return Terms.model_validate(
+    return valid(
+        Terms,
         {
             **given,
             "elo": EloParameters(permutations=5, k_sweep=(8.0, 16.0)),
             "entrants": (EntrantId("base"), EntrantId("tuned")),
             "prompts": (P1, P2),
             **fields,
-        }
+        },
     )
 
 

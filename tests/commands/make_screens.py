@@ -30,8 +30,9 @@ from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Column, Table
 from ledger.audit import Fault
 from ledger.events.ratings import EloParameters
-from ledger.recorded import Recorded
-from ledger.store import Head, Ledger
+from ledger.head import Head
+from ledger.row import Row
+from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.progress import progress
 from projections.settlement import by_dimension, settle
@@ -104,7 +105,7 @@ def tables() -> dict[str, Table]:
         judge_open(
             recorder, JUDGE, lambda: ScriptedJudge(_judge), PROMPTS, retries=0, on_progress=unheard
         )
-        events = tuple(ledger.read())
+        rows = tuple(ledger.rows())
     return {
         "plan_generate": owed_responses_table(plan_responses(before, PROMPTS)),
         "plan_generate_done": owed_responses_table(plan_responses(answered, PROMPTS)),
@@ -113,7 +114,7 @@ def tables() -> dict[str, Table]:
             plan_verdicts(before, PROMPTS, JUDGE, retries=0)
         ),
         **_readings(recorder.state),
-        **_audits(events),
+        **_audits(rows),
     }
 
 
@@ -147,13 +148,13 @@ def _readings(state: Tournament) -> dict[str, Table]:
     }
 
 
-def _audits(events: tuple[Recorded, ...]) -> dict[str, Table]:
-    head = Head(len(events), key("head"))
+def _audits(rows: tuple[Row, ...]) -> dict[str, Table]:
+    head = Head(len(rows), key("head"))
     fault = Fault(7, "its content is not what was recorded")
     name = "headline_20260427_120000"
     difference = Difference(name, "elo_results.json", "differs from byte 40 on")
     return {
-        "log": log_table(events),
+        "log": log_table(rows),
         "verify": faults_table([], head),
         "verify_tampered": faults_table([fault], head),
         "replay": differences_table(Replayed((name,), ())),

@@ -53,20 +53,20 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
     with_note, without = read(tmp_path, line("p1", _provenance={"by": "us"}), line("p2"))
 
     assert with_note.text == "Question p1?"
-    assert with_note.model_dump().keys() == without.model_dump().keys()
+    assert with_note.fields.keys() == without.fields.keys()
 
 
 @pytest.mark.parametrize(
     ("wrong", "fault"),
     [
-        (line(gold="aspirin"), "'gold': Extra inputs are not permitted"),
-        (line(text=""), "'text': String should have at least 1 character"),
-        (line(expected_behavior="guess"), "'expected_behavior': Input should be 'hedge', 'answer'"),
-        (line(text=None, source=3), "'source': Input should be a valid string; 'text': Input"),
+        (line(gold="aspirin"), "Object contains unknown field gold"),
+        (line(text=""), "'text': Expected str of length >= 1"),
+        (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
+        (line(text=None, source=3), "'source': Expected str, got int"),
         ('{"prompt_id": "p1",', "not JSON: Expecting property name enclosed in double quotes at"),
         ('["p1"]', "a prompt is a JSON object, this is list"),
-        (line(text="half a pair: \ud800"), "Invalid JSON: "),
-        (line(text="the other half: \udc00"), "Invalid JSON: "),
+        (line(text="half a pair: \ud800"), r"'utf-8' codec can't encode character '\ud800'"),
+        (line(text="the other half: \udc00"), r"'utf-8' codec can't encode character '\udc00'"),
     ],
 )
 def test_a_line_that_is_no_prompt_is_told_with_its_number(
@@ -117,7 +117,7 @@ def test_a_bank_that_was_written_out_is_read_again(tmp_path: Path) -> None:
     """Users build banks by programs, through the same fields."""
     prompts = read(tmp_path, line("p1"), line("p2", gold_answer=None))
 
-    again = read_bank(write_bank(tmp_path / "again.jsonl", map(Prompt.model_dump, prompts)))
+    again = read_bank(write_bank(tmp_path / "again.jsonl", (each.fields for each in prompts)))
 
     assert again == prompts
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.command import PublishRatings
 from commands.errors import FolderTaken, NotFound
@@ -27,7 +28,7 @@ def run(recorder: Recorder, tmp_path: Path) -> Run:
 
 def republished(ledger: Ledger, run: Run, *artifacts: ArtifactDigest) -> None:
     """Claim the same run under another name, with other artifacts."""
-    publication = run.results.publication.model_copy(update={"run": "claimed"})
+    publication = replace(run.results.publication, run="claimed")
     claim = RatingsPublished(publication=publication, artifacts=artifacts)
     Recorder(ledger, STREAM).record(PublishRatings(claim))
 

@@ -111,13 +111,13 @@ def test_a_run_cut_off_anywhere_ends_like_one_that_was_not(
     """Events come out the same, in the same order, but for the time."""
     with Ledger.in_memory() as undisturbed:
         run(Recorder(undisturbed, STREAM), tmp_path / "undisturbed")
-        expected = [recorded.event_id[12:] for recorded in undisturbed.read()]
+        expected = [row.event_id[6:] for row in undisturbed.rows()]
     with pytest.raises(PowerCut):
         run(recorder, tmp_path, generator=echoing(stops_after=2))
 
     run(Recorder(ledger, STREAM), tmp_path)
 
-    assert [recorded.event_id[12:] for recorded in ledger.read()] == expected
+    assert [row.event_id[6:] for row in ledger.rows()] == expected
 
 
 def test_the_pilot_is_its_share_of_the_bank_in_bank_order() -> None:

@@ -62,7 +62,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
         max_new_tokens=256, batch_tokens=8192, seed=0, dtype="bfloat16", device="auto"
     )
     assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
-    assert settings.elo == EloParameters(
+    assert settings.elo.parameters == EloParameters(
         k=16, k_sweep=(1, 4, 8, 16, 32), initial_rating=1400, permutations=500, seed=20260425
     )
 

@@ -14,9 +14,9 @@ from commands.command import (
 )
 from commands.ports import GeneratedText, GenerationFailure
 from commands.tournament import NeverSubmitted
+from ledger.events.event import Event
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.matches import cells
 from projections.progress import open_queries

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ledger.events.event import EVENTS, Event
+from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import type_name
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -32,7 +34,6 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Event, encode
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from tests.builders import entrant, judge, key, prompt, rubric
@@ -160,6 +161,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         ),
         artifacts=(ArtifactDigest(path="ratings.csv", digest=key("ratings")),),
     ),
+    LedgerMerged(head=key("head"), n_events=1_234, n_taken=56),
 )
 
 
@@ -170,7 +172,7 @@ def golden_name(event: Event) -> str:
 
 def write_missing(folder: Path) -> tuple[Path, ...]:
     """Write the goldens that are missing, and return where."""
-    samples = {folder / golden_name(event): encode(event) for event in SAMPLES}
+    samples = {folder / golden_name(event): EVENTS.encode(event) for event in SAMPLES}
     missing = tuple(path for path in samples if not path.exists())
     for path in missing:
         path.write_bytes(samples[path])

@@ -8,16 +8,16 @@ from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
 
 ENTRY = Entry(
     event_id=bytes(range(16)),
-    stream="main",
-    type="VerdictReceived",
+    stream=b"main",
+    type=b"VerdictReceived",
     schema_version=1,
     recorded_us=1_777_291_200_000_000,
     data=b'{"verdict":"A"}',
 )
 CHANGED = (
     ENTRY._replace(event_id=bytes(16)),
-    ENTRY._replace(stream="Main"),
-    ENTRY._replace(type="verdictReceived"),
+    ENTRY._replace(stream=b"Main"),
+    ENTRY._replace(type=b"verdictReceived"),
     ENTRY._replace(schema_version=2),
     ENTRY._replace(recorded_us=1_777_291_200_000_001),
     ENTRY._replace(data=b'{"verdict":"B"}'),
@@ -61,7 +61,7 @@ def test_a_leaf_covers_every_field(changed: Entry) -> None:
 
 def test_a_byte_cannot_move_between_fields_unseen() -> None:
     """Fields set side by side without lengths would give two entries one hash."""
-    moved = ENTRY._replace(stream="mainV", type="erdictReceived")
+    moved = ENTRY._replace(stream=b"mainV", type=b"erdictReceived")
 
     leaf = leaf_hash(moved)
 

@@ -10,7 +10,7 @@ from threading import Barrier, Timer
 import pytest
 
 from ledger import schema
-from ledger.connection import immediate_transaction, open_for_reading, open_for_writing
+from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.store import Ledger
 from tests.builders import STREAM
@@ -18,7 +18,7 @@ from tests.ledger.facts import N_FILED, verdicts
 from tests.ledger.hostile import unprivileged
 
 Opener = Callable[[Path], sqlite3.Connection]
-both_ways = pytest.mark.parametrize("opener", [open_for_reading, open_for_writing])
+both_ways = pytest.mark.parametrize("opener", [open_for_reading, connect_for_writing])
 
 
 def read(path: Path) -> list[int]:
@@ -30,15 +30,15 @@ def read(path: Path) -> list[int]:
 def append_one(path: Path) -> int:
     """Append the next event as another writer would, and return its position."""
     with Ledger.open(path) as ledger:
-        (appended,) = ledger.append(STREAM, verdicts(1, after=ledger.head.position))
-    return appended.position
+        (receipt,) = ledger.append(STREAM, verdicts(1, after=ledger.head.position))
+    return receipt.recorded.position
 
 
 def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
     """The first run needs no set-up; the file says whose it is and in which format."""
-    with closing(open_for_writing(path)) as connection:
+    with Ledger.open(path) as ledger:
         settings = {
-            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            name: ledger.connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version", "journal_mode", "synchronous")
         }
 
@@ -126,7 +126,7 @@ def test_a_place_that_holds_no_file_cannot_be_written(tmp_path: Path, name: str)
     path = tmp_path / name
 
     with pytest.raises(CannotWrite, match="unable to open database file") as caught:
-        open_for_writing(path)
+        Ledger.open(path)
 
     assert caught.value.path == path
     assert list(tmp_path.iterdir()) == []
@@ -137,7 +137,7 @@ def test_a_folder_without_permission_cannot_take_a_ledger(public_folder: Path) -
     public_folder.chmod(0o555)
 
     with unprivileged(), pytest.raises(CannotWrite, match="make room or permission"):
-        open_for_writing(public_folder / "run.ledger")
+        Ledger.open(public_folder / "run.ledger")
 
     assert list(public_folder.iterdir()) == []
 
@@ -171,7 +171,7 @@ def test_a_ledger_without_permission_cannot_be_read(public_folder: Path) -> None
 def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
     """Watching a run's standings must not stop the run, nor wait for it."""
     with (
-        closing(open_for_writing(filed)) as writer,
+        closing(connect_for_writing(filed)) as writer,
         immediate_transaction(writer),
     ):
         writer.execute(
@@ -186,28 +186,30 @@ def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
 
 def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:
     """A refused append must not keep the lock, for other processes wait on it."""
-    with closing(open_for_writing(path)) as connection:
+    append_one(path)
+    with closing(connect_for_writing(path)) as connection:
         with pytest.raises(KeyboardInterrupt), immediate_transaction(connection):
             raise KeyboardInterrupt
 
         position = append_one(path)
 
-        assert position == 1
+        assert position == 2
         assert not connection.in_transaction
 
 
 def test_a_transaction_that_sqlite_ended_keeps_its_error(path: Path) -> None:
     """On some faults SQLite rolls back by itself; the fault must not hide behind a second one."""
-    with closing(open_for_writing(path)) as connection:
+    append_one(path)
+    with closing(connect_for_writing(path)) as connection:
         with (
             pytest.raises(sqlite3.IntegrityError, match="NOT NULL"),
             immediate_transaction(connection),
         ):
-            connection.execute("INSERT OR ROLLBACK INTO event (position) VALUES (1)")
+            connection.execute("INSERT OR ROLLBACK INTO event (position) VALUES (2)")
 
         position = append_one(path)
 
-    assert position == 1
+    assert position == 2
 
 
 def test_a_waiting_writer_gets_its_turn(filed: Path) -> None:
@@ -226,12 +228,12 @@ def test_a_waiting_writer_gets_its_turn(filed: Path) -> None:
 
 def test_a_writer_that_waits_too_long_is_refused(filed: Path) -> None:
     """A forgotten transaction in an SQLite browser ends in a sentence, not in a traceback."""
-    connection = open_for_writing(filed)
+    connection = connect_for_writing(filed)
     connection.execute("PRAGMA busy_timeout = 20")
 
     with (
         Ledger(connection, filed) as ledger,
-        closing(open_for_writing(filed)) as other,
+        closing(connect_for_writing(filed)) as other,
         immediate_transaction(other),
         pytest.raises(CannotWrite, match="locked; nothing was recorded by this step"),
     ):
@@ -264,7 +266,7 @@ def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
     def write(number: int) -> int:
         barrier.wait()
         with Ledger.open(path) as ledger:
-            return ledger.append(STREAM, verdicts(1, after=number))[0].position
+            return ledger.append(STREAM, verdicts(1, after=number))[0].recorded.position
 
     with ThreadPoolExecutor(n_writers) as pool:
         positions = list(pool.map(write, range(n_writers)))
@@ -280,6 +282,6 @@ def test_a_creation_that_fails_is_reported(public_folder: Path) -> None:
     path.chmod(0o444)
 
     with unprivileged(), pytest.raises(CannotWrite, match="readonly"):
-        open_for_writing(path)
+        Ledger.open(path)
 
     assert path.read_bytes() == b""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.events.registry import EVENT_TYPES, decode, encode
+from ledger.events.event import EVENTS
 from tests.ledger.make_goldens import GOLDENS, golden_name, write_missing
 
 
@@ -14,15 +14,15 @@ def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
     type_, version, _ = path.name.split(".")
     stored = path.read_bytes()
 
-    event = decode(type_, int(version.removeprefix("v")), stored)
+    event = EVENTS.decode(type_, int(version.removeprefix("v")), stored)
 
-    assert encode(event) == stored
+    assert EVENTS.encode(event) == stored
     assert golden_name(event) == path.name
 
 
 def test_every_event_type_has_a_golden() -> None:
     """A new type or version is pinned from its first day: see make_goldens.py."""
-    registered = {f"{name}.v{event.schema_version}.json" for name, event in EVENT_TYPES.items()}
+    registered = {f"{name}.v{event.schema_version}.json" for name, event in EVENTS.types.items()}
 
     stored = {path.name for path in GOLDENS.iterdir()}
 
@@ -36,5 +36,5 @@ def test_making_goldens_writes_the_missing_ones_alone(tmp_path: Path) -> None:
 
     written = write_missing(tmp_path)
 
-    assert len(written) == len(EVENT_TYPES) - 1
+    assert len(written) == len(EVENTS.types) - 1
     assert old.read_bytes() == b"{}"

@@ -20,9 +20,6 @@ REFUSED = {
     "replace an event id": """
         REPLACE INTO event SELECT 4, event_id, 'new', 1, type, 1, 0, data, leaf, chain
         FROM event WHERE position = 2""",
-    "replace a version": """
-        REPLACE INTO event SELECT 4, zeroblob(16), stream, version, type, 1, 0, data, leaf, chain
-        FROM event WHERE position = 2""",
     "insert behind a gap": """
         INSERT INTO event SELECT 5, zeroblob(16), stream, 4, type, 1, 0, data, leaf, chain
         FROM event WHERE position = 3""",

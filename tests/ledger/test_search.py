@@ -5,15 +5,24 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import CannotRead
+from ledger.events.event import Event
+from ledger.row import Row
 from ledger.search import newest, with_id
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.facts import N_FILED, verdicts
 
 
+def append(ledger: Ledger, *events: Event) -> tuple[Row, ...]:
+    """Append events and return how they are stored."""
+    after = ledger.head.position
+    ledger.append(STREAM, events)
+    return tuple(ledger.rows(after=after))
+
+
 def test_the_newest_events_come_in_order(ledger: Ledger) -> None:
     """A log shows its last lines, the newest at the bottom."""
-    appended = ledger.append(STREAM, verdicts(5))
+    appended = append(ledger, *verdicts(5))
 
     found = newest(ledger, limit=2)
 
@@ -22,7 +31,7 @@ def test_the_newest_events_come_in_order(ledger: Ledger) -> None:
 
 def test_no_limit_finds_the_whole_history(ledger: Ledger) -> None:
     """`--limit` is a choice, not a default that hides events."""
-    appended = ledger.append(STREAM, verdicts(5))
+    appended = append(ledger, *verdicts(5))
 
     found = newest(ledger, limit=None)
 
@@ -31,7 +40,7 @@ def test_no_limit_finds_the_whole_history(ledger: Ledger) -> None:
 
 def test_the_newest_up_to_a_position_are_found(ledger: Ledger) -> None:
     """As-of holds for the log as it holds for the standings."""
-    appended = ledger.append(STREAM, verdicts(5))
+    appended = append(ledger, *verdicts(5))
 
     found = newest(ledger, until=3, limit=2)
 
@@ -41,7 +50,7 @@ def test_the_newest_up_to_a_position_are_found(ledger: Ledger) -> None:
 def test_the_newest_of_one_type_are_found(ledger: Ledger) -> None:
     """The limit counts events of the type asked for, not those between them."""
     ledger.append(STREAM, verdicts(1))
-    openings = ledger.append(STREAM, opened()[:1])
+    openings = append(ledger, *opened()[:1])
     ledger.append(STREAM, verdicts(3, after=1))
 
     found = newest(ledger, event_type="TournamentOpened", limit=1)
@@ -52,9 +61,9 @@ def test_the_newest_of_one_type_are_found(ledger: Ledger) -> None:
 @pytest.mark.parametrize("n_characters", [17, 31, 32])
 def test_an_event_is_found_by_the_beginning_of_its_id(ledger: Ledger, n_characters: int) -> None:
     """Ids are long: users copy as much as tells them apart, in either case."""
-    _, wanted, _ = ledger.append(STREAM, verdicts(3))
+    _, wanted, _ = append(ledger, *verdicts(3))
 
-    found = with_id(ledger, wanted.event_id[:n_characters].upper())
+    found = with_id(ledger, wanted.event_id.hex()[:n_characters].upper())
 
     assert found == (wanted,)
 

@@ -7,20 +7,25 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ledger.audit import audit
 from ledger.chain import GENESIS
-from ledger.connection import open_for_writing
+from ledger.connection import connect_for_writing
 from ledger.errors import CannotRead, CannotWrite, KeyConflict, StaleVersion, UnreadableEvent
-from ledger.events.registry import Event
-from ledger.identity import StreamId
+from ledger.events.event import EVENTS, Event
+from ledger.events.judging import VerdictReceived
+from ledger.events.registration import TournamentOpened
+from ledger.identity import StreamId, digest_of_bytes
+from ledger.recorded import microseconds
 from ledger.store import Ledger, utc_now
-from tests.builders import NOON, STREAM, key, verdict
-from tests.ledger.facts import N_FILED, verdicts
+from tests.builders import NOON, STREAM, key, opened, registrations, rubric, verdict
+from tests.ledger.facts import N_FILED, placed, verdicts
 from tests.ledger.hostile import tamper
 from tests.strategies import histories
 
 OTHER = StreamId("other")
+SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format
 
 
 def clock(*times: datetime) -> Callable[[], datetime]:
@@ -37,7 +42,7 @@ def test_appended_events_are_read_in_order(ledger: Ledger) -> None:
     """Everything else is folded from what this gives back."""
     events = verdicts(5)
 
-    appended = ledger.append(STREAM, events)
+    appended = placed(ledger.append(STREAM, events))
 
     assert tuple(ledger.read()) == appended
     assert tuple(each.event for each in appended) == events
@@ -49,7 +54,7 @@ def test_appended_events_are_read_in_order(ledger: Ledger) -> None:
 def test_any_history_reads_back_as_it_was_told(history: list[Event], as_of: int) -> None:
     """No event of any content is changed by storing it, and as-of is the history's prefix."""
     with Ledger.in_memory() as ledger:
-        appended = ledger.append(STREAM, history)
+        appended = placed(ledger.append(STREAM, history))
 
         everything = tuple(ledger.read())
         until = tuple(ledger.read(until=as_of))
@@ -73,12 +78,12 @@ def test_versions_count_within_each_stream(ledger: Ledger) -> None:
 def test_reading_one_stream_leaves_out_the_others(ledger: Ledger) -> None:
     """A tournament's state is folded from its own events only."""
     ledger.append(STREAM, verdicts(1))
-    (other,) = ledger.append(OTHER, verdicts(1))
+    other = placed(ledger.append(OTHER, verdicts(1)))
     ledger.append(STREAM, verdicts(1, after=1))
 
-    read = list(ledger.read(stream=OTHER))
+    read = tuple(ledger.read(stream=OTHER))
 
-    assert read == [other]
+    assert read == other
 
 
 def test_streams_are_named_in_the_order_they_began(ledger: Ledger) -> None:
@@ -94,7 +99,7 @@ def test_streams_are_named_in_the_order_they_began(ledger: Ledger) -> None:
 
 def test_a_failing_batch_leaves_nothing_behind(ledger: Ledger) -> None:
     """Half an opening would be a tournament that nobody planned."""
-    before = ledger.append(STREAM, verdicts(2))
+    before = placed(ledger.append(STREAM, verdicts(2)))
     conflicting = verdict(key("1"), "B")
 
     with pytest.raises(KeyConflict):
@@ -122,7 +127,7 @@ def test_a_writer_at_the_newest_version_is_not_stale(ledger: Ledger) -> None:
     ledger.append(STREAM, verdicts(2))
     ledger.append(OTHER, verdicts(5))
 
-    (appended,) = ledger.append(STREAM, verdicts(1, after=2), expected_version=2)
+    (appended,) = placed(ledger.append(STREAM, verdicts(1, after=2), expected_version=2))
 
     assert (appended.position, appended.version) == (8, 3)
 
@@ -133,7 +138,9 @@ def test_the_same_fact_told_again_keeps_its_old_place(ledger: Ledger) -> None:
 
     again = ledger.append(STREAM, verdicts(3))
 
-    assert again[:2] == first
+    assert placed(again)[:2] == placed(first)
+    assert [each.leaf for each in again[:2]] == [each.leaf for each in first]
+    assert [each.is_new for each in (*first, *again)] == [True, True, False, False, True]
     assert positions(ledger) == [1, 2, 3]
 
 
@@ -143,7 +150,8 @@ def test_a_stale_writer_with_nothing_new_is_answered(ledger: Ledger) -> None:
 
     again = ledger.append(STREAM, verdicts(2), expected_version=0)
 
-    assert again == first
+    assert placed(again) == placed(first)
+    assert not any(receipt.is_new for receipt in again)
 
 
 def test_a_stale_writer_with_other_content_is_told_that_it_is_stale(ledger: Ledger) -> None:
@@ -161,7 +169,8 @@ def test_the_same_fact_twice_in_a_batch_is_recorded_once(ledger: Ledger) -> None
 
     first, second = ledger.append(STREAM, [event, event])
 
-    assert first == second
+    assert first.is_new
+    assert second == first._replace(is_new=False)
     assert positions(ledger) == [1]
 
 
@@ -175,8 +184,26 @@ def test_other_content_under_the_same_key_is_refused(ledger: Ledger) -> None:
     ):
         ledger.append(STREAM, [verdict(query, "TIE")])
 
-    assert caught.value.key == f"VerdictReceived {query}"
-    assert caught.value.position == 2
+    conflict = caught.value
+    assert (conflict.key, conflict.position) == (f"VerdictReceived {query}", 2)
+    recorded = digest_of_bytes(EVENTS.encode(verdict(query)))
+    offered = digest_of_bytes(EVENTS.encode(verdict(query, "TIE")))
+    assert (conflict.recorded, conflict.offered) == (recorded, offered)
+    assert f"content {recorded[:12]}, and was now offered with {offered[:12]};" in str(conflict)
+
+
+def test_the_same_receipt_is_given_however_often_one_asks(path: Path) -> None:
+    """A writer that lost its answer learns the place, the leaf and the link, from any process."""
+    with Ledger.open(path) as ledger:
+        first = ledger.append(STREAM, verdicts(3))
+    with Ledger.open(path) as reopened:
+        again = [reopened.append(STREAM, verdicts(3)) for _ in range(3)]
+        rows = list(reopened.rows())
+
+    assert all(receipt.is_new for receipt in first)
+    assert again == [tuple(each._replace(is_new=False) for each in first)] * 3
+    assert [each.leaf for each in first] == [row.leaf for row in rows]
+    assert [each.recorded.link for each in first] == [row.chain for row in rows]
 
 
 def test_the_same_fact_in_another_stream_is_another_event(ledger: Ledger) -> None:
@@ -185,8 +212,10 @@ def test_the_same_fact_in_another_stream_is_another_event(ledger: Ledger) -> Non
 
     (there,) = ledger.append(OTHER, verdicts(1))
 
-    assert here.event == there.event
-    assert here.event_id != there.event_id
+    assert (here.is_new, there.is_new) == (True, True)
+    assert here.recorded.event == there.recorded.event
+    one, other = ledger.rows()
+    assert one.event_id != other.event_id
 
 
 def test_an_empty_batch_records_nothing(ledger: Ledger) -> None:
@@ -200,10 +229,10 @@ def test_an_empty_batch_records_nothing(ledger: Ledger) -> None:
 def test_events_outlive_the_process_that_told_them(path: Path) -> None:
     """A run is resumed from the file alone."""
     with Ledger.open(path) as ledger:
-        appended = ledger.append(STREAM, verdicts(2))
+        appended = placed(ledger.append(STREAM, verdicts(2)))
 
     with Ledger.open(path) as reopened:
-        more = reopened.append(STREAM, verdicts(1, after=2))
+        more = placed(reopened.append(STREAM, verdicts(1, after=2)))
 
         assert tuple(reopened.read()) == (*appended, *more)
 
@@ -224,7 +253,7 @@ def test_a_ledger_with_no_clock_given_reads_the_real_one() -> None:
     """Recorded times are UTC, whatever the machine's time zone."""
     before = utc_now()
     with Ledger.in_memory() as ledger:
-        (appended,) = ledger.append(STREAM, verdicts(1))
+        (appended,) = placed(ledger.append(STREAM, verdicts(1)))
 
     after = utc_now()
 
@@ -241,6 +270,25 @@ def test_a_time_names_the_last_position_up_to_it(
         ledger.append(STREAM, [event])
 
     position = ledger.position_at(NOON + timedelta(seconds=seconds))
+
+    assert position == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(-1, 0), (0, 1), (4, 1), (5, 3), (8, 3), (9, 4), (99, 4)]
+)
+def test_a_time_of_a_merged_ledger_names_a_prefix_that_was_known_then(
+    filed: Path, seconds: int, expected: int
+) -> None:
+    """After a merge times go back; nothing that was recorded later may be among what is read."""
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+    for position, second in enumerate((0, 5, 2, 9), start=1):
+        at = microseconds(NOON + timedelta(seconds=second))
+        tamper(filed, SET_TIME(at, position))
+
+    with Ledger.read_only(filed) as ledger:
+        position = ledger.position_at(NOON + timedelta(seconds=seconds))
 
     assert position == expected
 
@@ -263,6 +311,50 @@ def test_reading_goes_on_past_one_page(ledger: Ledger) -> None:
     assert part == list(range(1_000, 2_002))
 
 
+def test_reading_some_types_leaves_out_the_others(ledger: Ledger) -> None:
+    """Looking for twelve registrations must not decode a million verdicts."""
+    ledger.append(STREAM, verdicts(2))
+    ledger.append(STREAM, opened())
+    ledger.append(OTHER, verdicts(1))
+    everything = list(ledger.read())
+
+    openings = [each for each in everything if isinstance(each.event, TournamentOpened)]
+    said = [each for each in everything if isinstance(each.event, VerdictReceived)]
+    assert list(ledger.read(types=["TournamentOpened"])) == openings
+    assert list(ledger.read(types={"VerdictReceived", "TournamentOpened"})) == [
+        *said[:2],
+        *openings,
+        *said[2:],
+    ]
+    assert list(ledger.read(types=["VerdictReceived"], stream=STREAM)) == said[:2]
+    assert list(ledger.read(types=["VerdictReceived"], after=1, until=3)) == [said[1]]
+    assert list(ledger.read(types=["PairSettled"])) == list(ledger.read(types=())) == []
+    assert list(ledger.read(types=EVENTS.types)) == everything
+
+
+def test_reading_some_types_goes_on_past_one_page(ledger: Ledger) -> None:
+    """What lies between two events of a type may be longer than a page."""
+    rubrics = registrations(rubrics=[rubric("style"), rubric("tone")])
+    ledger.append(STREAM, rubrics[:1])
+    ledger.append(STREAM, verdicts(1_500))
+    ledger.append(STREAM, rubrics[1:])
+
+    read = [each.event for each in ledger.read(types={"RubricRegistered"})]
+
+    assert read == list(rubrics)
+    assert len(list(ledger.read(types=["VerdictReceived"]))) == 1_500
+
+
+def test_an_unknown_event_does_not_disturb_reading_others(filed: Path) -> None:
+    """A run that resumes asks for the types that it knows what to do with."""
+    tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 2")
+
+    with Ledger.read_only(filed) as ledger:
+        read = [each.position for each in ledger.read(types=["VerdictReceived"])]
+
+    assert read == [1, 3]
+
+
 def test_events_appended_while_reading_are_not_read(ledger: Ledger) -> None:
     """A view is of one moment: the head when reading began."""
     ledger.append(STREAM, verdicts(2))
@@ -278,10 +370,27 @@ def test_the_head_names_the_whole_history(ledger: Ledger) -> None:
     """A head noted elsewhere is what finds a tail that was cut off."""
     empty = ledger.head
 
-    *_, last = ledger.append(STREAM, verdicts(3))
+    *_, last = placed(ledger.append(STREAM, verdicts(3)))
 
     assert empty == (0, GENESIS.hex())
     assert ledger.head == (3, last.chain)
+
+
+def test_the_chain_can_be_asked_at_any_position(ledger: Ledger) -> None:
+    """A head noted last year is compared with what lies at its position today."""
+    appended = placed(ledger.append(STREAM, verdicts(3)))
+
+    chain = [ledger.chain_at(position) for position in range(5)]
+
+    assert chain == [GENESIS.hex(), *(each.chain for each in appended), None]
+
+
+def test_a_time_that_no_calendar_has_stops_reading(filed: Path) -> None:
+    """It would end in an overflow wherever the time is shown."""
+    tamper(filed, SET_TIME(2**62, 2))
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(UnreadableEvent, match="out of range"):
+        list(ledger.read())
 
 
 def test_an_unknown_event_stops_reading_with_its_position(filed: Path) -> None:
@@ -323,31 +432,31 @@ def test_a_ledger_opened_to_read_refuses_to_append(filed: Path) -> None:
 
 def test_a_full_disk_loses_nothing_that_was_recorded(filed: Path) -> None:
     """Room runs out in the middle of long runs; what was paid for stays."""
-    connection = open_for_writing(filed)
+    connection = connect_for_writing(filed)
     (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {n_pages}")
-    long = verdict(key("long")).model_copy(update={"reply": "x" * 1_000_000})
+    long = replace(verdict(key("long")), reply="x" * 1_000_000)
 
     with Ledger(connection, filed) as ledger:
         with pytest.raises(CannotWrite, match=r"full; nothing was recorded .* make room"):
             ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
 
         assert positions(ledger) == [1, 2, 3]
-        assert list(audit(ledger.rows())) == []
+        assert audit(ledger) == ()
 
 
 def test_appending_goes_on_once_there_is_room(filed: Path) -> None:
     """The remedy that the message names must work, in the same process too."""
-    connection = open_for_writing(filed)
+    connection = connect_for_writing(filed)
     (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {n_pages}")
-    long = verdict(key("long")).model_copy(update={"reply": "x" * 1_000_000})
+    long = replace(verdict(key("long")), reply="x" * 1_000_000)
 
     with Ledger(connection, filed) as ledger:
         with pytest.raises(CannotWrite):
             ledger.append(STREAM, [long])
         connection.execute("PRAGMA max_page_count = 1000000")
-        (appended,) = ledger.append(STREAM, [long])
+        (appended,) = placed(ledger.append(STREAM, [long]))
 
         assert appended.position == N_FILED + 1
-        assert list(audit(ledger.rows())) == []
+        assert audit(ledger) == ()

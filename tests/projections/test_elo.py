@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from ledger.identity import EntrantId
 from projections.elo import EloRatings, Game, _power_of_ten, rate
+from tests.builders import valid
 from tests.projections.strategies import QUICK, elo_parameters, games
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ratings" / "six_games.json"
@@ -49,7 +50,7 @@ def played_one_by_one(
 def test_six_games_rate_as_in_the_customers_engine() -> None:
     """The customer's published ratings must be found again, to the last digit that it prints."""
     golden = json.loads(GOLDEN.read_text())
-    parameters = EloParameters.model_validate(golden["parameters"])
+    parameters = valid(EloParameters, golden["parameters"])
     decisive = [
         Game(EntrantId(a), EntrantId(b), float(winner == a))
         for a, b, winner in golden["games"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.events.event import EVENTS, Event
 from ledger.events.fact import type_name
-from ledger.events.registry import Event, decode, encode
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
@@ -22,7 +22,7 @@ TOURNAMENT = tournament_of(STREAM)
 
 def copied(event: Event) -> Event:
     """Return an equal event that shares no object with it."""
-    return decode(type_name(event), type(event).schema_version, encode(event))
+    return EVENTS.decode(type_name(event), type(event).schema_version, EVENTS.encode(event))
 
 
 def interleaved(ours: list[Event], theirs: list[Event], turns: list[bool]) -> tuple[Recorded, ...]:
@@ -53,7 +53,7 @@ def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -
 def test_equal_events_give_equal_states(history: list[Event]) -> None:
     """A replay on another machine reads other objects with the same content."""
     events = recorded(history)
-    read_again = [replace(each, event=copied(each.event)) for each in events]
+    read_again = [each._replace(event=copied(each.event)) for each in events]
 
     assert fold(TOURNAMENT, read_again) == fold(TOURNAMENT, events)
 
@@ -76,10 +76,10 @@ def test_another_tournament_adds_only_what_content_names(
     )
 
 
-def test_any_function_of_state_and_event_can_be_folded() -> None:
+def test_any_function_of_state_and_events_can_be_folded() -> None:
     """A projection of one's own needs a start and a step, and no class to inherit from."""
     versions: Projection[tuple[int, ...]] = Projection(
-        initial=(), evolve=lambda seen, each: (*seen, each.version)
+        initial=(), advance=lambda seen, events: (*seen, *(each.version for each in events))
     )
 
     seen = fold(versions, recorded(opened()[:2]))

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from ledger.identity import PromptId
 from projections.matches import Pairing, cell_of, cells, match_of, pairings
 from projections.tournament import Tournament
@@ -122,7 +124,7 @@ def test_an_outcome_is_named_by_the_questions_it_follows_from() -> None:
 def test_the_seed_of_the_opening_moves_every_response() -> None:
     """Another [generation] seed asks for other responses, the same for every entrant."""
     opening, *registered = opened()
-    moved = opening.model_copy(update={"generation_seed": 5})
+    moved = replace(opening, generation_seed=5)
 
     here, there = known(opening, *registered), known(moved, *registered)
 

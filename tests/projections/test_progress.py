@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from ledger.events.registry import Event
+from ledger.events.event import Event
 from ledger.identity import PromptId
 from projections.matches import cells
 from projections.progress import (

@@ -1,9 +1,10 @@
 """Which questions a judge is still to be asked."""
 
 from hypothesis import given
+from msgspec.structs import replace
 
+from ledger.events.event import Event
 from ledger.events.registration import Entrant
-from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from projections.progress import (
     OpenQuery,
@@ -106,8 +107,8 @@ def test_a_question_answered_after_a_failure_is_not_open() -> None:
 def test_renaming_an_entrant_opens_no_query() -> None:
     """A better name for the paper must not buy every verdict again."""
     before = all_judged(roster=[entrant("base"), entrant("tuned")])
-    renamed = entrant("ours").model_copy(
-        update={"weights_digest": entrant("tuned").weights_digest, "weights": "moved/elsewhere"}
+    renamed = replace(
+        entrant("ours"), weights_digest=entrant("tuned").weights_digest, weights="moved/elsewhere"
     )
     roster = [entrant("base"), renamed]
     reopened = opened(
@@ -155,7 +156,7 @@ def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
 
 def test_entrants_with_the_same_settings_share_their_responses() -> None:
     """A control entrant under two names is generated once, and compared once with each other."""
-    twin = entrant("twin").model_copy(update={"weights_digest": entrant("base").weights_digest})
+    twin = replace(entrant("twin"), weights_digest=entrant("base").weights_digest)
     opening = opened(entrants=[entrant("base"), twin, entrant("tuned")])
     base, _, tuned = responses(known(*opening))
 

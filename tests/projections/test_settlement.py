@@ -3,9 +3,10 @@
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
+from ledger.events.event import Event
 from ledger.events.judging import FailureReason
-from ledger.events.registry import Event
 from projections.matches import cells
 from projections.tournament import Tournament
 from tests.builders import known, opened, prompt, responses, verdict
@@ -130,7 +131,7 @@ def test_an_outcome_under_another_policy_does_not_count() -> None:
     """Two policies over the same verdicts must not be mixed in one table."""
     events = answered(opened())
     (match,) = matches_of(known(*events))
-    lenient = reconciled(match, "a").model_copy(update={"policy": "lenient"})
+    lenient = replace(reconciled(match, "a"), policy="lenient")
 
     tournament = known(*events, lenient)
 

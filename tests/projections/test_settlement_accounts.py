@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from ledger.events.registry import Event
+from ledger.events.event import Event
 from projections.settlement import Account, account_of, by_dimension
 from tests.builders import known, opened, prompt
 from tests.projections.strategies import QUICK, histories

@@ -1,5 +1,7 @@
 """What a tournament takes from its own stream, and what from the others of a ledger."""
 
+from msgspec.structs import replace
+
 from ledger.events.judging import JudgeQuerySubmitted
 from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId
@@ -35,7 +37,7 @@ def test_submissions_are_counted_by_query() -> None:
         response_a=key("a"),
         response_b=key("b"),
     )
-    again = submitted.model_copy(update={"attempt": 2})
+    again = replace(submitted, attempt=2)
 
     tournament = known(submitted, again)
 

@@ -22,6 +22,7 @@ from transformers import (
 from commands.ports import GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import EntrantId, digest_of
+from tests.builders import valid
 
 SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
 CHAT_TEMPLATE = (
@@ -164,7 +165,7 @@ def entrant(weights: Path) -> Callable[..., Entrant]:
             "max_new_tokens": 12,
             "dtype": "float32",
         }
-        return Entrant.model_validate(fields | changes)
+        return valid(Entrant, fields | changes)
 
     return build
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.backends.hf_generator import HfGenerator
 from commands.ports import GeneratedText, GenerationTask
@@ -30,7 +31,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[GenerationTask]:
     return [
         GenerationTask(key(entrant.digest + prompt.prompt_id), cut, prompt.text, seed)
         for entrant in entrants
-        for cut in (entrant.model_copy(update={"max_new_tokens": MAX_NEW_TOKENS}),)
+        for cut in (replace(entrant, max_new_tokens=MAX_NEW_TOKENS),)
         for prompt in prompts[:: len(prompts) // N_PROMPTS][:N_PROMPTS]
         for seed in (prompt_seed(prompt.prompt_id),)
     ]

@@ -31,7 +31,7 @@ class Held(NamedTuple):
 def held_by(path: Path) -> Held:
     """Read a ledger that must be without fault."""
     with Ledger.read_only(path) as ledger:
-        assert not list(audit(ledger.rows()))
+        assert audit(ledger) == ()
         events = [recorded.event for recorded in ledger.read(stream=StreamId("quickstart"))]
     return Held(
         {each.response_key: each.text for each in events if isinstance(each, ResponseGenerated)},

@@ -1,27 +1,36 @@
 """What happened, as rows."""
 
+import pytest
+
 from commands.tables.history import event_fields, log_table
-from tests.builders import STREAM, opened, prompt, recorded
+from ledger.row import Row
+from ledger.store import Ledger
+from tests.builders import STREAM, opened, prompt
 
-EVENTS = recorded(opened(prompts=[prompt("p1")]))
+
+@pytest.fixture
+def opening(ledger: Ledger) -> tuple[Row, ...]:
+    """Give the events of an opening as they are stored."""
+    ledger.append(STREAM, opened(prompts=[prompt("p1")]))
+    return tuple(ledger.rows())
 
 
-def test_an_event_is_shown_whole_with_its_place() -> None:
+def test_an_event_is_shown_whole_with_its_place(opening: tuple[Row, ...]) -> None:
     """`tourney show` leaves nothing out: what is hashed can be seen."""
-    event = EVENTS[1]
+    row = opening[1]
 
-    fields = event_fields(event)
+    fields = event_fields(row)
 
     assert (fields["position"], fields["stream"], fields["version"]) == (2, STREAM, 2)
-    assert (fields["event_id"], fields["chain"]) == (event.event_id, event.chain)
-    assert fields["event"] == event.event.model_dump(mode="json")
+    assert (fields["event_id"], fields["chain"]) == (row.event_id.hex(), row.chain.hex())
+    assert fields["event"] == {"type": "PromptRegistered", **row.recorded().event.fields}
 
 
-def test_a_log_keeps_keys_and_times_whole() -> None:
+def test_a_log_keeps_keys_and_times_whole(opening: tuple[Row, ...]) -> None:
     """Tables round, data never does: a time shown can be given to --as-of again."""
-    rows = log_table(EVENTS).rows
+    rows = log_table(opening).rows
 
     digest = prompt("p1").content_digest
     assert rows[1]["key"] == f"p1 {digest}"
-    assert rows[1]["event_id"] == EVENTS[1].event_id
-    assert rows[0]["recorded_at"] == EVENTS[0].recorded_at.isoformat()
+    assert rows[1]["event_id"] == opening[1].event_id.hex()
+    assert rows[0]["recorded_at"] == opening[0].recorded().recorded_at.isoformat()

@@ -1,6 +1,7 @@
 """What names an entrant, a judge, a rubric: their content, not their label or place."""
 
 import pytest
+from msgspec.structs import replace
 
 from ledger.events.registration import Adapter, TournamentOpened
 from tests.builders import entrant, judge, key, opened, prompt, registrations, rubric
@@ -33,7 +34,7 @@ def test_whatever_changes_responses_changes_the_entrant(changed: dict[str, objec
 def test_an_entrant_renamed_or_moved_answers_as_before() -> None:
     """A new label or folder must not pay for responses that are there."""
     original = entrant("tuned", weights_digest=key("weights"), adapters=(ADAPTER,))
-    moved_adapter = ADAPTER.model_copy(update={"path": "elsewhere"})
+    moved_adapter = replace(ADAPTER, path="elsewhere")
 
     moved = entrant(
         "renamed", weights="b", weights_digest=key("weights"), adapters=(moved_adapter,)

@@ -2,6 +2,8 @@
 
 import json
 
+from msgspec.structs import replace
+
 from projections.artifacts.files import files_of
 from projections.artifacts.manifest import manifest
 from tests.builders import NOON, entrant, known, opened
@@ -44,7 +46,7 @@ def test_the_manifest_repeats_the_configuration_whole() -> None:
     """A run can be repeated from its folder alone."""
     opening, *registered = cup()
     configuration = '{"judge":{"retries":1},"pilot":{"seed":20260427,"size":50}}'
-    configured = opening.model_copy(update={"configuration": configuration})
+    configured = replace(opening, configuration=configuration)
 
     fields = manifest(results(configured, *registered))
 
@@ -91,8 +93,8 @@ def test_the_manifest_names_what_was_judged_by_and_how() -> None:
     fields = manifest(found)
 
     assert fields["rubrics"] == {"factuality": {"version": "1", "digest": rubric.digest}}
-    assert fields["judge"] == found.judge.model_dump(mode="json")
-    assert fields["elo"] == found.publication.terms.elo.model_dump(mode="json")
+    assert fields["judge"] == found.judge.fields
+    assert fields["elo"] == found.publication.terms.elo.fields
     assert (fields["policy"], fields["tournament"]) == ("swap-consistent", "main")
     assert (fields["run"], fields["prompts"]) == ("pilot_20260427_120000", ["p1", "p2"])
 

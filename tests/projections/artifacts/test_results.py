@@ -1,6 +1,7 @@
 """What every artifact of a run is written from."""
 
 import pytest
+from msgspec.structs import replace
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
@@ -23,9 +24,7 @@ def test_only_the_prompts_of_the_terms_are_settled() -> None:
     """A pilot is rated on its own prompts, also when the headline has judged them all."""
     tournament = known(*history(cup(), "a", "a", "a", "b", "b", "b"))
     whole = publication(tournament)
-    pilot = whole.model_copy(
-        update={"terms": whole.terms.model_copy(update={"prompts": (PromptId("p2"),)})}
-    )
+    pilot = replace(whole, terms=replace(whole.terms, prompts=(PromptId("p2"),)))
 
     (settlements,) = results_of(tournament, pilot).settlements.values()
 
@@ -37,9 +36,7 @@ def test_the_judge_of_the_terms_settles() -> None:
     panel: list[JudgeSettings] = [judge(), judge("other", model="other")]
     tournament = known(*history(opened(judges=panel), "a"))
     ours = publication(tournament)
-    theirs = ours.model_copy(
-        update={"terms": ours.terms.model_copy(update={"judge": JudgeId("other")})}
-    )
+    theirs = replace(ours, terms=replace(ours.terms, judge=JudgeId("other")))
 
     accounts = [
         standing.account.decided
@@ -54,9 +51,7 @@ def test_a_judge_that_is_not_on_the_panel_has_no_results() -> None:
     """An empty table would look like a judge that decided nothing."""
     tournament = known(*cup())
     claim = publication(tournament)
-    strange = claim.model_copy(
-        update={"terms": claim.terms.model_copy(update={"judge": JudgeId("nobody")})}
-    )
+    strange = replace(claim, terms=replace(claim.terms, judge=JudgeId("nobody")))
 
     with pytest.raises(KeyError, match="nobody"):
         results_of(tournament, strange)

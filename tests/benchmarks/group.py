@@ -1,0 +1,55 @@
+"""Group commit: threads that each wait for a receipt of their own share flushes."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.ledgers import ledger_appender
+from tests.benchmarks.rounds import Append, interleaved, rate
+from tests.benchmarks.row import Row, at_least, compared, per_second
+from tests.benchmarks.verdicts import Fields, Verdicts
+
+N_THREADS: Final = 64
+N_EVENTS: Final = 1_000  # a round; of each thread a tenth of it
+N_BYTES: Final = 2_048
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """Compare many waiting threads with one."""
+    n, verdicts = bench.scaled(N_EVENTS), Verdicts(N_BYTES)
+    n_each = bench.scaled(N_EVENTS // 10)
+    with ledger_appender(bench.folder / "group.ledger") as append:
+        rounds = interleaved(
+            bench.n_rounds,
+            {
+                "one": lambda: rate(append, verdicts.batches(n, 1)),
+                "many": lambda: _shared_rate(
+                    append, [verdicts.batches(n_each, 1) for _ in range(N_THREADS)]
+                ),
+            },
+        )
+    yield compared(
+        f"the same from {N_THREADS} threads that share flushes",
+        per_second(rounds.median("many")),
+        f"one thread: {per_second(rounds.median('one'))}",
+        rounds.ratio("many", "one"),
+        at_least(5),
+    )
+
+
+def _shared_rate(append: Append[Fields], shares: list[list[list[Fields]]]) -> float:
+    """Append each thread's batches, all threads at once; return events per second."""
+    opened: list[float] = []  # when the last thread was ready
+    gate = threading.Barrier(len(shares), action=lambda: opened.append(time.perf_counter()))
+
+    def work(batches: list[list[Fields]]) -> float:
+        gate.wait()
+        rate(append, batches)
+        return time.perf_counter()
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        finished = max(pool.map(work, shares))
+    return sum(map(len, shares)) / (finished - opened[0])

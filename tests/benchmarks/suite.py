@@ -1,0 +1,23 @@
+"""All benchmarks, by name.
+
+To add one, write a module with `measure(bench) -> Iterator[Row]` and name it here. Those that
+read a long history share `bench.long_ledger()`, a million events that are written once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from tests.benchmarks import batches, group, processes, replay, single, verify
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.row import Row
+
+Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
+
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "single": single.measure,
+    "group": group.measure,
+    "batches": batches.measure,
+    "processes": processes.measure,
+    "replay": replay.measure,
+    "verify": verify.measure,
+}

@@ -1,0 +1,18 @@
+"""A process that holds a lock until its input ends: `python -m tests.ledger.holder PATH`."""
+
+import sys
+from pathlib import Path
+
+from ledger.lock import FileLock
+
+
+def hold(path: Path) -> None:
+    """Hold the lock, say so, and wait."""
+    with FileLock(path).held():
+        sys.stdout.write("held\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    hold(Path(sys.argv[1]))
