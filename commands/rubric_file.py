@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
 from commands.settings import Section
-from commands.validation import in_one_line
 from ledger.events.registration import Rubric
 from ledger.identity import Dimension
 
@@ -69,5 +68,13 @@ def _front_matter(path: Path, rest: str) -> FrontMatter:
         raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
     except ValidationError as error:
         raise ConfigurationError(
-            [f"{path}:2: the front matter is wrong: {in_one_line(error)}"]
+            [f"{path}:2: the front matter is wrong: {_in_one_line(error)}"]
         ) from error
+
+
+def _in_one_line(error: ValidationError) -> str:
+    """Say everything that was found, without pydantic's links."""
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc']))!r}: {each['msg']}" if each["loc"] else each["msg"]
+        for each in error.errors()
+    )

@@ -1,19 +1,17 @@
 """Reading tournament.toml: environment over file over default, and every fault at once."""
 
 import difflib
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError
 from commands.settings import Settings
+from commands.toml_file import Table, parse, read_text, value, variable
 from commands.toml_lines import Location, line_of
-
-Table: TypeAlias = dict[str, Any]  # what tomllib yields
 
 
 def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -25,11 +23,8 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         ConfigurationError: The file is missing, is not TOML, or says something unknown or out of
             range; all faults are listed, each with file and line.
     """
-    text = _read(path)
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
+    text = read_text(path)
+    document = parse(path, text)
     try:
         settings = Settings.model_validate(overlaid(document, environ))
     except ValidationError as error:
@@ -45,10 +40,10 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
     overlay = {name: dict(table) for name, table in document.items() if isinstance(table, dict)}
     for section, kind in _plain_sections().items():
         for key, setting in kind.model_fields.items():
-            text = environ.get(_variable((section, key)))
+            text = environ.get(variable((section, key)))
             if text is not None:
-                value = text if setting.annotation in {str, Path} else _value(text)
-                overlay.setdefault(section, {})[key] = value
+                found = text if setting.annotation in {str, Path} else value(text)
+                overlay.setdefault(section, {})[key] = found
     return {**document, **overlay}
 
 
@@ -58,7 +53,7 @@ def _require_known(environ: Mapping[str, str]) -> None:
         f"environment variable {name} names no key of [{section}]: {', '.join(kind.model_fields)}"
         for name in environ
         for section, kind in _plain_sections().items()
-        if name.startswith(prefix := _variable((section, "")))
+        if name.startswith(prefix := variable((section, "")))
         and name.removeprefix(prefix).lower() not in kind.model_fields
     ]
     if faults:
@@ -74,29 +69,6 @@ def _plain_sections() -> dict[str, type[BaseModel]]:
     }
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        remedy = "name one with --config, or lay out an example with `tourney demo`"
-        raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
-
-
-def _variable(location: Location) -> str:
-    """Name the environment variable that overrules a key."""
-    return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
-
-
-def _value(text: str) -> object:
-    """Read an environment value as TOML would; what is no TOML value is a plain string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     """Leave out what is said of a whole section because of a fault inside it."""
     faulty = {error["loc"][:1] for error in errors if len(error["loc"]) > 1}
@@ -105,8 +77,8 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
 
 def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
     location = error["loc"]
-    variable = _variable(location)
-    place = variable if variable in environ else f"{path}:{line_of(text, location)}"
+    name = variable(location)
+    place = name if name in environ else f"{path}:{line_of(text, location)}"
     name = ".".join(str(part) for part in location)
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key {name!r}{_nearest(location)}"

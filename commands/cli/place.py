@@ -10,8 +10,7 @@ import msgspec
 
 from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
-from commands.settings import Settings
-from commands.settings_file import read_settings
+from commands.where_kept import Kept, where_kept
 from ledger.events.registration import JudgeSettings
 from ledger.head import Head
 from ledger.identity import JudgeId, StreamId
@@ -23,25 +22,25 @@ DEFAULT_LEDGER = Path("tournament.db")
 
 
 @cache
-def settings_for_reading(config: Path) -> Settings | None:
-    """Return the settings; None where there are none and none were asked for."""
+def kept(config: Path) -> Kept | None:
+    """Return where the tournament is kept; None where no settings are there or asked for."""
     if config == DEFAULT_CONFIG and not config.exists():
         return None
-    return read_settings(config, os.environ)
+    return where_kept(config, os.environ)
 
 
 def ledger_path(ledger: Path | None, config: Path) -> Path:
     """Return the ledger's place for a command that only reads."""
     if ledger is not None:
         return ledger
-    settings = settings_for_reading(config)
-    return config.parent / settings.tournament.ledger if settings else DEFAULT_LEDGER
+    found = kept(config)
+    return config.parent / found.ledger if found else DEFAULT_LEDGER
 
 
 def allows_network(config: Path) -> bool:
     """Say whether the settings allow a ledger on a network file system."""
-    settings = settings_for_reading(config)
-    return settings is not None and settings.tournament.network_ledger
+    found = kept(config)
+    return found is not None and found.network_ledger
 
 
 def read_tournament(
@@ -68,8 +67,8 @@ def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:
         NothingRecorded: The one that is named is not there.
     """
     streams = ledger.streams()
-    settings = settings_for_reading(config)
-    name = tournament or (settings.tournament.id if settings else None)
+    found = kept(config)
+    name = tournament or (found.id if found else None)
     if name is None and len(streams) > 1:
         several = ", ".join(streams)
         raise ConfigurationError([f"{ledger.path} holds {several}; choose one by --tournament"])
