@@ -26,12 +26,16 @@ _STRETCH: Final = 20_000  # events that one process looks at before it reports
 _PAGE: Final = 1_000
 # Text is read as bytes: what was tampered with need not be UTF-8.
 _ROWS: Final = (
-    "SELECT position, version, leaf, chain,"
-    " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data"
+    "SELECT position,"
+    " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data,"
+    " version, leaf, chain"
     " FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _BEFORE: Final = (
     "SELECT position, chain FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1"
+)
+_TWICE: Final = (  # a key is the end of an event's id, of ledger.tail.KEY_BYTES
+    "SELECT max(position) FROM event GROUP BY substr(event_id, -10) HAVING count(*) > 1"
 )
 _BEGAN_BEFORE: Final = (
     "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
@@ -73,6 +77,8 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
     for name, sql in schema.DEFINITIONS.items():
         if found.get(name) != sql:
             yield Fault(0, f"{name} was taken away or changed in the file's schema")
+    for (position,) in ledger.select(_TWICE):
+        yield Fault(position, "its key was recorded before")
     for (message,) in ledger.select("PRAGMA quick_check"):
         if message != "ok":
             yield Fault(0, f"SQLite finds the file damaged: {message}")
@@ -122,7 +128,7 @@ def read_each(ledger: Ledger, until: Head) -> Iterator[Recorded | Fault]:
 def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:
     """Do the same where a page cannot be read as text."""
     for page in _pages(ledger, after, last):
-        for position, version, _, chain, *entry in page:
+        for position, *entry, version, _, chain in page:
             try:
                 yield _recorded(position, version, chain, Entry._make(entry))
             except UnreadableEvent as error:
@@ -149,9 +155,9 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
     for page in _pages(ledger, after, last):
-        for at, version, leaf, chain, *fields in page:
-            entry = Entry._make(fields)
-            stream = entry.stream
+        for row in page:
+            at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
+            stream = entry[1]
             try:
                 if (
                     at != position + 1
@@ -159,7 +165,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
                     or leaf != leaf_hash(entry)
                     or chain != link_hash(previous, leaf)
                 ):
-                    found = Found(at, version, leaf, chain, entry)
+                    found = Found(at, version, leaf, chain, Entry._make(entry))
                     yield from _faults_of(found, position + 1, versions[stream] + 1, previous)
             except (AttributeError, TypeError):
                 yield Fault(at, "its row is damaged: a field is missing or of another type")

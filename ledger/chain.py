@@ -26,10 +26,13 @@ class Entry(NamedTuple):
     data: bytes
 
 
-def leaf_hash(entry: Entry) -> bytes:
+def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
     """Return the 32 bytes that name an event's content.
 
     Every field is preceded by its length, so no two entries share a spelling.
+
+    Args:
+        entry: An `Entry`, or its fields.
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
     time = b"%d" % recorded_us

@@ -7,6 +7,7 @@ their order. The kernel lets go when the holder dies, so nothing is ever left lo
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -61,9 +62,13 @@ class FileLock:
     def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._on_wait = on_wait
+        self._waits_since: float | None = None  # on the monotonic clock
+        self._is_closed = threading.Event()
+        self._watch: threading.Thread | None = None
 
     def close(self) -> None:
         """Let go of the file."""
+        self._is_closed.set()
         os.close(self._file)
 
     @contextmanager
@@ -80,12 +85,23 @@ class FileLock:
 
     def _wait(self) -> None:
         """Join the kernel's queue: who polls instead may be overtaken for ever."""
-        teller = threading.Timer(PATIENCE_S, lambda: self._on_wait(self._holder()))
-        teller.start()
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._tell_of_long_waits, daemon=True)
+            self._watch.start()
+        self._waits_since = time.monotonic()
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
         finally:
-            teller.cancel()
+            self._waits_since = None
+
+    def _tell_of_long_waits(self) -> None:
+        """Look on from a thread: most waits are short, and a timer for each would cost more."""
+        told = None
+        while not self._is_closed.wait(PATIENCE_S / 4):
+            since = self._waits_since
+            if since not in {None, told} and time.monotonic() - (since or 0) > PATIENCE_S:
+                told = since
+                self._on_wait(self._holder())
 
     def _holder(self) -> Holder | None:
         """Ask the kernel: writing a name at each turn would cost every append a flush."""

@@ -10,7 +10,7 @@ FORMAT: Final = 1
 TABLE: Final = """\
 CREATE TABLE event (
   position INTEGER PRIMARY KEY CHECK (position > 0),
-  event_id BLOB NOT NULL UNIQUE CHECK (length(event_id) = 16),
+  event_id BLOB NOT NULL CHECK (length(event_id) = 16),
   stream TEXT NOT NULL,
   version INTEGER NOT NULL CHECK (version > 0),
   type TEXT NOT NULL,
@@ -38,7 +38,6 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
         "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
-  OR EXISTS (SELECT 1 FROM event WHERE event_id = NEW.event_id)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
     }
 )

@@ -195,7 +195,7 @@ class Ledger:
             writer = Writer(self._connection, self._tail, microseconds(self._now()))
             yield writer
             writer.flush()
-        self._tail.take(writer.places)
+        writer.hand_over()
 
     def read(
         self,

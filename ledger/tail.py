@@ -1,27 +1,15 @@
 """The end of a ledger as its writer knows it: what the next event follows, and every key so far.
 
-Keys are looked up here and not in an index of the file: they are hashes, and an index of them
-would dirty a page for nearly every event, which costs more than all the rest of an append.
+Keys are looked up here and not in an index of the file: an index of hashes is dirtied anew by
+nearly every event, which doubles what an append writes. An audit asks whether a key came twice.
 """
 
 import sqlite3
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from ledger.chain import GENESIS
 
 KEY_BYTES: Final = 10
-
-
-class Place(NamedTuple):
-    """Where an event went; in the order of the query below."""
-
-    position: int
-    event_id: bytes
-    stream: str
-    version: int
-    recorded_us: int
-    chain: bytes
 
 
 _PLACES: Final = (
@@ -42,15 +30,11 @@ class Tail:
 
     def read_on(self, connection: sqlite3.Connection) -> None:
         """Take note of what other processes appended; inside a write transaction."""
-        self.take(map(Place._make, connection.execute(_PLACES, (self.position,))))
-
-    def take(self, places: Iterable[Place]) -> None:
-        """Take note of events that are there to stay, in order."""
-        for place in places:
-            self.position, self.chain = place.position, place.chain
-            self.recorded_us = max(self.recorded_us, place.recorded_us)
-            self.versions[place.stream] = place.version
-            self.positions[key_of(place.event_id)] = place.position
+        for place in connection.execute(_PLACES, (self.position,)):
+            self.position, event_id, stream, version, recorded_us, self.chain = place
+            self.recorded_us = max(self.recorded_us, recorded_us)
+            self.versions[stream] = version
+            self.positions[key_of(event_id)] = self.position
 
 
 def key_of(event_id: bytes) -> bytes:

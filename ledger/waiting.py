@@ -26,6 +26,7 @@ class Append:
     expected_version: int | None
     answer: tuple[Receipt, ...] | LedgerError | None = None
     call: threading.Lock = field(default_factory=_locked)  # released when answered, or to lead
+    successor: "Append | None" = None  # whom this one calls: threads that wake at once jostle
 
     def settle(self, writer: Writer) -> None:
         """Write, or note why not; another's refusal is no reason to refuse this one."""
@@ -90,12 +91,14 @@ class Line:
             others = [each for each in taken if each is not mine]
             with self._door:  # some are unanswered where settling was interrupted
                 self._waiting.extendleft(each for each in reversed(others) if each.answer is None)
-            for each in others:
-                if each.answer is not None:
-                    each.call.release()
+            mine.successor = None
+            for each in reversed([each for each in others if each.answer is not None]):
+                each.successor, mine.successor = mine.successor, each
 
     def _leave(self, mine: Append) -> None:
         """Leave nothing behind that others could wait for."""
+        if mine.successor is not None:
+            mine.successor.call.release()
         with self._door:
             if mine in self._waiting:
                 self._waiting.remove(mine)

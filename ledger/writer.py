@@ -14,14 +14,13 @@ from ledger.events.fact import type_name
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Receipt
 from ledger.row import Row
-from ledger.tail import KEY_BYTES, Place, Tail, key_of
+from ledger.tail import KEY_BYTES, Tail, key_of
 
 # Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
-_ROWS_AT_ONCE: Final = 50
+_ROWS_AT_ONCE: Final = (50, 10, 1)
 _VALUES: Final = f"({','.join('?' * len(Row._fields))})"
 _INSERT: Final = "INSERT INTO event VALUES {}".format
-_INSERT_ONE: Final = _INSERT(_VALUES)
-_INSERT_MANY: Final = _INSERT(",".join([_VALUES] * _ROWS_AT_ONCE))
+_INSERTS: Final = {n_rows: _INSERT(",".join([_VALUES] * n_rows)) for n_rows in _ROWS_AT_ONCE}
 
 
 class Draft(NamedTuple):
@@ -52,7 +51,6 @@ class Writer:
         self._versions: dict[str, int] = {}
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, Row] = {}  # by position, not inserted yet
-        self.places: list[Place] = []
 
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
@@ -86,12 +84,21 @@ class Writer:
     def flush(self) -> None:
         """Insert what was placed."""
         rows = list(self._pending.values())
-        n_in_bulk = len(rows) - len(rows) % _ROWS_AT_ONCE
-        for start in range(0, n_in_bulk, _ROWS_AT_ONCE):
-            bulk = rows[start : start + _ROWS_AT_ONCE]
-            self._connection.execute(_INSERT_MANY, [value for row in bulk for value in row])
-        self._connection.executemany(_INSERT_ONE, rows[n_in_bulk:])
+        start = 0
+        for n_rows, insert in _INSERTS.items():
+            while len(rows) - start >= n_rows:
+                values = [value for row in rows[start : start + n_rows] for value in row]
+                self._connection.execute(insert, values)
+                start += n_rows
         self._pending.clear()
+
+    def hand_over(self) -> None:
+        """Tell the tail what stands before the next transaction, once this one is committed."""
+        if self._positions:
+            self._tail.position, self._tail.chain = self.position, self._chain
+            self._tail.recorded_us = self._now_us
+            self._tail.versions |= self._versions
+            self._tail.positions |= self._positions
 
     def _receipt(self, stream: StreamId, draft: Draft, known: dict[bytes, Row | None]) -> Receipt:
         row = known[draft.key]
@@ -127,7 +134,7 @@ class Writer:
             chain,
         )
         self._positions[key_of(event_id)] = position
-        self.places.append(Place(position, event_id, stream, version, recorded_us, chain))
+        self._now_us = max(self._now_us, recorded_us)
         return placed
 
     def _version_of(self, stream: str) -> int:
