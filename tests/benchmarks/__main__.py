@@ -23,8 +23,9 @@ def main() -> None:
     options = _options()
     with TemporaryDirectory(dir=options.folder, prefix="tourney-bench-") as folder:
         bench = Bench(Path(folder), options.scale, options.rounds)
+        before = machine(bench.folder)
         rows, flush_rates = _measured(bench, options.names or list(BENCHMARKS))
-        facts = {**machine(bench.folder), **_conditions(bench, flush_rates)}
+        facts = {**before, **_conditions(bench, flush_rates)}
     options.table.write_text(table(rows, facts), encoding="utf-8")
     say(f"written: {options.table}")
 

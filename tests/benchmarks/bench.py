@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.ledgers import fill
+from tests.benchmarks.played import play
 
 N_LONG: Final = 1_000_000  # events
 N_LONG_BYTES: Final = 300  # of each stored payload
@@ -30,6 +31,15 @@ class Bench:
             n_events = self.scaled(N_LONG)
             say(f"filling a ledger with {n_events:,} events of {N_LONG_BYTES} bytes")
             fill(path, n_events, N_LONG_BYTES)
+        return path
+
+    def played_ledger(self) -> Path:
+        """Return a ledger of a tournament of a million events; played once, for all who read it."""
+        path = self.folder / "played.ledger"
+        if not path.exists():
+            n_events = self.scaled(N_LONG)
+            say(f"playing a tournament of {n_events:,} events")
+            play(path, n_events)
         return path
 
 

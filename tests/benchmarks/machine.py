@@ -15,6 +15,7 @@ def machine(folder: Path) -> dict[str, str]:
         "date": datetime.now(UTC).date().isoformat(),
         "commit": _commit(),
         "processor": f"{_processor()}, {os.cpu_count()} cores",
+        "load before": f"{os.getloadavg()[0]:.1f} (of others, 1 minute)",
         "system": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         "SQLite": sqlite3.sqlite_version,

@@ -7,7 +7,7 @@ read a long history share `bench.long_ledger()`, a million events that are writt
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from tests.benchmarks import batches, group, processes, replay, single, verify
+from tests.benchmarks import batches, group, processes, replay, single, verify, views
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.row import Row
 
@@ -20,4 +20,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "processes": processes.measure,
     "replay": replay.measure,
     "verify": verify.measure,
+    "views": views.measure,
 }

@@ -1,7 +1,9 @@
-"""Verification: every hash of a million events done again."""
+"""Verification: every hash of a million events done again, and what they mean checked."""
 
 from collections.abc import Iterator
 
+from commands.progress import unheard
+from commands.verify import verify
 from ledger.audit import audit_chain
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
@@ -20,3 +22,17 @@ def measure(bench: Bench) -> Iterator[Row]:
     took_s = rounds.median("chain")
     name = f"verify the chain of {head.position:,} events of 300 B"
     yield stated(name, f"{took_s:.2f} s", took_s, at_most(2))
+    yield _with_meaning(bench)
+
+
+def _with_meaning(bench: Bench) -> Row:
+    """Time the check of a tournament, whole."""
+    with Ledger.read_only(bench.played_ledger()) as ledger:
+        n_events = ledger.head.position
+        assert verify(ledger, (), unheard).faults == ()
+        rounds = interleaved(
+            bench.n_rounds, {"whole": lambda: seconds(lambda: verify(ledger, (), unheard))}
+        )
+    took_s = rounds.median("whole")
+    name = f"verify a tournament of {n_events:,} events, meaning included"
+    return stated(name, f"{took_s:.2f} s", took_s, at_most(6))
