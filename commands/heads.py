@@ -1,6 +1,7 @@
 """Heads that were written down: on a command line, in a manifest, a report, a message."""
 
 import re
+from errno import EISDIR, ENAMETOOLONG, ENOENT
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ from commands.errors import ConfigurationError
 from ledger.head import Head
 
 _HEAD: Final = re.compile(r"\b[0-9a-f]{64}@[0-9]{1,18}\b")
+_NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 
 
 def noted_heads(name: str) -> tuple[Head, ...]:
@@ -18,11 +20,11 @@ def noted_heads(name: str) -> tuple[Head, ...]:
         NotAHead: There is no such file, and it is no head.
     """
     path = Path(name)
-    if not path.is_file():
-        return (Head.parse(name),)
     try:
         found = _HEAD.findall(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
+        if error.errno in _NO_SUCH_FILE:
+            return (Head.parse(name),)
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
     if not found:
         raise ConfigurationError([f"{path}: there is no checkpoint in it, as DIGEST@POSITION"])

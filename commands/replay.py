@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 from commands.errors import NotFound
 from commands.run_folder import write_files
+from ledger.audit import read_each
+from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import type_name
 from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId, digest_of_bytes
@@ -25,6 +27,7 @@ class Claim(NamedTuple):
     position: int
     stream: StreamId
     ratings: RatingsPublished
+    is_foreign: bool  # it came in by a merge
 
     @property
     def run(self) -> str:
@@ -85,7 +88,7 @@ def replay(
     """
     claims = [
         claim
-        for claim in claims_in(ledger, until)
+        for claim in claims_in(ledger, ledger.head.position if until is None else until)
         if claim.stream == stream
         and claim.is_of(ledger)
         and (against is None or claim.run == against.resolve().name)
@@ -102,13 +105,23 @@ def replay(
     return Replayed(tuple(claim.run for claim in claims), tuple(differences))
 
 
-def claims_in(ledger: Ledger, until: int | None) -> tuple[Claim, ...]:
-    """Return what was published, in order of position."""
-    published = ledger.read(until=until, types={type_name(RatingsPublished)})
+def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
+    """Return what was published and can be read, in order of position."""
+    types = {type_name(RatingsPublished), type_name(LedgerMerged)}
+    found = [each for each in read_each(ledger, until, types) if isinstance(each, Recorded)]
     return tuple(
-        Claim(recorded.position, recorded.stream, recorded.event)
-        for recorded in published
-        if isinstance(recorded.event, RatingsPublished)
+        Claim(each.position, each.stream, each.event, any(_took(other, each) for other in found))
+        for each in found
+        if isinstance(each.event, RatingsPublished)
+    )
+
+
+def _took(merge: Recorded, each: Recorded) -> bool:
+    """Say whether a merge took an event in: what it took stands right before its note."""
+    return (
+        isinstance(merge.event, LedgerMerged)
+        and merge.stream == each.stream
+        and merge.version - merge.event.n_taken <= each.version < merge.version
     )
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from commands.errors import FolderTaken
@@ -36,6 +37,8 @@ def write_whole(file: Path, lines: Iterable[bytes]) -> None:
     Raises:
         CannotWrite: The place refuses; nothing is left behind.
     """
+    if not file.name or file.is_dir():
+        raise CannotWrite(file, "it is a folder")
     draft = file.with_name(f".{file.name}.draft")
     try:
         with draft.open("wb") as opened:
@@ -44,4 +47,5 @@ def write_whole(file: Path, lines: Iterable[bytes]) -> None:
     except OSError as error:
         raise CannotWrite(file, str(error)) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # it became the file, or there is no such folder
+            draft.unlink()

@@ -37,16 +37,15 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     head = ledger.head
     claims = claims_in(ledger, head.position)
     ours = [each for each in claims if each.is_of(ledger)]
+    foreign = [each for each in claims if each.is_foreign and each not in ours]
     faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
-    is_merged = any(ledger.read(until=head.position, types={"LedgerMerged"}))
-    if not is_merged:
-        faults += [_unfounded(each) for each in claims if each not in ours]
+    faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
     with ThreadPoolExecutor(max_workers=1) as beside:  # the hashing is done by other processes
         hashing = beside.submit(audit_chain, ledger, head)
         faults += _faults_of_meaning(ledger, head, ours, on_progress)
         faults += hashing.result()
-    n_foreign = len(claims) - len(ours) if is_merged else 0
-    return Verified(head, len(ours), n_foreign, tuple(sorted(faults, key=lambda f: f.position)))
+    in_order = tuple(sorted(faults, key=lambda fault: fault.position))
+    return Verified(head, len(ours), len(foreign), in_order)
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
@@ -87,7 +86,7 @@ def _sound(
 ) -> Iterator[Recorded]:
     """Yield the events that can be read; note what is wrong with the others, and with these."""
     meaning = Meaning()
-    for each in read_each(ledger, head):
+    for each in read_each(ledger, head.position):
         if each.position % _TOLD_EVERY == 0 or each.position == head.position:
             on_progress("events", each.position, head.position)
         if isinstance(each, Fault):

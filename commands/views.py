@@ -47,7 +47,10 @@ def _stored(
         or ledger.chain_at(found.position) != found.chain
     ):
         return _Standing(view, 0, view.initial)
-    return _Standing(view, found.position, view.load(found.state))
+    try:
+        return _Standing(view, found.position, view.load(found.state))
+    except ValueError:  # damaged: what is lost is folded again
+        return _Standing(view, 0, view.initial)
 
 
 def _fold_on(ledger: Ledger, behind: Sequence[_Standing[State]], until: int) -> None:

@@ -29,13 +29,17 @@ def where_kept(path: Path, environ: Mapping[str, str]) -> Kept:
         ConfigurationError: The file cannot be read, or the section is not as it must be.
     """
     text = read_text(path)
-    section = dict(parse(path, text).get("tournament", {}))
+    section = parse(path, text).get("tournament", {})
+    if not isinstance(section, dict):
+        fault = f"{path}:{line_of(text, ('tournament',))}: 'tournament' is a table: [tournament]"
+        raise ConfigurationError([fault])
+    section = dict(section)
     for field in msgspec.structs.fields(Kept):
         overruling = environ.get(variable(("tournament", field.name)))
         if overruling is not None:
             section[field.name] = overruling if field.type is str else value(overruling)
     try:
-        return msgspec.convert(section, Kept)
+        return msgspec.convert(section, Kept, strict=False)
     except msgspec.ValidationError as error:
         name, why = place_and_fault(error)
         at = ("tournament", name) if name else ("tournament",)

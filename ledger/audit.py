@@ -6,7 +6,7 @@ was noted elsewhere.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise, repeat
 from multiprocessing import get_context
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from ledger import schema
 from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
 from ledger.errors import CannotRead, UnreadableEvent
+from ledger.events.fact import type_name
 from ledger.head import Head
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
@@ -66,7 +67,7 @@ class Found(NamedTuple):
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """Return every fault of the bytes, by position: broken hashes, and what cannot be read."""
     until = ledger.head
-    unreadable = (each for each in read_each(ledger, until) if isinstance(each, Fault))
+    unreadable = (each for each in read_each(ledger, until.position) if isinstance(each, Fault))
     faults = [*audit_file(ledger), *audit_chain(ledger, until), *unreadable]
     return tuple(sorted(faults, key=lambda each: each.position))
 
@@ -107,12 +108,14 @@ def audit_chain(ledger: Ledger, until: Head) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def read_each(ledger: Ledger, until: Head) -> Iterator[Recorded | Fault]:
-    """Yield every event, or why it cannot be read; it stops at none."""
+def read_each(
+    ledger: Ledger, until: int, types: Collection[str] | None = None
+) -> Iterator[Recorded | Fault]:
+    """Yield every event, or every one of some types, or why it cannot be read; stop at none."""
     position = 0
-    while position < until.position:
+    while position < until:
         try:
-            for recorded in ledger.read(after=position, until=until.position):
+            for recorded in ledger.read(after=position, until=until, types=types):
                 position = recorded.position
                 yield recorded
         except UnreadableEvent as error:
@@ -122,7 +125,9 @@ def read_each(ledger: Ledger, until: Head) -> Iterator[Recorded | Fault]:
             break
         else:
             return
-    yield from _read_each_slowly(ledger, position, until.position)
+    for each in _read_each_slowly(ledger, position, until):
+        if types is None or isinstance(each, Fault) or type_name(each.event) in types:
+            yield each
 
 
 def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:

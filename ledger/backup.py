@@ -16,10 +16,10 @@ def back_up(ledger: Ledger, to: Path) -> None:
     Raises:
         CannotWrite: Something is there already, or there is no room or permission.
     """
-    if to.exists():
-        raise CannotWrite(to, "there is a file of that name already")
     unfinished = to.with_name(f"{to.name}.unfinished")
-    with translated(unfinished, CannotWrite):
+    with translated(to, CannotWrite):
+        if to.exists():
+            raise CannotWrite(to, "there is a file of that name already")
         unfinished.unlink(missing_ok=True)
         try:
             with closing(sqlite3.connect(unfinished)) as copy:

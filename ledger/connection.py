@@ -43,8 +43,9 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
     """
     was_empty = _is_empty(connection)
     if was_empty:
-        for pragma in schema.BEFORE_CREATION:
-            _execute_when_free(connection, pragma)
+        connection.execute(schema.PAGE_SIZE)
+    _execute_when_free(connection, schema.WAL)  # a backup has none
+    if was_empty:
         with immediate_transaction(connection):
             if _is_empty(connection):
                 for statement in schema.CREATION:
@@ -64,8 +65,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         NewerFormat: A later tourney wrote it.
         CannotRead: The folder or the file refuses.
     """
-    if not path.is_file():
-        raise NoLedger(path)
+    with translated(path, CannotRead):
+        if not path.is_file():
+            raise NoLedger(path)
     # In a folder that cannot be written, SQLite cannot make the side files that readers of a
     # WAL share; without a -wal nobody is writing and the file may be read as it lies.
     wal = path.with_name(f"{path.name}-wal")

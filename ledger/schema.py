@@ -42,8 +42,9 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is ins
     }
 )
 
-# Page size comes before the first table: a 2 KB event wastes half of a page of 4 KiB.
-BEFORE_CREATION: Final = ("PRAGMA page_size = 16384", "PRAGMA journal_mode = WAL")
+# Before the first table: a 2 KB event wastes half of a page of 4 KiB.
+PAGE_SIZE: Final = "PRAGMA page_size = 16384"
+WAL: Final = "PRAGMA journal_mode = WAL"
 
 CREATION: Final = (
     *DEFINITIONS.values(),

@@ -6,6 +6,7 @@ carries the chain's value at its position, and the version of the projection tha
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple, Self
 from ledger.identity import Digest
 
 _TABLE: Final = """
-CREATE TABLE IF NOT EXISTS snapshot (
+CREATE TABLE IF NOT EXISTS snapshot_1 (
   projection TEXT PRIMARY KEY,
   version INTEGER NOT NULL,
   position INTEGER NOT NULL,
@@ -70,13 +71,13 @@ class Snapshots:
     def load(self, projection: str, version: int) -> Snapshot | None:
         """Return the newest state of a projection; None where its code was another."""
         found = self._connection.execute(
-            "SELECT * FROM snapshot WHERE projection = ? AND version = ?", (projection, version)
+            "SELECT * FROM snapshot_1 WHERE projection = ? AND version = ?", (projection, version)
         ).fetchone()
         return None if found is None else Snapshot._make(found)
 
     def save(self, snapshots: Iterable[Snapshot]) -> None:
-        """Keep states in place of older ones."""
-        with self._connection:
+        """Keep states in place of older ones; where nothing can be written, keep none."""
+        with suppress(sqlite3.OperationalError), self._connection:
             self._connection.executemany(
-                "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?, ?, ?)", snapshots
+                "INSERT OR REPLACE INTO snapshot_1 VALUES (?, ?, ?, ?, ?)", snapshots
             )

@@ -33,6 +33,7 @@ from ledger.tail import Tail
 from ledger.waiting import Append, Line
 from ledger.writer import Writer, draft
 
+_LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
 _EVENTS: Final = (
     "SELECT position, stream, version, recorded_us, chain, type, schema_version, data"
@@ -253,6 +254,8 @@ class Ledger:
         """Return the chain's value at a position; None where the ledger does not reach it."""
         if position == 0:
             return Digest(GENESIS.hex())
+        if position > _LAST_POSITION:
+            return None
         found = self.select("SELECT chain FROM event WHERE position = ?", position)
         return Digest(found[0][0].hex()) if found else None
 

@@ -6,13 +6,11 @@ outcome follows from its two verdicts.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
 
 from ledger.events.event import Event
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
-    Order,
     PairReconciled,
     Verdict,
     VerdictReceived,
@@ -22,21 +20,12 @@ from ledger.identity import Digest
 from projections.reconcile import POLICIES
 from projections.verdict_line import PARSERS
 
-Pair: TypeAlias = tuple[str, str, str, str]  # dimension, prompt, entrant a, entrant b
-
-
-class Asked(NamedTuple):
-    """What a query was submitted for; equal texts put an equal query, which is submitted once."""
-
-    pair: Pair
-    order: Order
-
 
 class Meaning:
     """Checks events in order of position; keeps what later ones may cite."""
 
     def __init__(self) -> None:
-        self._asked: dict[Digest, list[Asked]] = {}
+        self._asked: set[Digest] = set()
         self._verdicts: dict[Digest, Verdict] = {}
 
     def faults_of(self, event: Event) -> Iterator[str]:
@@ -46,8 +35,7 @@ class Meaning:
                 yield from self._faults_of_verdict(event)
                 self._verdicts[event.query_key] = event.verdict
             case JudgeQuerySubmitted():
-                asked = Asked(_pair_of(event), event.order)
-                self._asked.setdefault(event.query_key, []).append(asked)
+                self._asked.add(event.query_key)
             case PairReconciled():
                 yield from self._faults_of_outcome(event)
             case JudgeQueryFailed():
@@ -74,11 +62,6 @@ class Meaning:
         missing = [(key, order) for key, order in cited if key not in self._verdicts]
         for key, order in missing:
             yield f"its {order} query {key[:12]} had no verdict before it"
-        # Equal responses put one query for both orders, submitted once.
-        for key, order in cited if event.forward != event.swapped else ():
-            orders = {a.order for a in self._asked.get(key, ()) if a.pair == _pair_of(event)}
-            if orders and order not in orders:
-                yield f"it takes query {key[:12]} for the {order} order, which it was not put in"
         if not missing:
             yield from self._faults_of_policy(event)
 
@@ -97,7 +80,3 @@ class Meaning:
 def _faults_of_registration(event: Registered) -> Iterator[str]:
     if event.thing.content_digest != event.digest:
         yield "its digest is not that of what it registers"
-
-
-def _pair_of(event: JudgeQuerySubmitted | PairReconciled) -> Pair:
-    return (event.dimension, event.prompt_id, event.entrant_a, event.entrant_b)

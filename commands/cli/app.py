@@ -35,7 +35,7 @@ COMMANDS: Final = (
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
     Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
-    Entry("audit", "verify", "Check every byte, every event, and every rating that was published."),
+    Entry("audit", "verify", "Check every byte, event and published run."),
     Entry("audit", "log", "List events, the newest last."),
     Entry("audit", "show", "Show the events that an ID means, whole, as JSON."),
     Entry("health", "status", "Say what is on record, of every tournament."),

@@ -1,7 +1,6 @@
 """`tourney log`, `show`, `verify` and `replay`: look at what happened, and check it."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -30,7 +29,6 @@ from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
 from commands.verify import verify as verify_ledger
 from ledger.events.event import EVENTS
-from ledger.row import Row
 from ledger.search import newest
 from ledger.store import Ledger
 
@@ -55,16 +53,16 @@ def log(
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENTS.types)}"])
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        until = position_of(opened, as_of)
+        head, asked = opened.head.position, position_of(opened, as_of)
+        until = head if asked is None else asked
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
         write(log_table(rows), output_format, as_json=as_json)
         if follow:
-            _follow(opened, event_type, rows)
+            _follow(opened, event_type, until)
 
 
-def _follow(ledger: Ledger, event_type: str | None, shown: Sequence[Row]) -> None:
+def _follow(ledger: Ledger, event_type: str | None, after: int) -> None:
     """Print one line for each event that arrives: JSON, whatever the table's format was."""
-    after = shown[-1].position if shown else ledger.head.position
     for row in follow_rows(ledger, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
             write(log_table([row]), Format.JSONL, as_json=False)

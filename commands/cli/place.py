@@ -10,6 +10,7 @@ import msgspec
 
 from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
+from commands.toml_file import variable
 from commands.where_kept import Kept, where_kept
 from ledger.events.registration import JudgeSettings
 from ledger.head import Head
@@ -40,7 +41,8 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
 def allows_network(config: Path) -> bool:
     """Say whether the settings allow a ledger on a network file system."""
     found = kept(config)
-    return found is not None and found.network_ledger
+    said = os.environ.get(variable(("tournament", "network_ledger")), "false")
+    return found.network_ledger if found else said.lower() in {"true", "1"}
 
 
 def read_tournament(

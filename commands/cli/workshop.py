@@ -15,6 +15,8 @@ from commands.settings import Settings
 from commands.settings_file import read_settings
 from commands.wiring import package_versions
 from ledger.audit import audit
+from ledger.connection import translated
+from ledger.errors import CannotWrite
 from ledger.identity import StreamId
 from ledger.lock import FileLock, Holder
 from ledger.store import Ledger
@@ -46,9 +48,10 @@ class Workshop:
         """
         allow_network = self.settings.tournament.network_ledger
         with ExitStack() as closing, writing(self.ledger, allow_network=allow_network) as ledger:
-            alone = FileLock(self.ledger.with_name(f"{self.ledger.name}.work"), _tell_whom)
-            closing.callback(alone.close)
-            closing.enter_context(alone.held())
+            with translated(self.ledger, CannotWrite):
+                alone = FileLock(self.ledger.with_name(f"{self.ledger.name}.work"), _tell_whom)
+                closing.callback(alone.close)
+                closing.enter_context(alone.held())
             require_sound(ledger)
             yield Recorder(ledger, self.stream)
 

@@ -18,5 +18,5 @@ class LedgerMerged(Fact, frozen=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """A ledger is taken in once as it stands."""
-        return (self.head,)
+        """A ledger is taken in once as it stands; two others may each have taken it in."""
+        return (self.head, str(self.n_taken))

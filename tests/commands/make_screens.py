@@ -13,6 +13,7 @@ from typing import Final
 
 from rich.console import Console
 
+from commands.exchange import Taken
 from commands.generate import generate_owed
 from commands.judge import judge_open
 from commands.plan import plan_responses, plan_verdicts
@@ -24,15 +25,18 @@ from commands.replay import Difference, Replayed
 from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.tables.elo import elo_table
 from commands.tables.history import differences_table, faults_table, log_table
+from commands.tables.keeping import checkpoint_table, conflicts_table
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.plan import owed_responses_table, owed_verdicts_table
 from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Column, Table
+from commands.verify import Verified
 from ledger.audit import Fault
 from ledger.events.ratings import EloParameters
 from ledger.head import Head
 from ledger.row import Row
 from ledger.store import Ledger
+from ledger.writer import Conflict
 from projections.judge_query import JudgeQuery
 from projections.progress import progress
 from projections.settlement import by_dimension, settle
@@ -153,10 +157,15 @@ def _audits(rows: tuple[Row, ...]) -> dict[str, Table]:
     fault = Fault(7, "its content is not what was recorded")
     name = "headline_20260427_120000"
     difference = Difference(name, "elo_results.json", "differs from byte 40 on")
+    verdict = next(row for row in rows if row.type == "VerdictReceived")
     return {
         "log": log_table(rows),
-        "verify": faults_table([], head),
-        "verify_tampered": faults_table([fault], head),
+        "checkpoint": checkpoint_table(head),
+        "merge": conflicts_table(Taken(5, 27, 0, ())),
+        "merge_conflicts": conflicts_table(Taken(4, 26, 1, (Conflict(verdict, 19),))),
+        "verify": faults_table(Verified(head, 1, 0, ())),
+        "verify_merged": faults_table(Verified(head, 1, 2, ())),
+        "verify_tampered": faults_table(Verified(head, 2, 0, (fault,))),
         "replay": differences_table(Replayed((name,), ())),
         "replay_tampered": differences_table(Replayed((name,), (difference,))),
     }

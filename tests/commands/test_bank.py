@@ -78,6 +78,25 @@ def test_a_line_that_is_no_prompt_is_told_with_its_number(
     assert found.startswith(f"bank.jsonl:2: {fault}")
 
 
+@pytest.mark.parametrize("wrong", ["guess", "", 3, ["hedge"]])
+def test_a_field_of_few_values_names_them(tmp_path: Path, wrong: object) -> None:
+    """Whoever writes a bank by hand does not know them by heart."""
+    (found,) = faults(tmp_path, line(expected_behavior=wrong))
+
+    assert found.startswith("bank.jsonl:1: 'expected_behavior': ")
+    assert found.endswith(", it is one of 'hedge', 'answer', 'abstain'")
+
+
+@pytest.mark.parametrize(
+    "wrong", [line(text=""), line(tags=[3]), line(gold_answer=3), line(more=1)]
+)
+def test_a_field_of_any_text_names_no_values(tmp_path: Path, wrong: str) -> None:
+    """There is no list to choose from."""
+    (found,) = faults(tmp_path, wrong)
+
+    assert "it is one of" not in found
+
+
 def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
     """Responses go by the id, so two prompts under one would be mixed up."""
     (found,) = faults(tmp_path, line("p1"), line("p2"), line("p1", text="Another?"))

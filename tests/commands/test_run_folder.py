@@ -1,12 +1,14 @@
-"""Writing a run's folder: whole, or not at all."""
+"""Writing files: whole, or not at all."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from commands.errors import FolderTaken
-from commands.run_folder import write_files
+from commands.run_folder import write_files, write_whole
 from ledger.errors import CannotWrite
+from tests.commands.builders import PowerCut
 
 FILES = {"manifest.json": b"{}", "verdicts/factuality.jsonl": b"\x00\n"}
 
@@ -64,3 +66,49 @@ def test_a_file_above_the_folder_is_told_as_ours(tmp_path: Path) -> None:
         write_files(tmp_path / "runs" / "headline", FILES)
 
     assert contents(tmp_path) == {"runs": b""}
+
+
+def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    """An export is written over the last one, whole."""
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(b"older, and longer than what follows\n")
+
+    write_whole(file, [b"one\n", b"two\n"])
+
+    assert contents(tmp_path) == {"events.jsonl": b"one\ntwo\n"}
+
+
+def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path) -> None:
+    """Half an export looks like a short ledger."""
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(b"older\n")
+
+    with pytest.raises(PowerCut):
+        write_whole(file, cut_short())
+
+    assert contents(tmp_path) == {"events.jsonl": b"older\n"}
+
+
+def cut_short() -> Iterator[bytes]:
+    """Yield a line, and fail."""
+    yield b"one\n"
+    raise PowerCut
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "missing/events.jsonl",
+        "folder",
+        "file/events.jsonl",
+    ],
+)
+def test_a_place_that_refuses_a_file_is_told_as_ours(tmp_path: Path, name: str) -> None:
+    """A mistyped folder, a folder of that name, a file where a folder should be."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+
+    with pytest.raises(CannotWrite, match="make room or permission"):
+        write_whole(tmp_path / name, [b"one\n"])
+
+    assert contents(tmp_path) == {"file": b""}

@@ -1,6 +1,8 @@
 """The laws of folding, kept by the projection of a tournament."""
 
 from dataclasses import replace
+from functools import reduce
+from itertools import accumulate
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import Projection, fold
-from projections.tournament import tournament_of
+from projections.tournament import advance, evolve, tournament_of
 from tests.builders import NOON, STREAM, opened, recorded
 from tests.projections.strategies import QUICK, histories
 from tests.strategies import histories as any_histories
@@ -46,6 +48,27 @@ def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -
     resumed = fold(TOURNAMENT, events[at:], start=in_hand)
 
     assert resumed == fold(TOURNAMENT, events)
+
+
+@QUICK
+@given(history=histories() | any_histories())
+def test_one_event_at_a_time_is_the_same_as_all_at_once(history: list[Event]) -> None:
+    """A run takes note of each append by itself, and a replay reads pages of thousands."""
+    events = recorded(history)
+
+    assert reduce(evolve, events, TOURNAMENT.initial) == fold(TOURNAMENT, events)
+
+
+@QUICK
+@given(history=histories() | any_histories())
+def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
+    """A draft changes in place what it was given; nobody else may see that."""
+    events = recorded(history)
+    states = [*accumulate(events, evolve, initial=TOURNAMENT.initial)]
+
+    advance(states[0], events)
+
+    assert states == [fold(TOURNAMENT, events[:n]) for n in range(len(events) + 1)]
 
 
 @QUICK

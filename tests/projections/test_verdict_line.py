@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
-from projections.verdict_line import parse_verdict
+from projections.verdict_line import PARSER, PARSERS, parse_verdict
 from tests.projections.strategies import QUICK
 
 READABLE: list[tuple[str, Verdict]] = [
@@ -63,6 +63,12 @@ LONG = [
     "VERDICT: A\x00" * 10_000,
     "\u2028" * 100_000 + "x",
 ]
+
+
+def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
+    """A stored verdict is checked by the rule it was read by, however many rules come after."""
+    assert dict(PARSERS) == {"final-line@1": parse_verdict}
+    assert PARSER in PARSERS
 
 
 @pytest.mark.parametrize(("reply", "verdict"), READABLE)

@@ -4,6 +4,7 @@ import json
 
 from msgspec.structs import replace
 
+from ledger.head import Head
 from projections.artifacts.files import files_of
 from projections.artifacts.manifest import manifest
 from tests.builders import NOON, entrant, known, opened
@@ -67,6 +68,14 @@ def test_a_run_ends_with_the_last_event_that_it_read() -> None:
     assert fields["finished_at"] == tournament.newest.recorded_at.isoformat()
     assert fields["as_of"] == tournament.newest.position == len(events)
     assert fields["head"] == publication(tournament).head
+
+
+def test_the_manifest_holds_a_checkpoint_of_what_it_rates() -> None:
+    """A run that was handed on proves later that its ledger is still the same."""
+    fields = manifest(results(*history(cup(), "a")))
+
+    head = Head.parse(str(fields["checkpoint"]))
+    assert (head.position, head.chain) == (fields["as_of"], fields["head"])
 
 
 def test_the_manifest_accounts_for_every_pairing() -> None:

@@ -1,0 +1,87 @@
+"""Doctor: what a machine lacks is said before it costs anything."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.doctor import Finding, findings
+from commands.version import VERSION
+from ledger.store import Ledger
+from tests.builders import STREAM, opened
+
+FIXED = (3, 51, 3)
+
+
+def found(ledger: Path, sqlite_version: tuple[int, ...] = FIXED) -> dict[str, Finding]:
+    """Return what was found, by what was looked at."""
+    return {each.what: each for each in findings(ledger, sqlite_version)}
+
+
+@pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
+def test_an_sqlite_with_the_wal_reset_bug_is_named(
+    tmp_path: Path, version: tuple[int, ...]
+) -> None:
+    """Two programs that write at the same moment can damage the file under it."""
+    finding = found(tmp_path / "tournament.db", version)["SQLite"]
+
+    assert finding.grade == "beware"
+    assert finding.says.startswith(".".join(map(str, version)) + " has the WAL-reset bug")
+    assert "fixed in 3.51.3" in finding.says
+
+
+@pytest.mark.parametrize("version", [(3, 51, 3), (3, 52, 0), (4, 0)])
+def test_an_sqlite_without_the_bug_is_good(tmp_path: Path, version: tuple[int, ...]) -> None:
+    """Who has upgraded is not to be warned any more."""
+    finding = found(tmp_path / "tournament.db", version)["SQLite"]
+
+    assert finding == Finding("SQLite", "good", ".".join(map(str, version)))
+
+
+def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
+    """Everything that a run needs is looked at, and nothing is left behind."""
+    seen = found(tmp_path / "tournament.db")
+
+    assert list(seen) == [
+        "tourney",
+        "SQLite",
+        "file system",
+        "disk",
+        "flushes",
+        "ledger",
+        "models",
+    ]
+    assert {each.grade for each in seen.values()} == {"good"}
+    assert seen["tourney"].says == VERSION
+    assert seen["ledger"].says.endswith("tournament.db: not there yet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_is_named_with_its_checkpoint(tmp_path: Path) -> None:
+    """Whoever asks how things stand can note at once what proves it later."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, opened())
+        head = ledger.head
+
+    assert found(path)["ledger"] == Finding("ledger", "good", f"{path}, checkpoint {head}")
+
+
+def test_a_file_that_is_no_ledger_is_bad(tmp_path: Path) -> None:
+    """A run would stop at it; better to know before."""
+    path = tmp_path / "tournament.db"
+    path.write_text("Dear diary, " * 100)
+
+    finding = found(path)["ledger"]
+
+    assert finding.grade == "bad"
+    assert "is not a ledger" in finding.says
+
+
+def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
+    """What is not recorded must not be paid for; the check itself goes on."""
+    seen = found(tmp_path / "no such folder" / "tournament.db")
+
+    assert seen["disk"].grade == "bad"
+    assert "cannot be written" in seen["disk"].says
+    assert "flushes" not in seen
+    assert seen["models"].grade == "good"

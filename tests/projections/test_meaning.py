@@ -1,0 +1,185 @@
+"""Does each event follow from what it cites?"""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.event import Event
+from ledger.events.exchange import LedgerMerged
+from ledger.events.judging import JudgeQuerySubmitted, Order, VerdictReceived
+from ledger.events.registration import PromptRegistered
+from projections.judge_query import JudgeQuery
+from projections.matches import Match
+from projections.meaning import Meaning
+from tests.builders import entrant, judge, key, known, opened, prompt, responses, verdict
+from tests.projections.strategies import QUICK, histories
+from tests.projections.worlds import answered, failure, matches_of, reconciled
+
+
+def submitted(match: Match, question: JudgeQuery, order: Order) -> JudgeQuerySubmitted:
+    """Return the event that puts a match to the judge in one order."""
+    pairing = match.pairing
+    return JudgeQuerySubmitted(
+        query_key=question.query_key,
+        judge=judge().judge_id,
+        dimension=pairing.rubric.dimension,
+        prompt_id=pairing.prompt.prompt_id,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        order=order,
+        rubric_digest=pairing.rubric.digest,
+        response_a=pairing.a.response_key,
+        response_b=pairing.b.response_key,
+    )
+
+
+def faults_of(*events: Event) -> list[tuple[int, str]]:
+    """Return what does not follow, with the number of the event."""
+    meaning = Meaning()
+    return [(n, why) for n, event in enumerate(events, 1) for why in meaning.faults_of(event)]
+
+
+MATCH = matches_of(known(*answered(opened())))[0]
+FORWARD, SWAPPED = MATCH.forward.query_key, MATCH.swapped.query_key
+ASKED = (submitted(MATCH, MATCH.forward, "forward"), submitted(MATCH, MATCH.swapped, "swapped"))
+SAID: tuple[VerdictReceived, ...] = (verdict(FORWARD, "A"), verdict(SWAPPED, "B"))
+TRUE: tuple[Event, ...] = (*ASKED, *SAID, reconciled(MATCH, "a"))
+PROMPT = prompt()
+
+
+class Case(NamedTuple):
+    """A history whose last event does not follow, and its twin in which it does."""
+
+    unsound: tuple[Event, ...]
+    why: str
+    sound: tuple[Event, ...]
+
+
+CASES = {
+    "verdict on a query never submitted": Case(
+        (ASKED[0], SAID[1]),
+        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
+        (ASKED[1], SAID[1]),
+    ),
+    "verdict on a query submitted later": Case(
+        (SAID[0],),
+        f"it answers query {FORWARD[:12]}, which was not submitted before it",
+        (ASKED[0], SAID[0]),
+    ),
+    "verdict that its reply does not say": Case(
+        (ASKED[0], replace(SAID[0], verdict="TIE")),
+        "its reply says A, and it claims TIE",
+        (ASKED[0], replace(SAID[0], verdict="TIE", reply="VERDICT: TIE")),
+    ),
+    "verdict of a reply that says none": Case(
+        (ASKED[0], replace(SAID[0], reply="Both are fine.")),
+        "its reply says None, and it claims A",
+        (ASKED[0], replace(SAID[0], reply="Both are fine.\n**Verdict:** A")),
+    ),
+    "unknown parser": Case(
+        (ASKED[0], replace(SAID[0], parser="first-line@1")),
+        "no parser is named 'first-line@1'; a later tourney may know it",
+        (ASKED[0], SAID[0]),
+    ),
+    "failure of a query never submitted": Case(
+        (ASKED[0], failure(MATCH.swapped)),
+        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
+        (ASKED[1], failure(MATCH.swapped)),
+    ),
+    "outcome before its second verdict": Case(
+        (*ASKED, SAID[0], reconciled(MATCH, "a")),
+        f"its swapped query {SWAPPED[:12]} had no verdict before it",
+        TRUE,
+    ),
+    "outcome before its first verdict": Case(
+        (*ASKED, SAID[1], reconciled(MATCH, "a")),
+        f"its forward query {FORWARD[:12]} had no verdict before it",
+        TRUE,
+    ),
+    "outcome that its policy does not make": Case(
+        (*ASKED, *SAID, reconciled(MATCH, "b")),
+        "swap-consistent makes 'a' of verdicts A and B, and it claims 'b'",
+        TRUE,
+    ),
+    "unknown policy": Case(
+        (*ASKED, *SAID, replace(reconciled(MATCH, "a"), policy="best-of-three")),
+        "no policy is named 'best-of-three'; a later tourney may know it",
+        TRUE,
+    ),
+    "registration under another's digest": Case(
+        (PromptRegistered(prompt=PROMPT, digest=prompt("p2").content_digest),),
+        "its digest is not that of what it registers",
+        (PromptRegistered(prompt=PROMPT, digest=PROMPT.content_digest),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_an_event_that_does_not_follow_is_told_why(case: Case) -> None:
+    """The chain proves only that a falsehood is the one that was recorded."""
+    assert faults_of(*case.unsound) == [(len(case.unsound), case.why)]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_its_sound_twin_has_no_fault(case: Case) -> None:
+    """A check that cries wolf is soon no longer read."""
+    assert faults_of(*case.sound) == []
+
+
+def test_an_outcome_without_any_verdict_is_told_of_both() -> None:
+    """Who repairs a ledger wants all that is wrong; the policy cannot be asked."""
+    found = faults_of(reconciled(MATCH, "a"))
+
+    assert [why.split()[1] for _, why in found] == ["forward", "swapped"]
+
+
+def test_equal_texts_put_one_query_for_both_orders() -> None:
+    """It is paid for once, so it stands on the ledger under one order only."""
+    opening = opened()
+    texts = {("base", "p1"): "aspirin", ("tuned", "p1"): "aspirin"}
+    (match,) = matches_of(known(*opening, *responses(known(*opening), texts)))
+    asked = submitted(match, match.forward, "forward")
+    said = verdict(match.forward.query_key, "A")
+
+    assert match.forward.query_key == match.swapped.query_key
+    assert faults_of(asked, said, reconciled(match, "inconsistent")) == []
+
+
+def test_verdicts_of_another_tournament_may_be_cited() -> None:
+    """Content names a query: a second tournament reconciles what the first one paid for."""
+    of_theirs = [replace(each, entrant_a=key("x"), entrant_b=key("y")) for each in ASKED]
+
+    assert faults_of(*of_theirs, *SAID, reconciled(MATCH, "a")) == []
+
+
+def test_entrants_that_exchange_their_labels_are_asked_nothing_again() -> None:
+    """Renaming is free: each query was answered already, in the other order of the same pair."""
+    twins = opened(
+        entrants=[
+            entrant("base", weights_digest=key("tuned")),
+            entrant("tuned", weights_digest=key("base")),
+        ]
+    )
+    answers = responses(known(*opened()))
+    (renamed,) = matches_of(known(*twins, *answers))
+
+    assert (renamed.forward.query_key, renamed.swapped.query_key) == (SWAPPED, FORWARD)
+    assert faults_of(*TRUE, reconciled(renamed, "b")) == []
+
+
+def test_events_that_cite_nothing_have_no_fault() -> None:
+    """Openings, responses and merges stand for themselves."""
+    merged = LedgerMerged(head=key("head"), n_events=3, n_taken=1)
+
+    assert faults_of(*answered(opened()), merged) == []
+
+
+@QUICK
+@given(history=histories())
+def test_outcomes_of_any_history_follow_from_their_verdicts(history: list[Event]) -> None:
+    """However a tournament went: what our policy makes is never found fault with."""
+    not_submitted = "was not submitted before it"
+
+    assert [why for _, why in faults_of(*history) if not why.endswith(not_submitted)] == []

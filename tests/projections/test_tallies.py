@@ -1,0 +1,108 @@
+"""Tallies: what each tournament has on record, counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.event import Event
+from ledger.events.fact import type_name
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from projections.tallies import OUTCOMES, REPLIES, RESPONSES, Tally
+from projections.view import View
+from tests.builders import known, opened, recorded
+from tests.projections.strategies import QUICK, histories
+from tests.projections.worlds import cup, history, planned, unanswerable
+from tests.strategies import histories as any_histories
+
+VIEWS = pytest.mark.parametrize("view", [RESPONSES, REPLIES, OUTCOMES], ids=lambda each: each.name)
+
+
+def tally(view: View[Tally], *events: Event, stream: str = "main") -> dict[str, int]:
+    """Return the counts after events."""
+    state = view.advance(view.initial, recorded(events, stream=StreamId(stream)))
+    return state.of("main")
+
+
+def test_responses_are_counted_with_their_tokens() -> None:
+    """What a tournament cost in tokens is asked first."""
+    opening = cup()
+    cell = planned(known(*opening))[0].a
+
+    counts = tally(RESPONSES, *history(opening), unanswerable(cell))
+
+    assert counts == {"responses": 6, "tokens": 18, "responses_failed": 1}
+
+
+def test_replies_are_counted_by_what_they_say() -> None:
+    """A reply without a verdict is paid for too, and its reason says what to change."""
+    counts = tally(REPLIES, *history(cup(), "a", "tie", "refused", "unreadable", "refused"))
+
+    assert counts == {"verdicts": 4, "refused": 2, "unreadable": 1}
+
+
+def test_outcomes_are_counted_by_name() -> None:
+    """Decided, tied and inconsistent pairs add up to what was reconciled."""
+    counts = tally(OUTCOMES, *history(cup(), "a", "b", "a", "tie", "inconsistent"))
+
+    assert counts == {"a": 2, "b": 1, "tie": 1, "inconsistent": 1}
+
+
+@VIEWS
+def test_a_tournament_in_which_nothing_happened_has_no_counts(view: View[Tally]) -> None:
+    """Events that a view does not read leave no trace in it, not even a name."""
+    assert tally(view, *opened()) == {}
+    assert view.advance(view.initial, recorded(opened())) == view.initial
+
+
+@VIEWS
+def test_tournaments_of_one_ledger_are_counted_apart(view: View[Tally]) -> None:
+    """Several share a ledger, and each has its own costs."""
+    assert tally(view, *history(cup(), "a"), stream="other") == {}
+
+
+@VIEWS
+@QUICK
+@given(events=histories() | any_histories(), data=st.data())
+def test_a_tally_may_stop_be_stored_and_go_on(
+    view: View[Tally], events: list[Event], data: st.DataObject
+) -> None:
+    """A stored state that is folded on must be, to the byte, what a fold of everything gives."""
+    whole = recorded(events)
+    at = data.draw(st.integers(min_value=0, max_value=len(whole)))
+
+    stored = view.dump(view.advance(view.initial, whole[:at]))
+    resumed = view.advance(view.load(stored), whole[at:])
+
+    assert view.dump(resumed) == view.dump(view.advance(view.initial, whole))
+
+
+@VIEWS
+@QUICK
+@given(events=histories() | any_histories())
+def test_a_tally_depends_on_the_types_that_it_reads_alone(
+    view: View[Tally], events: list[Event]
+) -> None:
+    """Nothing else is decoded for it, so nothing else may change it."""
+    whole = recorded(events)
+    read = [each for each in whole if type_name(each.event) in view.reads]
+
+    assert view.advance(view.initial, read) == view.advance(view.initial, whole)
+
+
+@VIEWS
+def test_a_state_of_another_shape_is_refused(view: View[Tally]) -> None:
+    """Taken for a tally, it would be wrong in silence."""
+    with pytest.raises(ValueError, match="Expected"):
+        view.load(b'{"counts": 3}')
+
+
+def test_folding_on_leaves_the_earlier_state_alone() -> None:
+    """It may be in use, or about to be stored."""
+    responses = [e for e in history(cup()) if isinstance(e, ResponseGenerated)]
+    before = RESPONSES.advance(RESPONSES.initial, recorded(responses[:1]))
+    stored = RESPONSES.dump(before)
+
+    RESPONSES.advance(before, recorded(responses[1:]))
+
+    assert RESPONSES.dump(before) == stored
