@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise, repeat
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ledger import schema
 from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
@@ -21,10 +21,9 @@ from ledger.head import Head
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.row import decoded
-from ledger.store import Ledger
+from ledger.store import Columns, Ledger
 
 _STRETCH: Final = 20_000  # events that one process looks at before it reports
-_PAGE: Final = 1_000
 # Text is read as bytes: what was tampered with need not be UTF-8.
 _ROWS: Final = (
     "SELECT position,"
@@ -74,7 +73,15 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
     """Yield what is wrong with the file as such, at position 0: pages, tables and guards."""
-    found = dict(ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+    try:
+        yield from _faults_of_file(ledger)
+    except CannotRead as error:
+        yield Fault(0, error.why)
+
+
+def _faults_of_file(ledger: Ledger) -> Iterator[Fault]:
+    definitions = ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    found: dict[str, str] = dict(definitions)
     for name, sql in schema.DEFINITIONS.items():
         if found.get(name) != sql:
             yield Fault(0, f"{name} was taken away or changed in the file's schema")
@@ -97,7 +104,7 @@ def audit_chain(ledger: Ledger, until: Head) -> tuple[Fault, ...]:
     [(n_events,)] = ledger.select("SELECT count(*) FROM event WHERE position <= ?", until.position)
     is_short = n_events <= _STRETCH
     if is_short or n_events != until.position or not ledger.path.exists():
-        return tuple(_audit_stretch(ledger, 0, until.position))
+        return tuple(_faults_of_stretch(ledger, 0, until.position))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         found: list[Fault] = []
         paths = repeat(ledger.path)
@@ -132,12 +139,19 @@ def read_each(
 
 def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:
     """Do the same where a page cannot be read as text."""
-    for page in _pages(ledger, after, last):
-        for position, *entry, version, _, chain in page:
-            try:
-                yield _recorded(position, version, chain, Entry._make(entry))
-            except UnreadableEvent as error:
-                yield Fault(position, error.why)
+    try:
+        for page in ledger.pages(_ROWS, after, last):
+            yield from map(_recorded_or_fault, page)
+    except CannotRead as error:
+        yield Fault(after, f"something behind it cannot be read: {error.why}")
+
+
+def _recorded_or_fault(row: Columns) -> Recorded | Fault:
+    position, *entry, version, _, chain = row
+    try:
+        return _recorded(position, version, chain, Entry._make(entry))
+    except UnreadableEvent as error:
+        return Fault(position, error.why)
 
 
 def _recorded(position: int, version: int, chain: bytes, entry: Entry) -> Recorded:
@@ -151,7 +165,17 @@ def _recorded(position: int, version: int, chain: bytes, entry: Entry) -> Record
 
 def _audit_apart(path: Path, after: int, last: int) -> list[Fault]:
     with Ledger.read_only(path) as ledger:
-        return list(_audit_stretch(ledger, after, last))
+        return _faults_of_stretch(ledger, after, last)
+
+
+def _faults_of_stretch(ledger: Ledger, after: int, last: int) -> list[Fault]:
+    """Return the faults of some events, and where the file cannot be read any further."""
+    faults: list[Fault] = []
+    try:
+        faults.extend(_audit_stretch(ledger, after, last))
+    except CannotRead as error:
+        faults.append(Fault(after, f"something behind it cannot be read: {error.why}"))
+    return faults
 
 
 def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
@@ -159,7 +183,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
-    for page in _pages(ledger, after, last):
+    for page in ledger.pages(_ROWS, after, last):
         for row in page:
             at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
             stream = entry[1]
@@ -203,9 +227,3 @@ class _Versions(dict[bytes, int]):
         found = has_begun and self._ledger.select(_VERSION_BEFORE, stream, self._after)
         version = self[stream] = found[0][0] if found else 0
         return version
-
-
-def _pages(ledger: Ledger, after: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
-    while page := ledger.select(_ROWS, after, last, _PAGE):
-        yield page
-        after = page[-1][0]

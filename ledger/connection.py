@@ -2,9 +2,8 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 from ledger import schema
@@ -88,20 +87,32 @@ def open_in_memory() -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def immediate_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+class immediate_transaction:  # noqa: N801  # a context, read as a verb; each append enters one
     """Hold SQLite's write lock from the first statement; commit whole or not at all.
 
     A deferred BEGIN that reads first and then writes fails when another writer came between.
     """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit, or roll back what was interrupted or cannot be committed."""
+        try:
+            if error is None:
+                self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
@@ -151,7 +162,7 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
         is_empty = _is_empty(connection)
     except sqlite3.OperationalError:
         raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise NotALedger(path, str(error)) from error
     if is_empty:  # whoever began it was killed before there was a ledger
         raise NoLedger(path)
@@ -166,12 +177,23 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
-@contextmanager
-def translated(path: Path, refused: type[CannotRead | CannotWrite]) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
-    try:
-        yield
-    except (sqlite3.OperationalError, OSError) as error:
-        raise refused(path, str(error)) from error
-    except sqlite3.DatabaseError as error:
-        raise NotALedger(path, str(error)) from error
+class translated:  # noqa: N801  # as immediate_transaction
+    """Turn SQLite's and the system's errors into ours."""
+
+    def __init__(self, path: Path, refused: type[CannotRead | CannotWrite]) -> None:
+        self._path, self._refused = path, refused
+
+    def __enter__(self) -> None:
+        """Listen."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Say it in our words."""
+        if isinstance(error, sqlite3.OperationalError | OSError):
+            raise self._refused(self._path, str(error)) from error
+        if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
+            raise NotALedger(self._path, str(error)) from error

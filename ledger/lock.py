@@ -8,9 +8,10 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
@@ -56,7 +57,7 @@ def say_nothing(_holder: Holder | None) -> None:
     """Wait in silence."""
 
 
-class FileLock:
+class FileLock(AbstractContextManager[None]):
     """One lock file; open as long as this is."""
 
     def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
@@ -71,17 +72,25 @@ class FileLock:
         self._is_closed.set()
         os.close(self._file)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other processes out; wait for one that is in."""
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other processes out for a block; wait for one that is in."""
+        return self
+
+    def __enter__(self) -> None:
+        """Take it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._wait()
-        try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give it back."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
         """Join the kernel's queue: who polls instead may be overtaken for ever."""

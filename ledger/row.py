@@ -51,14 +51,16 @@ class Row(NamedTuple):
         return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)
 
 
-def decoded(position: int, recorded_us: int, type_: str, schema_version: int, data: bytes) -> Event:
-    """Return a stored event.
+def decoded(
+    position: int, recorded_us: object, type_: str, schema_version: int, data: object
+) -> Event:
+    """Return a stored event; of a damaged file, fields may be of any type.
 
     Raises:
         UnreadableEvent: Its type, version, shape or time is unknown.
     """
-    if None in {recorded_us, data}:  # of a damaged file
-        raise UnreadableEvent(position, "its row is damaged: a field is missing")
+    if not isinstance(recorded_us, int) or not isinstance(data, bytes):
+        raise UnreadableEvent(position, "its row is damaged: a field is of another type")
     if not EARLIEST_US <= recorded_us <= LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:

@@ -48,12 +48,20 @@ class Snapshots:
         """
         path = ledger.with_name(f"{ledger.name}.views")
         try:
-            return cls(sqlite3.connect(path))
+            found = cls(sqlite3.connect(path))
+            if found.is_whole:
+                return found
         except sqlite3.OperationalError:
             return cls(sqlite3.connect(":memory:"))
         except sqlite3.DatabaseError:
-            path.unlink()
-            return cls(sqlite3.connect(path))
+            pass  # as one that is not whole
+        path.unlink()
+        return cls(sqlite3.connect(path))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether SQLite finds no damage."""
+        return self._connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
     def __enter__(self) -> Self:
         """Return the snapshots themselves."""

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import msgspec
 
@@ -35,6 +35,7 @@ from ledger.writer import Writer, draft
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
+Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _EVENTS: Final = (
     "SELECT position, stream, version, recorded_us, chain, type, schema_version, data"
     " FROM event WHERE position > ? AND position <= ?"
@@ -174,9 +175,12 @@ class Ledger:
             raise
 
     def _write(self, appends: Sequence[Append]) -> None:
-        with self._writing() as writer:
+        with immediate_transaction(self._connection):
+            writer = self._writer()
             for append in appends:
                 append.settle(writer)
+            writer.flush()
+        writer.hand_over()
 
     @contextmanager
     def adopting(self) -> Iterator[Writer]:
@@ -185,18 +189,16 @@ class Ledger:
         Raises:
             CannotWrite: No room or no permission; nothing was taken in.
         """
-        alone = self._lock.held()
-        with self._turn, translated(self.path, CannotWrite), alone, self._writing() as writer:
-            yield writer
+        with self._turn, translated(self.path, CannotWrite), self._lock.held():
+            with immediate_transaction(self._connection):
+                writer = self._writer()
+                yield writer
+                writer.flush()
+            writer.hand_over()
 
-    @contextmanager
-    def _writing(self) -> Iterator[Writer]:
-        with immediate_transaction(self._connection):
-            self._tail.read_on(self._connection)
-            writer = Writer(self._connection, self._tail, microseconds(self._now()))
-            yield writer
-            writer.flush()
-        writer.hand_over()
+    def _writer(self) -> Writer:
+        self._tail.read_on(self._connection)
+        return Writer(self._connection, self._tail, microseconds(self._now()))
 
     def read(
         self,
@@ -221,9 +223,8 @@ class Ledger:
         last = self.head.position if until is None else until
         chosen = [] if types is None else [msgspec.json.encode(sorted(types)).decode()]
         query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
-        while page := self.select(_PAGE_OF(query), after, last, *chosen, _PAGE):
+        for page in self.pages(_PAGE_OF(query), after, last, *chosen):
             yield from _recorded(page, stream)
-            after = page[-1][0]
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[Row]:
         """Yield events as stored, undecoded: to show, export or merge them.
@@ -232,9 +233,8 @@ class Ledger:
             CannotRead: The file is damaged.
         """
         last = self.head.position if until is None else until
-        while page := self.select(_PAGE_OF(_ROWS), after, last, _PAGE):
+        for page in self.pages(_PAGE_OF(_ROWS), after, last):
             yield from map(Row._make, page)
-            after = page[-1][0]
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -275,7 +275,7 @@ class Ledger:
         )
         return self.head.position if first_later is None else int(first_later) - 1
 
-    def select(self, query: str, *parameters: str | bytes | int) -> list[tuple[Any, ...]]:
+    def select(self, query: str, *parameters: str | bytes | int) -> list[Columns]:
         """Return all rows of a query of one's own.
 
         Raises:
@@ -284,11 +284,29 @@ class Ledger:
         try:
             with self._turn:
                 return self._connection.execute(query, parameters).fetchall()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise CannotRead(self.path, str(error)) from error
 
+    def pages(self, query: str, after: int, *parameters: str | int) -> Iterator[list[Columns]]:
+        """Yield the rows of a query page by page, each in a short transaction of its own.
 
-def _recorded(page: Sequence[tuple[Any, ...]], stream: StreamId | None) -> Iterator[Recorded]:
+        Args:
+            query: Gives positions first, and in order; its parameters are the position that it
+                begins behind, then the others, then the size of a page.
+            after: Where it begins.
+            parameters: The others.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
+        while page := self.select(query, after, *parameters, _PAGE):
+            yield page
+            if page[-1][0] <= after:
+                raise CannotRead(self.path, f"positions do not go on behind {after}")
+            after = page[-1][0]
+
+
+def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Recorded]:
     """Decode a page of events; what cannot be read is looked at again to say why."""
     decoders = EVENTS.decoders
     for position, of, version, recorded_us, link, type_, schema_version, data in page:
@@ -296,10 +314,11 @@ def _recorded(page: Sequence[tuple[Any, ...]], stream: StreamId | None) -> Itera
             continue
         try:
             event = decoders[type_, schema_version](data)
+            is_sound = EARLIEST_US <= recorded_us <= LATEST_US
         except (LookupError, TypeError, ValueError):
+            is_sound = False
+        if not is_sound:
             event = decoded(position, recorded_us, type_, schema_version, data)
-        if recorded_us is None or not EARLIEST_US <= recorded_us <= LATEST_US:
-            decoded(position, recorded_us, type_, schema_version, data)
         yield Recorded(position, of, version, recorded_us, link, event)
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from ledger.chain import GENESIS
 
-KEY_BYTES: Final = 10
+ID_BYTES: Final = 16
+KEY_BYTES: Final = 10  # the end of an id
 
 
 _PLACES: Final = (

@@ -14,7 +14,7 @@ from ledger.events.fact import type_name
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Receipt
 from ledger.row import Row
-from ledger.tail import KEY_BYTES, Tail, key_of
+from ledger.tail import ID_BYTES, KEY_BYTES, Tail, key_of
 
 # Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
 _ROWS_AT_ONCE: Final = (50, 10, 1)
@@ -74,11 +74,19 @@ class Writer:
 
         Returns:
             None where ours says the same: it is there already.
+
+        Raises:
+            InvalidEvent: Its id is not its own.
+            UnreadableEvent: It cannot be read here.
         """
-        ours = self._find(key_of(theirs.event_id))
+        event = theirs.recorded().event
+        key = key_of(theirs.event_id)
+        if len(theirs.event_id) != ID_BYTES or key != _key(theirs.stream, theirs.type, event):
+            raise InvalidEvent(theirs.type, f"{theirs.event_id.hex()} is the id of another event")
+        ours = self._find(key)
         if ours is None:
             return self._place(theirs)
-        is_same = _is_same(theirs.recorded().event, theirs.data, ours)
+        is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)
 
     def flush(self) -> None:
@@ -158,10 +166,14 @@ def draft(stream: StreamId, event: Event) -> Draft:
     """
     type_, data = type_name(event), EVENTS.encode(event)
     try:
-        name = msgspec.json.encode([stream, type_, *event.natural_key])
+        return Draft(event, type_, _key(stream, type_, event), data)
     except UnicodeEncodeError as error:
         raise InvalidEvent(type_, f"stream {stream!r} is no text: {error}") from error
-    return Draft(event, type_, sha256(name).digest()[:KEY_BYTES], data)
+
+
+def _key(stream: str, type_: str, event: Event) -> bytes:
+    name = msgspec.json.encode([stream, type_, *event.natural_key])
+    return sha256(name).digest()[:KEY_BYTES]
 
 
 def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, Row | None]) -> None:

@@ -1,22 +1,48 @@
 """What the world does to a ledger: hands that change its file, users without permission."""
 
 import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from ledger import schema
+from ledger.chain import GENESIS, leaf_hash, link_hash
+from ledger.row import Row
+
 NOBODY = 65534
+GUARDS = tuple(name for name in schema.DEFINITIONS if name.startswith("event_is_never_"))
 
 
 def tamper(path: Path, *statements: str) -> None:
     """Change a ledger's file with SQL, behind its back and past its triggers."""
-    with closing(sqlite3.connect(path)) as connection:
-        for trigger in ("updated", "deleted", "replaced"):
-            connection.execute(f"DROP TRIGGER IF EXISTS event_is_never_{trigger}")
+    with unguarded(path) as connection:
         for statement in statements:
             connection.execute(statement)
-        connection.commit()
+
+
+@contextmanager
+def unguarded(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a ledger's file without its triggers; a patient hand puts them back afterwards."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for guard in GUARDS:
+            connection.execute(f"DROP TRIGGER {guard}")
+        yield connection
+        for guard in GUARDS:
+            connection.execute(schema.DEFINITIONS[guard])
+
+
+def hash_again(connection: sqlite3.Connection) -> None:
+    """Give every event the hashes that its content asks for, as who knows the law can."""
+    chain = GENESIS
+    rows = connection.execute("SELECT * FROM event ORDER BY position").fetchall()
+    for row in map(Row._make, rows):
+        leaf = leaf_hash(row.entry)
+        chain = link_hash(chain, leaf)
+        connection.execute(
+            "UPDATE event SET leaf = ?, chain = ? WHERE position = ?", (leaf, chain, row.position)
+        )
 
 
 def loosen(connection: sqlite3.Connection) -> None:
@@ -38,3 +64,19 @@ def unprivileged() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Press Ctrl-C in this thread after a while."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -26,7 +26,7 @@ MAX_BATCH: Final = 20
 REPLY_BYTES: Final = (300, 20_000)
 WAL_PAGES: Final = 10  # until a checkpoint: one follows in the midst of the appends
 
-_CREATION: Final = (*schema.BEFORE_CREATION, "BEGIN IMMEDIATE", *schema.CREATION, "COMMIT")
+_CREATION: Final = (schema.PAGE_SIZE, schema.WAL, "BEGIN IMMEDIATE", *schema.CREATION, "COMMIT")
 
 
 class Acknowledged(NamedTuple):

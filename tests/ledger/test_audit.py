@@ -1,18 +1,21 @@
 """The audit finds whatever is not as it was recorded."""
 
-from collections.abc import Iterator
+import sqlite3
+from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
+from ledger import schema
 from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_each
 from ledger.events.event import Event
 from ledger.row import Row
 from ledger.store import Ledger
-from tests.builders import STREAM
+from tests.builders import STREAM, opened
 from tests.ledger.facts import N_FILED, verdicts
-from tests.ledger.hostile import loosen, tamper
+from tests.ledger.hostile import hash_again, loosen, tamper, unguarded
 from tests.strategies import histories
 
 CONTENT = "its content is not what was recorded"
@@ -121,7 +124,11 @@ SWAP = (
     "UPDATE event SET position = 3 WHERE position = 9",
 )
 
-CHANGE = "UPDATE event SET {} = {} WHERE position = ?".format
+SET_FIELD = "UPDATE event SET {} = {} WHERE position = 2".format
+MISTYPED = [
+    (field, value)
+    for field, value in product(Row._fields[1:], ("NULL", "7", "'text'", "x'ff'", "1.5"))
+]  # a position is always a number: SQLite keeps it apart
 N_LONG = 20_005  # more than one process looks at
 
 
@@ -129,31 +136,6 @@ def faults_of(path: Path) -> list[tuple[int, str]]:
     """Return what an audit of a file finds; in words."""
     with Ledger.read_only(path) as ledger:
         return [(fault.position, fault.why) for fault in audit(ledger)]
-
-
-def faults_with(
-    ledger: Ledger, position: int, field: str, stored: int | bytes
-) -> tuple[Fault, ...]:
-    """Audit a loosened ledger with one field changed, and change it back."""
-    value = "CAST(? AS TEXT)" if field in {"stream", "type"} else "?"
-    ledger.connection.execute("BEGIN")
-    ledger.connection.execute(CHANGE(field, value), (stored, position))
-    faults = audit(ledger)
-    ledger.connection.execute("ROLLBACK")
-    return faults
-
-
-def with_one_bit_flipped(stored: int | str | bytes) -> Iterator[int | bytes]:
-    """Yield a stored value as often as it has bits, each time with another bit flipped."""
-    match stored:
-        case int():
-            yield from (stored ^ (1 << bit) for bit in range(63))  # no sign: that is tested apart
-        case str():
-            yield from with_one_bit_flipped(stored.encode())
-        case bytes():
-            number = int.from_bytes(stored)
-            flips = (number ^ (1 << bit) for bit in range(8 * len(stored)))
-            yield from (each.to_bytes(len(stored)) for each in flips)
 
 
 def test_a_ledger_nobody_touched_has_no_faults(filed: Path) -> None:
@@ -189,6 +171,89 @@ def test_each_kind_of_tampering_is_found_where_it_is(
         assert why.startswith(beginning)
 
 
+@pytest.mark.parametrize("name", schema.DEFINITIONS)
+def test_a_guard_that_was_taken_away_is_noticed(filed: Path, name: str) -> None:
+    """Whoever drops a trigger and leaves it at that may have changed more."""
+    kind = "INDEX" if name == "stream_began" else "TRIGGER"
+    with closing(sqlite3.connect(filed)) as connection:
+        if name == "event":
+            loosen(connection)
+        else:
+            connection.execute(f"DROP {kind} {name}")
+
+    faults = faults_of(filed)
+
+    expected = schema.DEFINITIONS if name == "event" else [name]
+    assert faults == [
+        (0, f"{each} was taken away or changed in the file's schema") for each in expected
+    ]
+
+
+def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:
+    """A trigger of the same name that refuses nothing would look like the true one."""
+    with closing(sqlite3.connect(filed)) as connection:
+        connection.execute("DROP TRIGGER event_is_never_updated")
+        connection.execute(
+            "CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event BEGIN SELECT 1; END"
+        )
+
+    faults = faults_of(filed)
+
+    assert faults == [(0, "event_is_never_updated was taken away or changed in the file's schema")]
+
+
+def test_what_sqlite_finds_damaged_is_told(filed: Path) -> None:
+    """It knows what no hash covers: which pages there are, and what each is for."""
+    content = bytearray(filed.read_bytes())
+    content[39] = 1  # the number of free pages
+    filed.write_bytes(content)
+
+    faults = faults_of(filed)
+
+    assert [position for position, _ in faults] == [0]
+    assert faults[0][1].startswith("SQLite finds the file damaged: ")
+
+
+def test_a_key_that_was_recorded_twice_is_found(filed: Path) -> None:
+    """A fact told twice would be paid for twice; no index forbids it, so the audit looks."""
+    with unguarded(filed) as connection:
+        connection.execute(
+            "INSERT INTO event SELECT 4, event_id, stream, 4, type, 1, recorded_us, data, leaf,"
+            " chain FROM event WHERE position = 2"
+        )
+        hash_again(connection)
+
+    faults = faults_of(filed)
+
+    assert faults == [(4, "its key was recorded before")]
+
+
+@pytest.mark.parametrize(("field", "value"), MISTYPED)
+def test_a_field_of_any_type_is_a_fault_and_no_crash(
+    ledger: Ledger, field: str, value: str
+) -> None:
+    """A damaged disk knows no types: where SQLite keeps them, a bit says which one it is."""
+    ledger.append(STREAM, verdicts(3))
+    loosen(ledger.connection)
+    ledger.connection.execute(SET_FIELD(field, value))
+
+    faults = [each for each in audit(ledger) if each.position]
+
+    assert faults
+
+
+def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_page_too(filed: Path) -> None:
+    """Where a page cannot be read as text, its events are looked at one by one."""
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, opened()[:1])
+    tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 4")
+
+    with Ledger.read_only(filed) as ledger:
+        each = list(read_each(ledger, ledger.head.position, {"TournamentOpened"}))
+
+    assert each == [Fault(4, "its stream or type is no UTF-8 text")]
+
+
 def test_swapped_events_are_found_at_both_places(filed: Path) -> None:
     """The order of events decides ratings that depend on order."""
     tamper(filed, *SWAP)
@@ -217,35 +282,6 @@ def test_an_audit_lists_every_fault_not_the_first(filed: Path) -> None:
     assert [position for position, _ in faults] == [1, 1, 2, 3]
 
 
-def test_every_single_flipped_bit_is_found(ledger: Ledger) -> None:
-    """No field of an event lies outside what the audit covers."""
-    ledger.append(STREAM, verdicts(3))
-    loosen(ledger.connection)
-    flips = [
-        (row.position, field, flipped)
-        for row in ledger.rows()
-        for field in Row._fields
-        for flipped in with_one_bit_flipped(getattr(row, field))
-    ]
-
-    missed = [flip for flip in flips if not faults_with(ledger, *flip)]
-
-    assert missed == []
-    assert len(flips) > 7_000
-
-
-def test_a_cut_tail_is_found_by_its_head_alone(filed: Path) -> None:
-    """The documented limit of a chain, and the remedy: compare with a head noted elsewhere."""
-    with Ledger.read_only(filed) as ledger:
-        noted = ledger.head
-
-    tamper(filed, "DELETE FROM event WHERE position = 3")
-
-    with Ledger.read_only(filed) as ledger:
-        assert audit(ledger) == ()
-        assert ledger.head != noted
-
-
 @pytest.mark.parametrize("cut", range(N_FILED + 1))
 @pytest.mark.parametrize(
     "statements", [(), SWAP, *((each,) for each, _ in TAMPERED.values())], ids=lambda _: ""
@@ -272,15 +308,13 @@ def test_a_long_ledger_is_audited_by_several_processes(path: Path) -> None:
         ledger.append(STREAM, verdicts(N_LONG))
     tampered = [2, N_LONG - 1, N_LONG]
     tamper(path, "UPDATE event SET leaf = zeroblob(32) WHERE position IN (2, 20004, 20005)")
-    told: list[int] = []
 
     with Ledger.read_only(path) as ledger:
-        faults = audit_chain(ledger, ledger.head, told.append)
+        faults = audit_chain(ledger, ledger.head)
 
     assert [(at, why) for at, why in faults if why == CONTENT] == [
         (each, CONTENT) for each in tampered
     ]
-    assert sum(told) == N_LONG
 
 
 def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> None:
@@ -292,7 +326,7 @@ def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> No
         ledger.connection.execute("UPDATE event SET data = x'7b7d' WHERE position > 3")
 
         faults = audit_chain(ledger, head)
-        read = list(read_each(ledger, head))
+        read = list(read_each(ledger, head.position))
 
         assert faults == ()
         assert read == list(ledger.read(until=N_FILED))
@@ -305,7 +339,7 @@ def test_every_event_that_can_be_read_is_read_beside_those_that_cannot(filed: Pa
     tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 2")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_each(ledger, ledger.head))
+        each = list(read_each(ledger, ledger.head.position))
 
     why = "no event type 'PairSettled'; a later tourney may know it"
     assert each == [first, Fault(2, why), third]

@@ -60,6 +60,16 @@ def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
     assert read(path) == [1]
 
 
+def test_a_file_that_never_became_a_ledger_holds_none(path: Path) -> None:
+    """Whoever began it was killed at once; a report has nothing to say of it, and no complaint."""
+    path.touch()
+
+    with pytest.raises(NoLedger, match="there is no ledger at"):
+        Ledger.read_only(path)
+
+    assert path.read_bytes() == b""
+
+
 def test_a_path_of_any_spelling_can_be_read(tmp_path: Path) -> None:
     """Readers open by URI, in which these characters mean something."""
     path = tmp_path / "50% of #1? ü.ledger"

@@ -12,7 +12,7 @@ from tests.builders import key
 hexadecimal = st.text("0123456789abcdef", min_size=64, max_size=64).map(Digest)
 
 
-@given(position=st.integers(min_value=0, max_value=2**63 - 1), chain=hexadecimal)
+@given(position=st.integers(min_value=0, max_value=10**18 - 1), chain=hexadecimal)
 def test_a_head_is_read_as_it_was_printed(position: int, chain: Digest) -> None:
     """It is noted on paper or in a paper, and compared a year later."""
     head = Head(position, chain)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.audit import audit
@@ -17,7 +16,6 @@ from ledger.events.event import EVENTS, Event
 from ledger.events.judging import VerdictReceived
 from ledger.events.registration import TournamentOpened
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.recorded import microseconds
 from ledger.store import Ledger, utc_now
 from tests.builders import NOON, STREAM, key, opened, registrations, rubric, verdict
 from tests.ledger.facts import N_FILED, placed, verdicts
@@ -50,18 +48,16 @@ def test_appended_events_are_read_in_order(ledger: Ledger) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(history=histories(), as_of=st.integers(min_value=0, max_value=8))
-def test_any_history_reads_back_as_it_was_told(history: list[Event], as_of: int) -> None:
-    """No event of any content is changed by storing it, and as-of is the history's prefix."""
+@given(history=histories())
+def test_any_history_reads_back_as_it_was_told(history: list[Event]) -> None:
+    """No event of any content is changed by storing it."""
     with Ledger.in_memory() as ledger:
         appended = placed(ledger.append(STREAM, history))
 
         everything = tuple(ledger.read())
-        until = tuple(ledger.read(until=as_of))
 
     assert everything == appended
     assert [each.event for each in everything] == history
-    assert until == appended[:as_of]
 
 
 def test_versions_count_within_each_stream(ledger: Ledger) -> None:
@@ -192,6 +188,18 @@ def test_other_content_under_the_same_key_is_refused(ledger: Ledger) -> None:
     assert f"content {recorded[:12]}, and was now offered with {offered[:12]};" in str(conflict)
 
 
+def test_two_contents_of_one_key_in_a_batch_are_refused(ledger: Ledger) -> None:
+    """Nothing is recorded yet that could be shown, so the message names no position."""
+    query = key("1")
+
+    with pytest.raises(KeyConflict, match="was offered twice at once, with contents") as caught:
+        ledger.append(STREAM, [*verdicts(1), verdict(query), verdict(query, "TIE")])
+
+    conflict = caught.value
+    assert (conflict.key, conflict.position) == (f"VerdictReceived {query}", None)
+    assert ledger.head.position == 0
+
+
 def test_the_same_receipt_is_given_however_often_one_asks(path: Path) -> None:
     """A writer that lost its answer learns the place, the leaf and the link, from any process."""
     with Ledger.open(path) as ledger:
@@ -259,45 +267,6 @@ def test_a_ledger_with_no_clock_given_reads_the_real_one() -> None:
 
     assert before <= appended.recorded_at <= after
     assert appended.recorded_at.utcoffset() == timedelta(0)
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(-1, 0), (0, 1), (1.5, 2), (2, 3), (9, 3)])
-def test_a_time_names_the_last_position_up_to_it(
-    ledger: Ledger, seconds: float, expected: int
-) -> None:
-    """`--as-of` takes times, and every projection reads up to a position."""
-    for event in verdicts(3):
-        ledger.append(STREAM, [event])
-
-    position = ledger.position_at(NOON + timedelta(seconds=seconds))
-
-    assert position == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(-1, 0), (0, 1), (4, 1), (5, 3), (8, 3), (9, 4), (99, 4)]
-)
-def test_a_time_of_a_merged_ledger_names_a_prefix_that_was_known_then(
-    filed: Path, seconds: int, expected: int
-) -> None:
-    """After a merge times go back; nothing that was recorded later may be among what is read."""
-    with Ledger.open(filed) as ledger:
-        ledger.append(STREAM, verdicts(1, after=N_FILED))
-    for position, second in enumerate((0, 5, 2, 9), start=1):
-        at = microseconds(NOON + timedelta(seconds=second))
-        tamper(filed, SET_TIME(at, position))
-
-    with Ledger.read_only(filed) as ledger:
-        position = ledger.position_at(NOON + timedelta(seconds=seconds))
-
-    assert position == expected
-
-
-def test_any_time_of_an_empty_ledger_is_position_zero(ledger: Ledger) -> None:
-    """As-of of an empty ledger is an empty history, not an error."""
-    position = ledger.position_at(NOON)
-
-    assert position == 0
 
 
 def test_reading_goes_on_past_one_page(ledger: Ledger) -> None:
@@ -383,6 +352,7 @@ def test_the_chain_can_be_asked_at_any_position(ledger: Ledger) -> None:
     chain = [ledger.chain_at(position) for position in range(5)]
 
     assert chain == [GENESIS.hex(), *(each.chain for each in appended), None]
+    assert ledger.chain_at(10**18 - 1) is ledger.chain_at(2**63) is None
 
 
 def test_a_time_that_no_calendar_has_stops_reading(filed: Path) -> None:

@@ -1,6 +1,5 @@
 """Threads share a ledger: whoever's turn it is writes for all who wait."""
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,7 @@ from ledger.store import Ledger, utc_now
 from ledger.waiting import Append
 from tests.builders import NOON, STREAM, key, verdict
 from tests.ledger.facts import N_FILED, placed, verdicts
+from tests.ledger.hostile import interrupted_after
 
 N_THREADS = 8
 N_EACH = 25
@@ -51,22 +51,6 @@ def all_waiting(ledger: Ledger, *batches: Sequence[Event]) -> Iterator[Answers]:
                 wait_until(partial(has_waiting, ledger, n))
         first.result()
         yield others
-
-
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Press Ctrl-C in this thread after a while."""
-
-    def interrupt(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def has_waiting(ledger: Ledger, n: int) -> bool:
@@ -146,17 +130,16 @@ def test_the_same_event_from_two_threads_is_new_for_one(path: Path) -> None:
 def test_a_refused_append_does_not_refuse_those_it_waits_with(path: Path) -> None:
     """One caller's mistake is no reason to lose what the others have paid for."""
     conflicting = [*verdicts(1, after=1), verdict(key("0"), "B")]
-    invalid = [replace(verdict(key("invalid")), reply="\ud800")]
 
     with (
         Ledger.open(path) as ledger,
-        all_waiting(ledger, verdicts(1), conflicting, invalid, verdicts(1, after=2)) as answers,
+        all_waiting(ledger, verdicts(1), conflicting, verdicts(1, after=2)) as answers,
     ):
         refusals = [type(answer.exception()) for answer in answers]
         stored = tuple(ledger.read())
 
-        assert refusals == [type(None), KeyConflict, InvalidEvent, type(None)]
-        assert stored[1:] == placed(each for n in (0, 3) for each in answers[n].result())
+        assert refusals == [type(None), KeyConflict, type(None)]
+        assert stored[1:] == placed(each for n in (0, 2) for each in answers[n].result())
         assert [each.position for each in stored] == [1, 2, 3]
         assert audit(ledger) == ()
 
@@ -173,16 +156,18 @@ def test_only_the_stale_one_of_several_is_refused(filed: Path) -> None:
     assert refusals == {type(None), StaleVersion}
 
 
-def test_a_mistake_that_nobody_foresaw_is_its_authors_alone(path: Path) -> None:
-    """Whoever writes for others must not be given their faults, nor they lose their events."""
-    broken = [replace(verdict(key("broken")), reply=object())]
+def test_an_invalid_event_is_refused_before_it_waits(path: Path) -> None:
+    """Nobody who waits can be held up by an event that could never be recorded."""
+    invalid = [replace(verdict(key("invalid")), reply=object())]
 
     with (
         Ledger.open(path) as ledger,
-        all_waiting(ledger, verdicts(1), broken, verdicts(1, after=1)) as (one, bad, other),
+        closing(FileLock(path.with_name(f"{path.name}.lock"))) as lock,
+        lock.held(),
+        interrupted_after(5),
+        pytest.raises(InvalidEvent),
     ):
-        assert bad.exception() is not None
-        assert placed([*one.result(), *other.result()]) == tuple(ledger.read(after=1))
+        ledger.append(STREAM, invalid)
 
 
 def test_no_room_is_told_to_all_who_waited(path: Path) -> None:
