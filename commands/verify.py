@@ -92,5 +92,5 @@ def _sound(
         if isinstance(each, Fault):
             faults.append(each)
         else:
-            faults += [Fault(each.position, why) for why in meaning.faults_of(each.event)]
+            faults += [Fault(each.position, why) for why in meaning.faults_of(each)]
             yield each

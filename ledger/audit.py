@@ -34,9 +34,6 @@ _ROWS: Final = (
 _BEFORE: Final = (
     "SELECT position, chain FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1"
 )
-_TWICE: Final = (  # a key is the end of an event's id, of ledger.tail.KEY_BYTES
-    "SELECT max(position) FROM event GROUP BY substr(event_id, -10) HAVING count(*) > 1"
-)
 _BEGAN_BEFORE: Final = (
     "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
 )
@@ -85,8 +82,6 @@ def _faults_of_file(ledger: Ledger) -> Iterator[Fault]:
     for name, sql in schema.DEFINITIONS.items():
         if found.get(name) != sql:
             yield Fault(0, f"{name} was taken away or changed in the file's schema")
-    for (position,) in ledger.select(_TWICE):
-        yield Fault(position, "its key was recorded before")
     for (message,) in ledger.select("PRAGMA quick_check"):
         if message != "ok":
             yield Fault(0, f"SQLite finds the file damaged: {message}")

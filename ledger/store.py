@@ -67,7 +67,7 @@ class Ledger:
         self._now = now
         self._lock = lock or NoLock()
         self._turn = threading.Lock()  # a connection does one thing at a time
-        self._line = Line(self._settle_all)
+        self._line = Line(self.settle)
         self._tail = Tail()
         self._is_open = True
         self.path = path
@@ -158,11 +158,20 @@ class Ledger:
             InvalidEvent: An event could not be read back.
             CannotWrite: No room or no permission; nothing was appended.
         """
-        drafts = [draft(stream, event) for event in events]
-        return self._line.pass_through(Append(stream, drafts, expected_version))
+        return self._line.pass_through(self.prepare(stream, events, expected_version))
 
-    def _settle_all(self, appends: Sequence[Append]) -> None:
-        """Write for all who wait, in one transaction: that is one flush for all of them."""
+    def prepare(
+        self, stream: StreamId, events: Sequence[Event], expected_version: int | None
+    ) -> Append:
+        """Check events and make them ready for `settle`.
+
+        Raises:
+            InvalidEvent: An event could not be read back.
+        """
+        return Append(stream, [draft(stream, event) for event in events], expected_version)
+
+    def settle(self, appends: Sequence[Append]) -> None:
+        """Answer all who wait, in one transaction: that is one flush for all of them."""
         try:
             with self._turn, translated(self.path, CannotWrite), self._lock.held():
                 self._write(appends)

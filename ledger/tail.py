@@ -1,7 +1,7 @@
 """The end of a ledger as its writer knows it: what the next event follows, and every key so far.
 
 Keys are looked up here and not in an index of the file: an index of hashes is dirtied anew by
-nearly every event, which doubles what an append writes. An audit asks whether a key came twice.
+nearly every event, which doubles what an append writes.
 """
 
 import sqlite3

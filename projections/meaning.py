@@ -5,9 +5,8 @@ right to record it: every answer answers a question, every verdict is what its r
 outcome follows from its two verdicts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-from ledger.events.event import Event
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -16,7 +15,9 @@ from ledger.events.judging import (
     VerdictReceived,
 )
 from ledger.events.registration import Registered
-from ledger.identity import Digest
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Digest, StreamId
+from ledger.recorded import Recorded
 from projections.reconcile import POLICIES
 from projections.verdict_line import PARSERS
 
@@ -27,56 +28,76 @@ class Meaning:
     def __init__(self) -> None:
         self._asked: set[Digest] = set()
         self._verdicts: dict[Digest, Verdict] = {}
+        self._paid_for: set[tuple[StreamId, Digest]] = set()  # by response or query key
 
-    def faults_of(self, event: Event) -> Iterator[str]:
-        """Yield what does not follow, in words; a sound event has nothing."""
+    def faults_of(self, recorded: Recorded) -> Sequence[str]:
+        """Return what does not follow, in words; a sound event has nothing."""
+        event = recorded.event
         match event:
             case VerdictReceived():
-                yield from self._faults_of_verdict(event)
+                faults = self._faults_of_verdict(event)
+                faults += self._faults_of_paying(recorded.stream, event.query_key)
                 self._verdicts[event.query_key] = event.verdict
+                return faults
             case JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
+                return ()
             case PairReconciled():
-                yield from self._faults_of_outcome(event)
+                return self._faults_of_outcome(event)
+            case ResponseGenerated():
+                return self._faults_of_paying(recorded.stream, event.response_key)
             case JudgeQueryFailed():
-                yield from self._faults_of_answer(event.query_key)
+                return self._faults_of_answer(event.query_key)
             case Registered():
-                yield from _faults_of_registration(event)
+                return _faults_of_registration(event)
             case _:
-                return
+                return ()
 
-    def _faults_of_answer(self, query_key: Digest) -> Iterator[str]:
-        if query_key not in self._asked:
-            yield f"it answers query {query_key[:12]}, which was not submitted before it"
+    def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
+        """Merged tournaments may each have paid for the same; one pays once."""
+        if (stream, key) not in self._paid_for:
+            self._paid_for.add((stream, key))
+            return []
+        return ["the same was recorded before, and paid for"]
 
-    def _faults_of_verdict(self, event: VerdictReceived) -> Iterator[str]:
-        yield from self._faults_of_answer(event.query_key)
+    def _faults_of_answer(self, query_key: Digest) -> list[str]:
+        if query_key in self._asked:
+            return []
+        return [f"it answers query {query_key[:12]}, which was not submitted before it"]
+
+    def _faults_of_verdict(self, event: VerdictReceived) -> list[str]:
+        faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
-            yield f"no parser is named {event.parser!r}; a later tourney may know it"
+            faults.append(f"no parser is named {event.parser!r}; a later tourney may know it")
         elif (read := parse(event.reply)) != event.verdict:
-            yield f"its reply says {read}, and it claims {event.verdict}"
+            faults.append(f"its reply says {read}, and it claims {event.verdict}")
+        return faults
 
-    def _faults_of_outcome(self, event: PairReconciled) -> Iterator[str]:
-        cited = ((event.forward, "forward"), (event.swapped, "swapped"))
-        missing = [(key, order) for key, order in cited if key not in self._verdicts]
-        for key, order in missing:
-            yield f"its {order} query {key[:12]} had no verdict before it"
-        if not missing:
-            yield from self._faults_of_policy(event)
-
-    def _faults_of_policy(self, event: PairReconciled) -> Iterator[str]:
-        policy = POLICIES.get(event.policy)
-        forward, swapped = self._verdicts[event.forward], self._verdicts[event.swapped]
-        if policy is None:
-            yield f"no policy is named {event.policy!r}; a later tourney may know it"
-        elif (outcome := policy(forward, swapped)) != event.outcome:
-            yield (
-                f"{event.policy} makes {outcome!r} of verdicts {forward} and {swapped},"
-                f" and it claims {event.outcome!r}"
-            )
+    def _faults_of_outcome(self, event: PairReconciled) -> list[str]:
+        forward, swapped = self._verdicts.get(event.forward), self._verdicts.get(event.swapped)
+        if forward is not None and swapped is not None:
+            return _faults_of_policy(event, forward, swapped)
+        cited = (("forward", event.forward, forward), ("swapped", event.swapped, swapped))
+        return [
+            f"its {order} query {key[:12]} had no verdict before it"
+            for order, key, verdict in cited
+            if verdict is None
+        ]
 
 
-def _faults_of_registration(event: Registered) -> Iterator[str]:
-    if event.thing.content_digest != event.digest:
-        yield "its digest is not that of what it registers"
+def _faults_of_policy(event: PairReconciled, forward: Verdict, swapped: Verdict) -> list[str]:
+    policy = POLICIES.get(event.policy)
+    if policy is None:
+        return [f"no policy is named {event.policy!r}; a later tourney may know it"]
+    outcome = policy(forward, swapped)
+    if outcome == event.outcome:
+        return []
+    made = f"{event.policy} makes {outcome!r} of verdicts {forward} and {swapped}"
+    return [f"{made}, and it claims {event.outcome!r}"]
+
+
+def _faults_of_registration(event: Registered) -> list[str]:
+    if event.thing.content_digest == event.digest:
+        return []
+    return ["its digest is not that of what it registers"]

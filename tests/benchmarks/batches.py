@@ -9,10 +9,10 @@ from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ledgers import ledger_appender
-from tests.benchmarks.rivals import eventsourcing_appender
+from tests.benchmarks.rivals import eventsourcing_appender, sqlite_appender
 from tests.benchmarks.rounds import Rounds, interleaved, rate
 from tests.benchmarks.row import Row, at_least, at_most, compared, per_second, stated
-from tests.benchmarks.verdicts import Verdicts
+from tests.benchmarks.verdicts import Fields, Verdicts, encoded
 
 N_BATCHES: Final = 100  # a round
 SIZE: Final = 100
@@ -28,6 +28,8 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield stated(name, per_second(ours), ours, at_least(35_000))
     ratio = rounds.ratio("ledger", "eventsourcing")
     yield compared(name, per_second(ours), f"eventsourcing: {theirs}", ratio, at_least(1.2))
+    bare = f"bare sqlite3: {per_second(rounds.median('sqlite'))}"
+    yield compared(name, per_second(ours), bare, rounds.ratio("ledger", "sqlite"))
     share = rounds.ratio("ledger", "hashing")  # the quicker the hashes, the smaller their share
     yield stated("its share spent in hashing", f"{share:.1%}", share, at_most(0.10))
     growth = path.stat().st_size / _n_payload_bytes(path)
@@ -39,6 +41,7 @@ def _rounds(bench: Bench, path: Path) -> Rounds:
     with (
         ledger_appender(path) as ours,
         eventsourcing_appender(bench.folder / "batches.eventsourcing") as theirs,
+        sqlite_appender(bench.folder / "batches.sqlite") as bare,
     ):
         return interleaved(
             bench.n_rounds,
@@ -46,8 +49,13 @@ def _rounds(bench: Bench, path: Path) -> Rounds:
                 "ledger": lambda: rate(ours, verdicts.batches(n, SIZE)),
                 "hashing": lambda: _hashing_rate(path, n * SIZE),
                 "eventsourcing": lambda: rate(theirs, verdicts.batches(n, SIZE)),
+                "sqlite": lambda: rate(bare, _ready(verdicts.batches(n, SIZE))),
             },
         )
+
+
+def _ready(batches: list[list[Fields]]) -> list[list[bytes]]:
+    return [[encoded(fields) for fields in batch] for batch in batches]
 
 
 def _hashing_rate(path: Path, n_events: int) -> float:

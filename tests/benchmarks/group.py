@@ -1,46 +1,68 @@
-"""Group commit: threads that each wait for a receipt of their own share flushes."""
+"""Group commit: tasks or threads that each wait for a receipt of their own share flushes."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from ledger.events.judging import VerdictReceived
+from ledger.store import Ledger
+from ledger.tasks import TaskAppender
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.ledgers import ledger_appender
+from tests.benchmarks.ledgers import STREAM, appender
 from tests.benchmarks.rounds import Append, interleaved, rate
 from tests.benchmarks.row import Row, at_least, compared, per_second
 from tests.benchmarks.verdicts import Fields, Verdicts
 
-N_THREADS: Final = 64
-N_EVENTS: Final = 1_000  # a round; of each thread a tenth of it
+N_WAITERS: Final = 64
+N_EVENTS: Final = 1_000  # a round; of each waiter a tenth of it
 N_BYTES: Final = 2_048
 
 
 def measure(bench: Bench) -> Iterator[Row]:
-    """Compare many waiting threads with one."""
+    """Compare many who wait with one."""
     n, verdicts = bench.scaled(N_EVENTS), Verdicts(N_BYTES)
     n_each = bench.scaled(N_EVENTS // 10)
-    with ledger_appender(bench.folder / "group.ledger") as append:
+    with Ledger.open(bench.folder / "group.ledger") as ledger:
+        append = appender(ledger)
+
+        def shares() -> list[list[list[Fields]]]:
+            return [verdicts.batches(n_each, 1) for _ in range(N_WAITERS)]
+
         rounds = interleaved(
             bench.n_rounds,
             {
                 "one": lambda: rate(append, verdicts.batches(n, 1)),
-                "many": lambda: _shared_rate(
-                    append, [verdicts.batches(n_each, 1) for _ in range(N_THREADS)]
-                ),
+                "tasks": lambda: asyncio.run(_rate_of_tasks(ledger, shares())),
+                "threads": lambda: _rate_of_threads(append, shares()),
             },
         )
-    yield compared(
-        f"the same from {N_THREADS} threads that share flushes",
-        per_second(rounds.median("many")),
-        f"one thread: {per_second(rounds.median('one'))}",
-        rounds.ratio("many", "one"),
-        at_least(5),
-    )
+    for waiters, asked in (("tasks", at_least(5)), ("threads", None)):
+        yield compared(
+            f"the same from {N_WAITERS} {waiters} that share flushes",
+            per_second(rounds.median(waiters)),
+            f"one thread: {per_second(rounds.median('one'))}",
+            rounds.ratio(waiters, "one"),
+            asked,
+        )
 
 
-def _shared_rate(append: Append[Fields], shares: list[list[list[Fields]]]) -> float:
+async def _rate_of_tasks(ledger: Ledger, shares: list[list[list[Fields]]]) -> float:
+    """Append each task's batches, all tasks at once; return events per second."""
+    append = TaskAppender(ledger).append
+
+    async def work(batches: list[list[Fields]]) -> None:
+        for batch in batches:
+            await append(STREAM, [VerdictReceived(**fields) for fields in batch])
+
+    began = time.perf_counter()
+    await asyncio.gather(*map(work, shares))
+    return sum(map(len, shares)) / (time.perf_counter() - began)
+
+
+def _rate_of_threads(append: Append[Fields], shares: list[list[list[Fields]]]) -> float:
     """Append each thread's batches, all threads at once; return events per second."""
     opened: list[float] = []  # when the last thread was ready
     gate = threading.Barrier(len(shares), action=lambda: opened.append(time.perf_counter()))

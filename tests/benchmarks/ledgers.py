@@ -19,11 +19,16 @@ _AT_ONCE: Final = 10_000
 def ledger_appender(path: Path) -> Iterator[Append[Fields]]:
     """Give what appends a batch durably."""
     with Ledger.open(path) as ledger:
+        yield appender(ledger)
 
-        def append(batch: Sequence[Fields]) -> None:
-            ledger.append(STREAM, [VerdictReceived(**fields) for fields in batch])
 
-        yield append
+def appender(ledger: Ledger) -> Append[Fields]:
+    """Return what appends a batch to an open ledger."""
+
+    def append(batch: Sequence[Fields]) -> None:
+        ledger.append(STREAM, [VerdictReceived(**fields) for fields in batch])
+
+    return append
 
 
 def fill(path: Path, n_events: int, n_bytes: int) -> None:

@@ -15,7 +15,7 @@ from ledger.row import Row
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.facts import N_FILED, verdicts
-from tests.ledger.hostile import hash_again, loosen, tamper, unguarded
+from tests.ledger.hostile import loosen, tamper
 from tests.strategies import histories
 
 CONTENT = "its content is not what was recorded"
@@ -212,20 +212,6 @@ def test_what_sqlite_finds_damaged_is_told(filed: Path) -> None:
 
     assert [position for position, _ in faults] == [0]
     assert faults[0][1].startswith("SQLite finds the file damaged: ")
-
-
-def test_a_key_that_was_recorded_twice_is_found(filed: Path) -> None:
-    """A fact told twice would be paid for twice; no index forbids it, so the audit looks."""
-    with unguarded(filed) as connection:
-        connection.execute(
-            "INSERT INTO event SELECT 4, event_id, stream, 4, type, 1, recorded_us, data, leaf,"
-            " chain FROM event WHERE position = 2"
-        )
-        hash_again(connection)
-
-    faults = faults_of(filed)
-
-    assert faults == [(4, "its key was recorded before")]
 
 
 @pytest.mark.parametrize(("field", "value"), MISTYPED)

@@ -1,5 +1,6 @@
 """Does each event follow from what it cites?"""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -10,10 +11,13 @@ from ledger.events.event import Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.judging import JudgeQuerySubmitted, Order, VerdictReceived
 from ledger.events.registration import PromptRegistered
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from ledger.recorded import Recorded
 from projections.judge_query import JudgeQuery
 from projections.matches import Match
 from projections.meaning import Meaning
-from tests.builders import entrant, judge, key, known, opened, prompt, responses, verdict
+from tests.builders import STREAM, entrant, judge, key, known, opened, prompt, responses, verdict
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import answered, failure, matches_of, reconciled
 
@@ -35,10 +39,15 @@ def submitted(match: Match, question: JudgeQuery, order: Order) -> JudgeQuerySub
     )
 
 
-def faults_of(*events: Event) -> list[tuple[int, str]]:
+def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[tuple[int, str]]:
     """Return what does not follow, with the number of the event."""
     meaning = Meaning()
-    return [(n, why) for n, event in enumerate(events, 1) for why in meaning.faults_of(event)]
+    of = [*streams, *[STREAM] * (len(events) - len(streams))]
+    placed = [
+        Recorded(n, stream, n, 0, bytes(32), event)
+        for n, (event, stream) in enumerate(zip(events, of, strict=True), 1)
+    ]
+    return [(each.position, why) for each in placed for why in meaning.faults_of(each)]
 
 
 MATCH = matches_of(known(*answered(opened())))[0]
@@ -183,3 +192,26 @@ def test_outcomes_of_any_history_follow_from_their_verdicts(history: list[Event]
     not_submitted = "was not submitted before it"
 
     assert [why for _, why in faults_of(*history) if not why.endswith(not_submitted)] == []
+
+
+def test_a_verdict_that_was_paid_for_twice_is_told() -> None:
+    """The writer knows every key; whoever writes past it leaves this behind."""
+    again = replace(SAID[0], reply="Once more.\nVERDICT: A")
+
+    assert faults_of(*ASKED, *SAID, again) == [(5, "the same was recorded before, and paid for")]
+
+
+def test_a_response_that_was_made_twice_is_told() -> None:
+    """Which of the two a verdict is about could not be said any more."""
+    (response,) = [each for each in answered(opened()) if isinstance(each, ResponseGenerated)][:1]
+
+    assert faults_of(response, response) == [(2, "the same was recorded before, and paid for")]
+
+
+def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
+    """Their ledgers knew nothing of each other."""
+    theirs = StreamId("theirs")
+
+    found = faults_of(*ASKED, *SAID, *SAID, streams=[STREAM] * 4 + [theirs] * 2)
+
+    assert found == []
