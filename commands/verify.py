@@ -92,5 +92,6 @@ def _sound(
         if isinstance(each, Fault):
             faults.append(each)
         else:
-            faults += [Fault(each.position, why) for why in meaning.faults_of(each)]
+            if found := meaning.faults_of(each):
+                faults += [Fault(each.position, why) for why in found]
             yield each

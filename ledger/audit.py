@@ -23,7 +23,8 @@ from ledger.recorded import Recorded
 from ledger.row import decoded
 from ledger.store import Columns, Ledger
 
-_STRETCH: Final = 20_000  # events that one process looks at before it reports
+_SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
+_SHARES_A_CORE: Final = 4  # some stretches take longer than others
 # Text is read as bytes: what was tampered with need not be UTF-8.
 _ROWS: Final = (
     "SELECT position,"
@@ -97,13 +98,14 @@ def audit_chain(ledger: Ledger, until: Head) -> tuple[Fault, ...]:
         until: Its head: events behind it may still be arriving.
     """
     [(n_events,)] = ledger.select("SELECT count(*) FROM event WHERE position <= ?", until.position)
-    is_short = n_events <= _STRETCH
-    if is_short or n_events != until.position or not ledger.path.exists():
+    if n_events <= _SHORT or n_events != until.position or not ledger.path.exists():
         return tuple(_faults_of_stretch(ledger, 0, until.position))
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+    n_cores = os.cpu_count() or 1
+    with ProcessPoolExecutor(n_cores, get_context("spawn")) as pool:
         found: list[Fault] = []
         paths = repeat(ledger.path)
-        edges = [*range(0, until.position, _STRETCH), until.position]
+        length = max(_SHORT, until.position // (_SHARES_A_CORE * n_cores) + 1)
+        edges = [*range(0, until.position, length), until.position]
         after, last = zip(*pairwise(edges), strict=True)
         for faults in pool.map(_audit_apart, paths, after, last):
             found.extend(faults)
@@ -179,9 +181,19 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
     for page in ledger.pages(_ROWS, after, last):
-        for row in page:
-            at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
-            stream = entry[1]
+        for (
+            at,
+            event_id,
+            stream,
+            type_,
+            schema_version,
+            time_us,
+            data,
+            version,
+            leaf,
+            chain,
+        ) in page:
+            entry = (event_id, stream, type_, schema_version, time_us, data)
             try:
                 if (
                     at != position + 1

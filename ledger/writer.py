@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ledger.chain import Entry, leaf_hash, link_hash
+from ledger.chain import leaf_hash, link_hash
 from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.event import EVENTS, Event
 from ledger.events.fact import type_name
@@ -118,9 +118,7 @@ class Writer:
     def _row(self, stream: StreamId, draft: Draft) -> Row:
         event, type_, key, data = draft
         event_id, schema_version, now_us = self._id_prefix + key, event.schema_version, self._now_us
-        leaf = leaf_hash(
-            Entry(event_id, stream.encode(), type_.encode(), schema_version, now_us, data)
-        )
+        leaf = leaf_hash((event_id, stream.encode(), type_.encode(), schema_version, now_us, data))
         return Row(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
 
     def _place(self, row: Row) -> Row:

@@ -21,10 +21,8 @@ _VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
 
 def parse_verdict(reply: str) -> Verdict | None:
     """Read the verdict; None when the last line says none, which is never a tie."""
-    lines = [line for line in reply.split("\n") if line.strip()]
-    if not lines:
-        return None
-    match = _VERDICT_LINE.fullmatch(lines[-1])
+    last_line = reply.rstrip().rpartition("\n")[2]
+    match = _VERDICT_LINE.fullmatch(last_line)
     return None if match is None else _VERDICTS[match[1].upper()]
 
 
