@@ -13,7 +13,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q --cov
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q --cov -n logical --maxprocesses 4 --dist loadfile
 
 bench: $(INSTALLED)  ## measure the ledger on this machine, into data/benchmarks.md
 	$(BIN)/python -m tests.benchmarks

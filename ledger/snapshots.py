@@ -49,19 +49,13 @@ class Snapshots:
         path = ledger.with_name(f"{ledger.name}.views")
         try:
             found = cls(sqlite3.connect(path))
-            if found.is_whole:
-                return found
+            found.load("", 0)  # a damaged table tells when it is read
         except sqlite3.OperationalError:
             return cls(sqlite3.connect(":memory:"))
         except sqlite3.DatabaseError:
-            pass  # as one that is not whole
-        path.unlink()
-        return cls(sqlite3.connect(path))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether SQLite finds no damage."""
-        return self._connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+            path.unlink()
+            return cls(sqlite3.connect(path))
+        return found
 
     def __enter__(self) -> Self:
         """Return the snapshots themselves."""
