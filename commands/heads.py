@@ -1,14 +1,12 @@
 """Heads that were written down: on a command line, in a manifest, a report, a message."""
 
-import re
 from errno import EISDIR, ENAMETOOLONG, ENOENT
 from pathlib import Path
 from typing import Final
 
 from commands.errors import ConfigurationError
-from ledger.head import Head
+from ledger.head import Head, heads_in
 
-_HEAD: Final = re.compile(r"\b[0-9a-f]{64}@[0-9]{1,18}\b")
 _NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 
 
@@ -21,11 +19,11 @@ def noted_heads(name: str) -> tuple[Head, ...]:
     """
     path = Path(name)
     try:
-        found = _HEAD.findall(path.read_text(encoding="utf-8", errors="replace"))
+        found = heads_in(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         if error.errno in _NO_SUCH_FILE:
             return (Head.parse(name),)
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
     if not found:
         raise ConfigurationError([f"{path}: there is no checkpoint in it, as DIGEST@POSITION"])
-    return tuple(Head.parse(each) for each in dict.fromkeys(found))
+    return found

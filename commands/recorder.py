@@ -4,7 +4,7 @@ from commands.command import Command
 from commands.tournament import decide
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.tournament import Tournament, evolve
+from projections.tournament import Tournament, advance
 
 
 class Recorder:
@@ -34,6 +34,6 @@ class Recorder:
 
     def _catch_up(self) -> None:
         """Read on: other tournaments may have appended before us, and a state skips nothing."""
-        for recorded in self._ledger.read(after=self._position):
-            self.state = evolve(self.state, recorded)
-            self._position = recorded.position
+        until = self._ledger.head.position
+        news = self._ledger.read(after=self._position, until=until)
+        self.state, self._position = advance(self.state, news), until

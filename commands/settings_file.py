@@ -77,8 +77,8 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
 
 def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
     location = error["loc"]
-    name = variable(location)
-    place = name if name in environ else f"{path}:{line_of(text, location)}"
+    overruling = variable(location)
+    place = overruling if overruling in environ else f"{path}:{line_of(text, location)}"
     name = ".".join(str(part) for part in location)
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key {name!r}{_nearest(location)}"

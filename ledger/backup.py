@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ledger.connection import translated
 from ledger.errors import CannotWrite
+from ledger.file_system import flush
 from ledger.store import Ledger
 
 
@@ -25,16 +26,8 @@ def back_up(ledger: Ledger, to: Path) -> None:
             with closing(sqlite3.connect(unfinished)) as copy:
                 ledger.connection.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-            _flush(unfinished)
+            flush(unfinished)
             os.link(unfinished, to)  # unlike a rename, never over a file that came meanwhile
-            _flush(to.parent)
+            flush(to.parent)
         finally:
             unfinished.unlink(missing_ok=True)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

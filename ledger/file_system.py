@@ -1,4 +1,7 @@
-"""Where a ledger lies: on a network file system neither locks nor flushes can be relied on."""
+"""Where a ledger lies, and what makes it durable there.
+
+On a network file system neither locks nor flushes can be relied on.
+"""
 
 import os
 import re
@@ -29,6 +32,15 @@ def network_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
     where = Path(os.path.realpath(path))
     kind = next((kinds[each] for each in (where, *where.parents) if each in kinds), None)
     return kind if kind in NETWORK_KINDS else None
+
+
+def flush(path: Path) -> None:
+    """Make a file durable, or a folder's names: flushing a new file alone keeps no name."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _unescaped(place: str) -> str:

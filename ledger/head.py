@@ -1,10 +1,18 @@
 """The head of a ledger: a position and the chain's value there, which name a whole history."""
 
 import re
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from ledger.errors import NotAHead
 from ledger.identity import Digest
+
+_SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
+
+
+def heads_in(text: str) -> tuple["Head", ...]:
+    """Return the heads that stand in a text, each once."""
+    found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
+    return tuple(map(Head.parse, found))
 
 
 class Head(NamedTuple):
@@ -20,7 +28,7 @@ class Head(NamedTuple):
         Raises:
             NotAHead: It is spelt otherwise.
         """
-        found = re.fullmatch(r"([0-9a-f]{64})@([0-9]{1,18})", text.strip())
+        found = _SPELLING.fullmatch(text.strip())
         if found is None:
             raise NotAHead(text)
         return cls(int(found[2]), Digest(found[1]))

@@ -1,6 +1,5 @@
 """The ledger: append facts, read them back in order. One SQLite file, one writer at a time."""
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,7 +22,7 @@ from ledger.connection import (
 )
 from ledger.errors import CannotRead, CannotWrite, NetworkFileSystem
 from ledger.events.event import EVENTS, Event
-from ledger.file_system import network_kind
+from ledger.file_system import flush, network_kind
 from ledger.head import Head
 from ledger.identity import Digest, StreamId
 from ledger.lock import FileLock, Lock, NoLock, OnWait, say_nothing
@@ -101,7 +100,7 @@ class Ledger:
             opened.callback(lock.close)
             with lock.held():
                 if prepare(connection, path):
-                    _flush_folder(path.parent)
+                    flush(path.parent)
             opened.pop_all()  # they stay open as long as the ledger
         return cls(connection, path, now, lock)
 
@@ -329,12 +328,3 @@ def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Reco
         if not is_sound:
             event = decoded(position, recorded_us, type_, schema_version, data)
         yield Recorded(position, of, version, recorded_us, link, event)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make a new file's name durable: flushing the file alone does not."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
