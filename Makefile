@@ -23,7 +23,7 @@ weights: $(INSTALLED)  ## train the quickstart's weights again
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,endpoint,dev]'
 	touch $@
 
 clean:  ## remove what the targets made

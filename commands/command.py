@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from commands.ports import GeneratedText, GenerationFailure, Reply
+from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
+    JudgeSettings,
     Prompt,
     PromptRegistered,
     Registration,
     TournamentOpened,
 )
-from ledger.identity import JudgeId
+from ledger.events.usage import Price
+from ledger.identity import Digest, JudgeId
 from projections.matches import Cell, Match
 from projections.progress import OpenQuery
 
@@ -47,16 +49,53 @@ class SubmitQuery:
 
 
 @dataclass(frozen=True)
-class ReceiveReply:
-    """Read a judge's reply."""
+class ReceiveAnswer:
+    """Read a judge's answer, at the price that was known when it was asked for."""
 
-    judge: JudgeId
-    reply: Reply
+    judge: JudgeSettings
+    answer: Answer
+    price: Price | None = None
+
+
+@dataclass(frozen=True)
+class PlanBatch:
+    """Intend to send open queries as one batch."""
+
+    judge: JudgeSettings
+    queries: tuple[OpenQuery, ...]
+    expected_usd: float | None
+    worst_usd: float | None
+    cap_usd: float | None
+
+
+@dataclass(frozen=True)
+class SubmitBatch:
+    """Take note that a planned batch is with the provider, and of what it asks."""
+
+    batch_key: Digest
+    state: BatchState
+    queries: tuple[OpenQuery, ...]
+
+
+@dataclass(frozen=True)
+class DropBatch:
+    """Take note that a planned batch does not exist."""
+
+    batch_key: Digest
+    why: str
+
+
+@dataclass(frozen=True)
+class EndBatch:
+    """Close a batch whose results were all read, or are lost."""
+
+    batch_key: Digest
+    state: BatchState
 
 
 @dataclass(frozen=True)
 class ReconcilePair:
-    """Decide a match from its two verdicts."""
+    """Decide a match from its two verdicts, or from its two responses if they are identical."""
 
     judge: JudgeId
     policy: str
@@ -71,5 +110,14 @@ class PublishRatings:
 
 
 Command: TypeAlias = (
-    OpenTournament | RecordResponse | SubmitQuery | ReceiveReply | ReconcilePair | PublishRatings
+    OpenTournament
+    | RecordResponse
+    | SubmitQuery
+    | ReceiveAnswer
+    | PlanBatch
+    | SubmitBatch
+    | DropBatch
+    | EndBatch
+    | ReconcilePair
+    | PublishRatings
 )

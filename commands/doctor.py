@@ -6,10 +6,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from commands.counted import counted
+from commands.prices import price_table
 from commands.version import VERSION
 from ledger.errors import LedgerError, NoLedger
 from ledger.file_system import network_kind
@@ -29,12 +32,13 @@ class Finding(NamedTuple):
     says: str
 
 
-def findings(ledger: Path, sqlite_version: tuple[int, ...]) -> Iterator[Finding]:
+def findings(ledger: Path, sqlite_version: tuple[int, ...], *, today: date) -> Iterator[Finding]:
     """Look at what a run needs; nothing is changed and nothing is sent.
 
     Args:
         ledger: Where it is or will be.
         sqlite_version: Of the library that Python uses.
+        today: From which prices are old.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
@@ -42,6 +46,7 @@ def findings(ledger: Path, sqlite_version: tuple[int, ...]) -> Iterator[Finding]
     yield from _disk(ledger.absolute().parent)
     yield _ledger(ledger)
     yield _models()
+    yield _prices(today)
 
 
 def _sqlite(version: tuple[int, ...]) -> Finding:
@@ -104,3 +109,12 @@ def _models() -> Finding:
         lacking = ", ".join(missing)
         return Finding("models", "beware", f"without {lacking}; pip install 'tourney[models]'")
     return Finding("models", "good", ", ".join(_MODELS))
+
+
+def _prices(today: date) -> Finding:
+    """Look at the shipped prices only: a user's own table says its age in `tourney prices`."""
+    (shipped,) = price_table().sheets
+    says = f"{shipped.title}, {counted(shipped.sheet.age_days(today), 'day')} old"
+    if shipped.sheet.is_stale(today):
+        return Finding("prices", "beware", f"{says}: compare `tourney prices` with the provider's")
+    return Finding("prices", "good", says)

@@ -84,3 +84,55 @@ class NotReady(TourneyError):
     def __init__(self, parts: Sequence[str]) -> None:
         super().__init__(f"not ready: {', '.join(parts)}; see what was found above")
         self.parts = parts
+
+
+class NoCredentials(TourneyError):
+    """A provider is to be asked, and there is no key for it, or a wrong one."""
+
+    exit_code: ClassVar[int] = 4
+
+    def __init__(self, why: str, variable: str = "ANTHROPIC_API_KEY") -> None:
+        super().__init__(
+            f'{why}; export {variable}=..., or judge offline: [judge] provider = "reference"'
+        )
+
+
+class ProviderError(TourneyError):
+    """A provider cannot be reached, or fails; what was recorded is kept."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; run the same command again to go on")
+        self.why = why
+
+
+class BatchRefused(ProviderError):
+    """A provider took no batch: nothing was paid."""
+
+
+class BatchUncertain(ProviderError):
+    """No answer came to a batch that was sent: it may exist."""
+
+
+class ResultsLost(ProviderError):
+    """A batch's results are no longer kept."""
+
+
+class Refused(TourneyError):
+    """Spending was not agreed to, or would go beyond what was."""
+
+    exit_code: ClassVar[int] = 5
+
+
+class SpendLimitReached(Refused):
+    """The provider's own spend limit is reached."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the provider stopped at its spend limit: {why}; raise it there, then run again"
+        )
+
+
+class WorkInFlight(TourneyError):
+    """Batches are still with the provider."""
+
+    exit_code: ClassVar[int] = 7

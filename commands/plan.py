@@ -10,7 +10,7 @@ from ledger.chain import GENESIS
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, PromptId
 from ledger.recorded import Recorded
-from projections.progress import open_queries, owed_responses
+from projections.progress import AskingRules, open_queries, owed_responses
 from projections.settlement import by_dimension, settle
 from projections.tournament import Tournament, evolve
 
@@ -63,10 +63,10 @@ def plan_responses(state: Tournament, prompts: Collection[PromptId]) -> tuple[Ow
 
 
 def plan_verdicts(
-    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, *, retries: int
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
 ) -> tuple[OwedVerdicts, ...]:
     """Count the queries open on each dimension, and the pairs that wait for responses."""
-    queries = open_queries(state, prompts, judge, retries=retries)
+    queries = open_queries(state, prompts, judge, rules)
     n_queries = Counter(query.match.pairing.rubric.dimension for query in queries)
     return tuple(
         OwedVerdicts(

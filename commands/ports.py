@@ -1,14 +1,16 @@
-"""The two doors to the outside: who generates responses and who judges them.
+"""The doors to the outside: who generates responses, and who judges them.
 
 Values in, values out; no type of torch or of a vendor's SDK crosses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
 
 from ledger.events.registration import Entrant
 from ledger.events.responses import FinishReason
+from ledger.events.usage import Usage
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
 
@@ -62,11 +64,98 @@ class Reply:
     text: str
     stop_reason: str
     model: str
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class NoReply:
+    """Why a query has no answer: nothing was paid for it."""
+
+    query_key: Digest
+    reason: Literal["errored", "rejected", "expired", "canceled"]
+    detail: str
+
+
+Answer: TypeAlias = Reply | NoReply
 
 
 class Judge(Protocol):
-    """Compares the two responses of a query."""
+    """Compares the two responses of a query, while the process waits."""
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
-        """Yield replies as they come, in any order, each query at most once."""
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+        """Yield answers as they come, in any order, each query at most once."""
+        ...
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """A batch as the provider tells of it; the counts are zero until it has ended."""
+
+    provider_batch_id: str
+    created_at: datetime
+    expires_at: datetime
+    has_ended: bool
+    n_queries: int
+    n_succeeded: int = 0
+    n_errored: int = 0
+    n_canceled: int = 0
+    n_expired: int = 0
+    has_results: bool = True  # False: deleted, or older than the provider keeps them
+
+
+class BatchJudge(Protocol):
+    """Compares in batches, which go on without this process.
+
+    Every method but `create` may be repeated at will, and repeats itself where a failure passes.
+
+    Raises, each of them:
+        NoCredentials: No key, or one that the provider refuses.
+        ProviderError: The provider cannot be reached, or failed again and again.
+    """
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Send a batch, at most once.
+
+        Raises:
+            BatchRefused: The provider said no: there is no such batch, and nothing is paid.
+            BatchUncertain: No answer came: the batch may exist.
+            SpendLimitReached: The provider's own limit; there is no such batch.
+        """
+        ...
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return what a query takes of the size that a batch may have."""
+        ...
+
+    def look(self, provider_batch_id: str) -> BatchState:
+        """Return how a batch is doing."""
+        ...
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield the batches created at or after a moment, the newest first."""
+        ...
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield an ended batch's answers, in any order.
+
+        Raises:
+            ResultsLost: The provider keeps them no longer.
+        """
+        ...
+
+    def cancel(self, provider_batch_id: str) -> BatchState:
+        """Stop what is not yet answered; what is answered is paid for, and kept."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts the input of queries, at no cost."""
+
+    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
+        """Return the input tokens of queries, cached or not, by query key.
+
+        Raises:
+            NoCredentials: No key, or one that the provider refuses.
+            ProviderError: The provider cannot be reached, or failed again and again.
+        """
         ...

@@ -4,7 +4,8 @@ from commands.command import Command
 from commands.tournament import decide
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.tournament import Tournament, advance
+from projections.fold import fold
+from projections.tournament import Tournament, advance, tournament_of
 
 
 class Recorder:
@@ -31,6 +32,10 @@ class Recorder:
         self._ledger.append(self.state.stream, events, expected_version=self.state.version)
         self._catch_up()
         return len(events)
+
+    def as_of(self, position: int) -> Tournament:
+        """Return what was known at an earlier position."""
+        return fold(tournament_of(self.state.stream), self._ledger.read(until=position))
 
     def _catch_up(self) -> None:
         """Read on: other tournaments may have appended before us, and a state skips nothing."""

@@ -8,8 +8,9 @@ from commands.adapter_fit import require_fit
 from commands.bank import read_bank
 from commands.command import OpenTournament
 from commands.errors import ConfigurationError, WeightsError
+from commands.panel import panel_of
 from commands.rubric_file import read_rubric
-from commands.settings import REFERENCE_MODEL, EntrantSection, RubricSection, Settings
+from commands.settings import EntrantSection, RubricSection, Settings
 from commands.weights import folder_digest
 from ledger.errors import TourneyError
 from ledger.events.registration import (
@@ -27,7 +28,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, EntrantId, JudgeId, canonical_json, digest_of_bytes
+from ledger.identity import Dimension, EntrantId, canonical_json, digest_of_bytes
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")
@@ -50,9 +51,10 @@ def opening_of(
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
     entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
+    panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
     if faults:
         raise ConfigurationError(faults)
-    registrations = _registrations(banks[0], rubrics, entrants, reference_judge(settings))
+    registrations = _registrations(banks[0], rubrics, entrants, panels[0])
     configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(
         opening=1,
@@ -67,16 +69,6 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
-
-
-def reference_judge(settings: Settings) -> JudgeSettings:
-    """Return the offline judge that the settings describe."""
-    return JudgeSettings(
-        judge_id=JudgeId("reference"),
-        provider="reference",
-        model=REFERENCE_MODEL,
-        parameters=(("tie_band", settings.judge.tie_band),),
-    )
 
 
 def _read_each(
@@ -94,10 +86,10 @@ def _read_each(
 
 def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
-    if not rubric.needs_gold:
+    if not rubric.needs_gold and settings.judge.provider == "reference":
         fault = (
             f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which [judge] provider"
-            f" {settings.judge.provider!r} compares with; leave the rubric out"
+            " 'reference' compares with; leave the rubric out, or name another provider"
         )
         raise ConfigurationError([fault])
     return rubric
@@ -132,13 +124,13 @@ def _registrations(
     prompts: Iterable[Prompt],
     rubrics: Iterable[Rubric],
     entrants: Iterable[Entrant],
-    judge: JudgeSettings,
+    panel: Iterable[JudgeSettings],
 ) -> tuple[Registration, ...]:
     return (
         *(PromptRegistered(prompt=prompt, digest=prompt.content_digest) for prompt in prompts),
         *(RubricRegistered(rubric=rubric, digest=rubric.content_digest) for rubric in rubrics),
         *(EntrantRegistered(entrant=each, digest=each.content_digest) for each in entrants),
-        JudgeRegistered(judge=judge, digest=judge.content_digest),
+        *(JudgeRegistered(judge=each, digest=each.content_digest) for each in panel),
     )
 
 

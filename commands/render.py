@@ -58,7 +58,7 @@ def _rich(table: Table) -> RichTable:
 def _cell(value: Json, column: Column) -> str:
     match value:
         case None:
-            return "\N{EN DASH}"
+            return column.unknown
         case float() if column.digits is not None:
             return f"{value:.{column.digits}f}"
         case str():

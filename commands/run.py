@@ -4,22 +4,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from commands.command import OpenTournament
 from commands.errors import ConfigurationError
 from commands.generate import Generated, generate_owed
-from commands.judge import Judged, judge_open
-from commands.ports import Generator, Judge
+from commands.judge import Judged
+from commands.ports import Generator
 from commands.progress import OnProgress
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.settings import Settings
 from ledger.events.ratings import Mode, Terms
-from ledger.events.registration import Prompt
+from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import PromptId
 from projections.pilot import pilot_prompts, proportional_strata
+from projections.progress import AskingRules
 from projections.reconcile import DEFAULT_POLICY
+
+Judging: TypeAlias = Callable[[Sequence[PromptId]], Judged]
+"""Asks a judge about prompts, with whatever consent that takes."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ def run_tournament(
     plan: Plan,
     *,
     make_generator: Callable[[], Generator],
-    make_judge: Callable[[], Judge],
+    judge: JudgeSettings,
+    judging: Judging,
     now: datetime,
     on_progress: OnProgress,
 ) -> RunSummary:
@@ -54,15 +59,7 @@ def run_tournament(
     prompts = selected_prompts(plan.opening.bank, settings, plan.mode)
     recorder.record(plan.opening)
     generated = generate_owed(recorder, make_generator, prompts, on_progress=on_progress)
-    judge = recorder.state.panel[0]
-    judged = judge_open(
-        recorder,
-        judge,
-        make_judge,
-        prompts,
-        retries=settings.judge.retries,
-        on_progress=on_progress,
-    )
+    judged = judging(prompts)
     terms = Terms(
         mode=plan.mode,
         judge=judge.judge_id,
@@ -72,6 +69,11 @@ def run_tournament(
         prompts=prompts,
     )
     return RunSummary(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
+
+
+def asking_rules(settings: Settings) -> AskingRules:
+    """Return what the settings say of asking."""
+    return AskingRules(settings.judge.retries, skip_identical=settings.judge.skip_identical)
 
 
 def selected_prompts(

@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ledger.events.ratings import EloParameters, TieRule
+from ledger.events.registration import Provider
 from projections.pilot import PILOT_SEED
 
-REFERENCE_MODEL: Final = "chrF2"  # what the offline judge compares by
 _ELO: Final = EloParameters()  # the defaults
 
 
@@ -73,12 +73,46 @@ class RubricSection(Section):
     path: Path
 
 
-class JudgeSection(Section):
-    """Who judges; tie_band is the difference in chrF below which the reference judge ties."""
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
-    provider: Literal["reference"] = "reference"
-    retries: int = Field(default=1, ge=0)
-    tie_band: float = Field(default=1.0, ge=0)
+
+class JurorSection(Section):
+    """A judge: what determines its replies, and where it is reached.
+
+    `model` is the provider's name for it; for provider `hf` a folder of weights.
+    """
+
+    provider: Provider = "reference"
+    effort: Effort = "low"
+    max_tokens: int = Field(default=4096, gt=0)  # of a reply, thinking included
+    protocol: Literal["line", "schema"] = "line"
+    tie_band: float = Field(default=1.0, ge=0)  # reference: chrF closer than this is a tie
+    base_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")  # endpoint
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"  # hf
+
+
+class JudgeSection(JurorSection):
+    """The tournament's judge, one model for each mode, and how judges are asked."""
+
+    pilot_model: str = "claude-sonnet-5-5"
+    headline_model: str = "claude-opus-5-5"
+    retries: int = Field(default=1, ge=0)  # of a reply without a verdict
+    skip_identical: bool = True  # two identical responses tie unasked
+    max_usd: float | None = Field(default=None, gt=0)  # nothing lifts it
+    prices: Path | None = None  # a table that goes before the shipped one
+    cache: Literal["5m", "1h", "off"] = "5m"  # how long a provider keeps the rubric's prefix
+    prewarm: bool = True  # headline: one request for each rubric goes first, when it pays
+    batch_queries: int = Field(default=2000, ge=1, le=100_000)
+    poll_s: float = Field(default=60.0, gt=0)  # between looks at batches, at most
+    settle_s: float = Field(default=300.0, ge=0)  # until a batch sent without an answer shows
+    concurrency: int = Field(default=8, ge=1, le=256)  # requests at a time
+
+
+class JurySection(JurorSection):
+    """A further judge, chosen by `--judge ID`."""
+
+    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    model: str = Field(min_length=1)
 
 
 class EloSection(Section):
@@ -107,4 +141,5 @@ class Settings(Section):
     entrants: tuple[EntrantSection, ...] = Field(min_length=2)
     rubrics: tuple[RubricSection, ...] = Field(min_length=1)
     judge: JudgeSection = JudgeSection()
+    jury: tuple[JurySection, ...] = ()
     elo: EloSection = EloSection()

@@ -109,6 +109,7 @@ def _require_distinct(path: Path, text: str, settings: Settings) -> None:
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
         ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
+        ("jury", "id"): [juror.id for juror in settings.jury],
     }
     for (section, key), names in labels.items():
         for n, name in enumerate(names):

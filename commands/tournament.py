@@ -11,15 +11,26 @@ from msgspec.structs import replace
 
 from commands.command import (
     Command,
+    DropBatch,
+    EndBatch,
     OpenTournament,
+    PlanBatch,
     PublishRatings,
-    ReceiveReply,
+    ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
+    SubmitBatch,
     SubmitQuery,
 )
-from commands.ports import GeneratedText, GenerationFailure, Reply
+from commands.ports import GeneratedText, GenerationFailure, NoReply, Reply
 from ledger.errors import TourneyError
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+    batch_key,
+)
 from ledger.events.event import Event
 from ledger.events.judging import (
     FailureReason,
@@ -32,15 +43,17 @@ from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
     PromptRegistered,
+    Reference,
     Registration,
     RubricRegistered,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId
 from projections.matches import Cell
+from projections.progress import OpenQuery
 from projections.reconcile import POLICIES
 from projections.tournament import Tournament
-from projections.verdict_line import PARSER, parse_verdict
+from projections.verdict_line import PARSER_OF, PARSERS
 
 # However the text ends, a reply that stopped so is no verdict.
 _USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(
@@ -68,10 +81,12 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
             return _open(command, state)
         case RecordResponse():
             return _record(command, state)
-        case SubmitQuery():
-            return _submit(command, state)
-        case ReceiveReply():
+        case SubmitQuery(judge=judge, query=query):
+            return _submit(judge, query, state)
+        case ReceiveAnswer():
             return _receive(command, state)
+        case PlanBatch() | SubmitBatch() | DropBatch() | EndBatch():
+            return _decide_batch(command, state)
         case ReconcilePair():
             return _reconcile(command, state)
         case PublishRatings(ratings=ratings):
@@ -143,15 +158,17 @@ def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
     )
 
 
-def _submit(command: SubmitQuery, state: Tournament) -> tuple[Event, ...]:
-    (pairing, response_a, response_b, *_), question, n_failed = command.query
+def _submit(
+    judge: JudgeId, query: OpenQuery, state: Tournament, *, in_batch: Digest | None = None
+) -> tuple[Event, ...]:
+    (pairing, response_a, response_b, *_), question, n_failed = query
     key, attempt = question.query_key, n_failed + 1
     if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
         return ()
     return (
         JudgeQuerySubmitted(
             query_key=key,
-            judge=command.judge,
+            judge=judge,
             dimension=pairing.rubric.dimension,
             prompt_id=pairing.prompt.prompt_id,
             entrant_a=pairing.a.entrant.entrant_id,
@@ -161,34 +178,127 @@ def _submit(command: SubmitQuery, state: Tournament) -> tuple[Event, ...]:
             response_a=response_a.response_key,
             response_b=response_b.response_key,
             attempt=attempt,
+            batch_key=in_batch,
         ),
     )
 
 
-def _receive(command: ReceiveReply, state: Tournament) -> tuple[Event, ...]:
-    reply = command.reply
-    attempt = state.attempts.get(reply.query_key)
-    if attempt is None:
-        raise NeverSubmitted(reply.query_key)
-    failure = state.query_failures.get(reply.query_key)
-    if reply.query_key in state.verdicts or (failure and failure.attempt >= attempt):
+def _decide_batch(
+    command: PlanBatch | SubmitBatch | DropBatch | EndBatch, state: Tournament
+) -> tuple[Event, ...]:
+    match command:
+        case PlanBatch():
+            return (_planned(command, state),)
+        case SubmitBatch():
+            return _submit_batch(command, state)
+        case DropBatch(batch_key=key, why=why):
+            is_open = state.batches[key].is_open
+            return (JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
+        case EndBatch():
+            return _end(command, state)
+        case _:
+            assert_never(command)
+
+
+def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
+    queries = tuple(query.asked.query_key for query in command.queries)
+    number = 1 + sum(batch.stream == state.stream for batch in state.batches.values())
+    return JudgeBatchPlanned(
+        batch_key=batch_key(state.stream, number, queries),
+        number=number,
+        judge=Reference(label=command.judge.judge_id, digest=command.judge.content_digest),
+        queries=queries,
+        expected_usd=command.expected_usd,
+        worst_usd=command.worst_usd,
+        cap_usd=command.cap_usd,
+    )
+
+
+def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
+    batch = state.batches[command.batch_key]
+    if batch.status != "unknown":
         return ()
-    return (_read(command.judge, reply, attempt),)
+    submitted = JudgeBatchSubmitted(
+        batch_key=command.batch_key,
+        provider_batch_id=command.state.provider_batch_id,
+        created_at=command.state.created_at,
+        expires_at=command.state.expires_at,
+    )
+    asked = (
+        event
+        for query in command.queries
+        for event in _submit(
+            JudgeId(batch.planned.judge.label), query, state, in_batch=command.batch_key
+        )
+    )
+    return (submitted, *asked)
 
 
-def _read(judge: JudgeId, reply: Reply, attempt: int) -> VerdictReceived | JudgeQueryFailed:
-    verdict = parse_verdict(reply.text)
-    answered: dict[str, Any] = {
-        "query_key": reply.query_key,
-        "judge": judge,
-        "reply": reply.text,
-        "parser": PARSER,
-        "stop_reason": reply.stop_reason,
-        "model": reply.model,
+def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
+    batch = state.batches[command.batch_key]
+    if batch.status != "in flight":
+        return ()
+    judge = state.judges[batch.planned.judge]
+    silent = (
+        NoReply(key, "expired", "the provider keeps no result of it")
+        for key in batch.planned.queries
+        if _awaits(key, state)
+    )
+    ended = JudgeBatchEnded(
+        batch_key=command.batch_key,
+        n_succeeded=command.state.n_succeeded,
+        n_errored=command.state.n_errored,
+        n_canceled=command.state.n_canceled,
+        n_expired=command.state.n_expired,
+    )
+    lost = tuple(event for each in silent for event in _receive(ReceiveAnswer(judge, each), state))
+    return (*lost, ended)
+
+
+def _awaits(key: Digest, state: Tournament) -> bool:
+    """Say whether a query was submitted and is not answered."""
+    failure = state.query_failures.get(key)
+    is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
+    return key in state.attempts and key not in state.verdicts and not is_answered
+
+
+def _receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
+    key = command.answer.query_key
+    if key not in state.attempts:
+        raise NeverSubmitted(key)
+    if not _awaits(key, state):
+        return ()
+    return (_read(command, state.attempts[key]),)
+
+
+def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryFailed:
+    answer, parser = command.answer, PARSER_OF[command.judge.protocol]
+    about: dict[str, Any] = {
+        "query_key": answer.query_key,
+        "judge": command.judge.judge_id,
+        "parser": parser,
     }
-    if verdict is None or reply.stop_reason in _USELESS:
-        return JudgeQueryFailed(**answered, attempt=attempt, reason=_failure_reason(reply))
-    return VerdictReceived(**answered, verdict=verdict)
+    match answer:
+        case NoReply(reason=reason, detail=detail):
+            silence: dict[str, Any] = {"reply": "", "stop_reason": "", "model": ""}
+            return JudgeQueryFailed(
+                **about, **silence, attempt=attempt, reason=reason, detail=detail
+            )
+        case Reply():
+            said = {
+                **about,
+                "reply": answer.text,
+                "stop_reason": answer.stop_reason,
+                "model": answer.model,
+                "usage": answer.usage,
+                "price": None if answer.usage is None else command.price,
+            }
+            verdict = PARSERS[parser](answer.text)
+            if verdict is None or answer.stop_reason in _USELESS:
+                return JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
+            return VerdictReceived(**said, verdict=verdict)
+        case _:
+            assert_never(answer)
 
 
 def _failure_reason(reply: Reply) -> FailureReason:
@@ -199,6 +309,10 @@ def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:
     key = command.match.key(command.judge, command.policy)
     if key in state.outcomes:
         return ()
-    forward, swapped = state.verdicts[key.forward], state.verdicts[key.swapped]
+    forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
+    if command.match.is_identical and forward is None:
+        return (PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
+    if forward is None or swapped is None:
+        raise KeyError(key)
     outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
     return (PairReconciled(outcome=outcome, **key._asdict()),)

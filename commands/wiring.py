@@ -3,13 +3,17 @@
 They are imported inside functions, so that a command that needs no torch never pays for it.
 """
 
+import os
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final
 
 from commands.errors import MissingExtra
-from commands.ports import Generator, Judge
+from commands.panel import section_of, weights_of
+from commands.ports import BatchJudge, Generator, Judge, TokenCounter
 from commands.settings import Settings
 from commands.version import VERSION
+from ledger.events.registration import JudgeSettings
 
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
@@ -31,11 +35,89 @@ def make_generator(settings: Settings) -> Generator:
     )
 
 
-def make_judge(settings: Settings) -> Judge:
-    """Return what compares."""
+def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
+    """Return what compares while the process waits.
+
+    Raises:
+        NoCredentials: The provider needs a key, and there is none.
+        MissingExtra: A package that the provider needs is not installed.
+    """
+    match judge.provider:
+        case "anthropic" | "anthropic-batch":
+            return _anthropic_judge(settings, judge)
+        case "endpoint":
+            return _endpoint_judge(settings, judge)
+        case "hf":
+            return _hf_judge(settings, judge, weights_of(settings, judge, folder))
+        case _:
+            return _reference_judge(judge)
+
+
+def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
+    """Return what compares in batches, which go on without this process.
+
+    Raises:
+        NoCredentials: There is no key.
+    """
+    from commands.backends.anthropic_batches import AnthropicBatches
+    from commands.backends.anthropic_client import make_client
+
+    return AnthropicBatches(make_client(), judge, cache=settings.judge.cache)
+
+
+def make_token_counter(judge: JudgeSettings) -> TokenCounter:
+    """Return what counts the input of queries at no cost.
+
+    Raises:
+        NoCredentials: There is no key.
+    """
+    from commands.backends.anthropic_client import make_client
+    from commands.backends.anthropic_tokens import AnthropicTokens
+
+    return AnthropicTokens(make_client(), judge)
+
+
+def _reference_judge(judge: JudgeSettings) -> Judge:
     from commands.backends.reference_judge import ReferenceJudge
 
-    return ReferenceJudge(tie_band=settings.judge.tie_band)
+    return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
+
+
+def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+    from commands.backends.anthropic_client import make_client
+    from commands.backends.anthropic_judge import AnthropicJudge
+
+    asked = settings.judge
+    return AnthropicJudge(make_client(), judge, cache=asked.cache, n_at_a_time=asked.concurrency)
+
+
+def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+    try:
+        from commands.backends.endpoint_judge import KEY_VARIABLE, NO_KEY, EndpointJudge
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "openai", "endpoint") from error
+    return EndpointJudge(
+        judge,
+        base_url=str(section_of(settings, judge).base_url),  # panel_of refuses one without
+        api_key=os.environ.get(KEY_VARIABLE) or NO_KEY,
+        n_at_a_time=settings.judge.concurrency,
+    )
+
+
+def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
+    try:
+        from commands.backends.hf_judge import HfJudge
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "models") from error
+    asked = dict(judge.parameters)
+    return HfJudge(
+        weights,
+        dtype=str(asked["dtype"]),
+        max_tokens=int(asked["max_tokens"]),
+        batch_tokens=settings.generation.batch_tokens,
+        device=settings.generation.device,
+        cpu_threads=settings.generation.cpu_threads,
+    )
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:

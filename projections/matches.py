@@ -43,6 +43,11 @@ class Match(NamedTuple):
     forward: JudgeQuery
     swapped: JudgeQuery
 
+    @property
+    def is_identical(self) -> bool:
+        """Say whether both responses are one text: whoever judges them judges nothing."""
+        return self.response_a.text == self.response_b.text
+
     def key(self, judge: JudgeId, policy: str) -> PairKey:
         """Name the outcome that a judge's verdicts on this match have under a policy."""
         return PairKey(

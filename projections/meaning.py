@@ -6,7 +6,14 @@ outcome follows from its two verdicts.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+)
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -19,6 +26,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.reconcile import POLICIES
+from projections.tournament import BatchEvent
 from projections.verdict_line import PARSERS
 
 
@@ -27,6 +35,8 @@ class Meaning:
 
     def __init__(self) -> None:
         self._asked: set[Digest] = set()
+        self._planned: set[Digest] = set()  # by batch key, as those submitted
+        self._submitted: set[Digest] = set()
         self._verdicts: dict[Digest, Verdict] = {}
         self._paid_for: set[tuple[StreamId, Digest]] = set()  # by response or query key
 
@@ -41,7 +51,7 @@ class Meaning:
                 return faults
             case JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
-                return ()
+                return _faults_of_citing(event.batch_key, self._submitted, "submitted")
             case PairReconciled():
                 return self._faults_of_outcome(event)
             case ResponseGenerated():
@@ -50,6 +60,13 @@ class Meaning:
                 return self._faults_of_answer(event.query_key)
             case Registered():
                 return _faults_of_registration(event)
+            case (
+                JudgeBatchPlanned()
+                | JudgeBatchSubmitted()
+                | JudgeBatchNotCreated()
+                | JudgeBatchEnded()
+            ):
+                return self._faults_of_batch(event)
             case _:
                 return ()
 
@@ -74,7 +91,17 @@ class Meaning:
             faults.append(f"its reply says {read}, and it claims {event.verdict}")
         return faults
 
+    def _faults_of_batch(self, event: BatchEvent) -> list[str]:
+        match event:
+            case JudgeBatchPlanned():
+                self._planned.add(event.batch_key)
+            case JudgeBatchSubmitted():
+                self._submitted.add(event.batch_key)
+        return _faults_of_citing(event.batch_key, self._planned, "planned")
+
     def _faults_of_outcome(self, event: PairReconciled) -> list[str]:
+        if event.basis == "identical":
+            return _faults_of_identity(event)
         forward, swapped = self._verdicts.get(event.forward), self._verdicts.get(event.swapped)
         if forward is not None and swapped is not None:
             return _faults_of_policy(event, forward, swapped)
@@ -86,6 +113,13 @@ class Meaning:
         ]
 
 
+def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str) -> list[str]:
+    """A batch is planned, then sent, and only then are its queries asked or its end known."""
+    if key is None or key in known:
+        return []
+    return [f"its batch {key[:12]} was not {what} before it"]
+
+
 def _faults_of_policy(event: PairReconciled, forward: Verdict, swapped: Verdict) -> list[str]:
     policy = POLICIES.get(event.policy)
     if policy is None:
@@ -95,6 +129,15 @@ def _faults_of_policy(event: PairReconciled, forward: Verdict, swapped: Verdict)
         return []
     made = f"{event.policy} makes {outcome!r} of verdicts {forward} and {swapped}"
     return [f"{made}, and it claims {event.outcome!r}"]
+
+
+def _faults_of_identity(event: PairReconciled) -> list[str]:
+    """Two identical responses put one question in both orders, and are a tie."""
+    if event.forward != event.swapped:
+        return ["it claims a tie of identical responses, and its two questions differ"]
+    if event.outcome != "tie":
+        return [f"it claims {event.outcome!r} of identical responses, which tie"]
+    return []
 
 
 def _faults_of_registration(event: Registered) -> list[str]:

@@ -1,9 +1,10 @@
 """What is owed: responses not generated, queries without a verdict."""
 
+import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
@@ -19,6 +20,20 @@ from projections.matches import (
 )
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament
+
+_UNPAID: Final = frozenset({"errored", "expired", "canceled"})  # no reply was made: ask again
+_MAY_CHANGE: Final = frozenset({"unreadable", "empty"})  # another reply may be readable
+
+
+class AskingRules(NamedTuple):
+    """What is asked, and how often."""
+
+    retries: int  # of a reply that says no verdict
+    skip_identical: bool = False  # two identical responses are a tie, unasked
+
+
+ANY_QUESTION: Final = AskingRules(retries=sys.maxsize)
+"""Rules under which everything without a verdict may be asked."""
 
 
 class OpenQuery(NamedTuple):
@@ -57,37 +72,62 @@ def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tup
 
 
 def open_queries(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, *, retries: int
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
-    """Return the questions without a verdict, but for those that failed too often.
+    """Return the questions to be asked: without a verdict, not in flight, and worth asking.
 
     Two pairings may ask the very same question (equal responses, say); it is listed once.
     """
     queries: dict[str, OpenQuery] = {}
     for pairing in pairings(tournament, prompts):
         match = match_of(tournament, pairing, judge)
-        if match is None:
+        if match is None or (match.is_identical and rules.skip_identical):
             continue
         for question in (match.forward, match.swapped):
-            failure = tournament.query_failures.get(question.query_key)
-            n_failed = failure.attempt if failure else 0
-            if question.query_key not in tournament.verdicts and n_failed <= retries:
-                queries.setdefault(question.query_key, OpenQuery(match, question, n_failed))
+            query = reopened(tournament, OpenQuery(match, question, 0), rules)
+            if query is not None:
+                queries.setdefault(question.query_key, query)
     return tuple(queries.values())
 
 
+def reopened(tournament: Tournament, query: OpenQuery, rules: AskingRules) -> OpenQuery | None:
+    """Return a question as it stands now; None if it is not to be asked, now or any more."""
+    key = query.asked.query_key
+    if not _is_open(tournament, key, rules.retries):
+        return None
+    failure = tournament.query_failures.get(key)
+    return query._replace(n_failed=failure.attempt if failure else 0)
+
+
+def _is_open(tournament: Tournament, key: Digest, retries: int) -> bool:
+    if key in tournament.verdicts or key in tournament.in_flight:
+        return False
+    failure = tournament.query_failures.get(key)
+    if failure is None or failure.reason in _UNPAID:
+        return True
+    return failure.reason in _MAY_CHANGE and tournament.useless_replies[key] <= retries
+
+
 def unreconciled(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, policy: str
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    policy: str,
+    *,
+    skip_identical: bool,
 ) -> tuple[Match, ...]:
-    """Return the matches whose verdicts are both there and whose outcome is not."""
+    """Return the matches that can be decided and are not: by both verdicts, or by identity."""
     matches = (match_of(tournament, pairing, judge) for pairing in pairings(tournament, prompts))
+    verdicts = tournament.verdicts
     return tuple(
         match
         for match in matches
         if match is not None
-        and match.forward.query_key in tournament.verdicts
-        and match.swapped.query_key in tournament.verdicts
         and match.key(judge.judge_id, policy) not in tournament.outcomes
+        and (
+            (match.is_identical and skip_identical)
+            or (match.forward.query_key in verdicts and match.swapped.query_key in verdicts)
+        )
     )
 
 

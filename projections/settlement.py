@@ -4,19 +4,33 @@ planned = decided + tie + inconsistent + failed (by reason) + pending, always.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from ledger.events.judging import FailureReason, Outcome
+from ledger.events.judging import FailureReason, Order, Outcome
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, PromptId
+from projections.judge_query import JudgeQuery
 from projections.matches import Match, Pairing, match_of, pairings, response_status
-from projections.reconcile import DEFAULT_POLICY
+from projections.reconcile import (
+    ABSTAIN_ON_FLIP,
+    CONCATENATE,
+    DEFAULT_POLICY,
+    POLICIES,
+    abstain_on_flip,
+    of_order,
+)
+from projections.replies import failure_of, verdict_of
+from projections.rule import RECORDED, Rule
 from projections.tournament import Tournament
 
-Status: TypeAlias = Outcome | FailureReason | Literal["no_response", "pending"]
-FAILURES = (*get_args(FailureReason), "no_response")
+Status: TypeAlias = Outcome | FailureReason | Literal["abstained", "no_response", "pending"]
+FAILURES = (*get_args(FailureReason), "abstained", "no_response")
+_OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
+    {"a": "a", "b": "b", "tie": "tie", "inconsistent": "inconsistent"}
+)
 
 
 class Settlement(NamedTuple):
@@ -25,6 +39,12 @@ class Settlement(NamedTuple):
     pairing: Pairing
     match: Match | None
     status: Status
+    order: Order | None = None  # where each order counts for itself
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What it was judged to be, if it was."""
+        return _OUTCOMES.get(self.status)
 
     @property
     def winner(self) -> EntrantId | None:
@@ -36,7 +56,7 @@ class Settlement(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """The count of a dimension's pairings by what became of them."""
+    """The count of a dimension's pairings, or of their orders, by what became of them."""
 
     planned: int
     decided: int
@@ -44,6 +64,7 @@ class Account:
     inconsistent: int
     failed: tuple[tuple[str, int], ...]  # (reason, count), only reasons that occurred
     pending: int
+    counted: Literal["pairs", "orders"] = "pairs"
 
     @property
     def n_failed(self) -> int:
@@ -54,29 +75,44 @@ class Account:
         """Say it; the parts add up to what was planned."""
         failed = "".join(f" + {count} {reason}" for reason, count in self.failed)
         return (
-            f"{self.planned} pairs = {self.decided} decided + {self.tie} tied"
+            f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"
             f" + {self.inconsistent} inconsistent{failed} + {self.pending} pending"
         )
 
     def fields(self) -> Mapping[str, Json]:
-        """Return it as JSON."""
-        return {**asdict(self), "failed": dict(self.failed)}
+        """Return the counts as JSON."""
+        counts = {**asdict(self), "failed": dict(self.failed)}
+        del counts["counted"]  # the rule says it
+        return counts
 
 
 def settle(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    policy: str = DEFAULT_POLICY,
+    rule: Rule = RECORDED,
 ) -> tuple[Settlement, ...]:
-    """Say of every planned pairing what became of it, in the order of the match list."""
+    """Say of every planned pairing what became of it, in the order of the match list.
+
+    Under `concatenate` each pairing is there twice, once an order. Two identical responses that
+    were recorded as a tie are one under every rule.
+
+    Raises:
+        KeyError: The rule's policy is not one for a single judge.
+    """
+    planned = pairings(tournament, prompts)
+    if rule.is_recorded:
+        return tuple(_recorded(tournament, pairing, judge, rule.policy) for pairing in planned)
     return tuple(
-        _settlement(tournament, pairing, judge, policy) for pairing in pairings(tournament, prompts)
+        settlement
+        for pairing in planned
+        for settlement in _read_again(tournament, pairing, judge, rule)
     )
 
 
 def account_of(settlements: Iterable[Settlement]) -> Account:
     """Count settlements by what became of them."""
+    settlements = tuple(settlements)
     counts = Counter(settlement.status for settlement in settlements)
     return Account(
         planned=counts.total(),
@@ -85,6 +121,7 @@ def account_of(settlements: Iterable[Settlement]) -> Account:
         inconsistent=counts["inconsistent"],
         failed=tuple((reason, counts[reason]) for reason in FAILURES if counts[reason]),
         pending=counts["pending"],
+        counted="orders" if any(settlement.order for settlement in settlements) else "pairs",
     )
 
 
@@ -100,14 +137,59 @@ def by_dimension(
     return {dimension: tuple(group) for dimension, group in groups.items()}
 
 
-def _settlement(
+def _recorded(
     tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
 ) -> Settlement:
     match = match_of(tournament, pairing, judge)
     if match is None:
         return Settlement(pairing, None, _unanswered(tournament, pairing))
     outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
-    return Settlement(pairing, match, outcome or _unjudged(tournament, match))
+    return Settlement(
+        pairing, match, outcome or _unjudged(tournament, (match.forward, match.swapped))
+    )
+
+
+def _read_again(
+    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, rule: Rule
+) -> Iterator[Settlement]:
+    match = match_of(tournament, pairing, judge)
+    orders: tuple[Order | None, ...] = (
+        ("forward", "swapped") if rule.policy == CONCATENATE else (None,)
+    )
+    for order in orders:
+        if match is None:
+            status = _unanswered(tournament, pairing)
+        elif _is_tie_unasked(tournament, match, judge):
+            status = "tie"
+        elif order is None:
+            status = _of_pair(tournament, match, rule)
+        else:
+            status = _of_order(tournament, match, order, rule)
+        yield Settlement(pairing, match, status, order)
+
+
+def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) -> bool:
+    """Say whether two responses are one text that was recorded as a tie."""
+    recorded = tournament.outcomes.get(match.key(judge.judge_id, DEFAULT_POLICY))
+    return match.is_identical and recorded == "tie"
+
+
+def _of_pair(tournament: Tournament, match: Match, rule: Rule) -> Status:
+    forward = verdict_of(tournament, match.forward.query_key, rule.parser)
+    swapped = verdict_of(tournament, match.swapped.query_key, rule.parser)
+    if forward is None or swapped is None:
+        return _unjudged(tournament, (match.forward, match.swapped), rule.parser)
+    if rule.policy == ABSTAIN_ON_FLIP:
+        return abstain_on_flip(forward, swapped) or "abstained"
+    return POLICIES[rule.policy](forward, swapped)
+
+
+def _of_order(tournament: Tournament, match: Match, order: Order, rule: Rule) -> Status:
+    question = match.forward if order == "forward" else match.swapped
+    verdict = verdict_of(tournament, question.query_key, rule.parser)
+    if verdict is None:
+        return _unjudged(tournament, (question,), rule.parser)
+    return of_order(verdict, order)
 
 
 def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
@@ -115,9 +197,12 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
     return "no_response" if "failed" in statuses else "pending"
 
 
-def _unjudged(tournament: Tournament, match: Match) -> Status:
-    for question in (match.forward, match.swapped):
-        failure = tournament.query_failures.get(question.query_key)
-        if failure is not None and question.query_key not in tournament.verdicts:
-            return failure.reason
+def _unjudged(
+    tournament: Tournament, questions: Iterable[JudgeQuery], parser: str | None = None
+) -> Status:
+    """Name the first failure among questions."""
+    for question in questions:
+        key = question.query_key
+        if verdict_of(tournament, key, parser) is None and (why := failure_of(tournament, key)):
+            return why
     return "pending"

@@ -8,10 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map, MapMutation
 
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+)
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value
 from ledger.events.judging import (
@@ -39,10 +45,16 @@ from ledger.events.registration import (
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
+from projections.batches import Batch
+from projections.cost import cost_usd
 from projections.fold import Projection
 
 Thing = TypeVar("Thing", bound=Value)
+BatchEvent: TypeAlias = (
+    JudgeBatchPlanned | JudgeBatchSubmitted | JudgeBatchNotCreated | JudgeBatchEnded
+)
 Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
+_REPLIES: Final = frozenset({"refused", "truncated", "unreadable", "empty"})  # all paid for
 
 
 class Given(NamedTuple):
@@ -74,8 +86,17 @@ class Tournament:
     attempts: Map[Digest, int] = Map()  # submissions by query key
     verdicts: Map[Digest, Given] = Map()
     query_failures: Map[Digest, JudgeQueryFailed] = Map()  # the newest by query key
+    useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
+    batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
+    spent_usd: float = 0.0  # by this tournament, for replies whose price is known
     outcomes: Map[PairKey, Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
+
+    @cached_property
+    def in_flight(self) -> frozenset[Digest]:
+        """The queries that some batch asks, or may ask, of a provider at this moment."""
+        open_batches = (batch for batch in self.batches.values() if batch.is_open)
+        return frozenset(key for batch in open_batches for key in batch.planned.queries)
 
     @cached_property
     def roster(self) -> tuple[Entrant, ...]:
@@ -150,6 +171,15 @@ class _Draft:
                 self._map("responses")[event.response_key] = event
             case VerdictReceived():
                 self._map("verdicts")[event.query_key] = Given(event, recorded.recorded_us)
+                self._spend(event, is_own=is_own)
+            case (
+                JudgeBatchPlanned()
+                | JudgeBatchSubmitted()
+                | JudgeBatchNotCreated()
+                | JudgeBatchEnded()
+            ):
+                self._add_batch(event, recorded)
+                return
             case RatingsPublished():
                 self._publications += [event] if is_own else []
                 return
@@ -169,12 +199,34 @@ class _Draft:
                 self._map("outcomes")[key] = outcome
             case JudgeQueryFailed(query_key=key):
                 self._map("query_failures")[key] = event
+                if event.reason in _REPLIES:
+                    useless = self._map("useless_replies")
+                    useless[key] = useless.get(key, 0) + 1
+                self._spend(event, is_own=True)
             case ResponseFailed(response_key=key):
                 self._map("response_failures")[key] = event
             case TournamentOpened():
                 self._fields["opening"] = event
             case _:
                 self._add_registration(event)
+
+    def _add_batch(self, event: BatchEvent, recorded: Recorded) -> None:
+        batches = self._map("batches")
+        batch = batches.get(event.batch_key)
+        match event:
+            case JudgeBatchPlanned() if batch is None:
+                batches[event.batch_key] = Batch(recorded, event)
+            case JudgeBatchSubmitted() if batch is not None:
+                batches[event.batch_key] = batch._replace(submitted=event)
+            case JudgeBatchNotCreated() | JudgeBatchEnded() if batch is not None:
+                batches[event.batch_key] = batch._replace(end=event)
+            case _:  # of a plan that is not on this ledger: nobody knows what it asks
+                return
+
+    def _spend(self, event: VerdictReceived | JudgeQueryFailed, *, is_own: bool) -> None:
+        if is_own and event.usage is not None and event.price is not None:
+            spent = self._fields.get("spent_usd", self._state.spent_usd)
+            self._fields["spent_usd"] = spent + cost_usd(event.usage, event.price)
 
     def _add_registration(self, event: Registration) -> None:
         match event:

@@ -8,6 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec.structs import fields
 
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+)
 from ledger.events.event import Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value, type_name
@@ -38,6 +44,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, digest_of
 
 _Element = TypeVar("_Element")
@@ -48,6 +55,7 @@ _LABELS: Final = st.text(min_size=1, max_size=8)
 _COUNTS: Final = st.integers(min_value=0)
 _ORDINALS: Final = st.integers(min_value=1)
 _FINITE: Final = st.floats(allow_nan=False, allow_infinity=False)
+_DOLLARS: Final = st.floats(min_value=0, max_value=1e9)
 _POSITIVE: Final = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 
 
@@ -82,6 +90,17 @@ def histories(max_size: int = 8) -> SearchStrategy[list[Event]]:
 def digests() -> SearchStrategy[Digest]:
     """Return digests of this and that; two are often the same."""
     return st.integers(min_value=0, max_value=99).map(digest_of)
+
+
+def batch_keys() -> SearchStrategy[Digest]:
+    """Return the keys of few batches: what is said of one is mostly about a plan that is there."""
+    return st.sampled_from([digest_of(f"batch {n}") for n in range(3)])
+
+
+def moments() -> SearchStrategy[datetime]:
+    """Return times in UTC."""
+    start = datetime(1970, 1, 1)  # noqa: DTZ001  # Hypothesis wants its limits naive
+    return st.datetimes(min_value=start, timezones=st.just(UTC))
 
 
 def tournament_opened() -> SearchStrategy[TournamentOpened]:
@@ -159,6 +178,49 @@ def response_failed() -> SearchStrategy[ResponseFailed]:
     return _built(ResponseFailed, response_key=digests(), entrant_id=_LABELS, prompt_id=_LABELS)
 
 
+def usages() -> SearchStrategy[Usage]:
+    """Return counts of tokens."""
+    counts = dict.fromkeys(Usage.__struct_fields__, _COUNTS)
+    return _built(Usage, **counts)
+
+
+def prices() -> SearchStrategy[Price]:
+    """Return prices, of which some are nothing."""
+    dollars = {name: _DOLLARS for name in Price.__struct_fields__ if name != "table"}
+    return _built(Price, **dollars)
+
+
+def judge_batch_planned() -> SearchStrategy[JudgeBatchPlanned]:
+    """Return plans of batches; nothing need have come of them."""
+    usd = {name: st.none() | _DOLLARS for name in ("expected_usd", "worst_usd", "cap_usd")}
+    return _built(
+        JudgeBatchPlanned,
+        batch_key=batch_keys(),
+        number=_ORDINALS,
+        judge=_built(Reference, label=_LABELS, digest=digests()),
+        queries=_tuples(digests()),
+        **usd,
+    )
+
+
+def judge_batch_submitted() -> SearchStrategy[JudgeBatchSubmitted]:
+    """Return batches that a provider took; their plans need not be there."""
+    return _built(
+        JudgeBatchSubmitted, batch_key=batch_keys(), created_at=moments(), expires_at=moments()
+    )
+
+
+def judge_batch_not_created() -> SearchStrategy[JudgeBatchNotCreated]:
+    """Return batches that do not exist; their plans need not be there."""
+    return _built(JudgeBatchNotCreated, batch_key=batch_keys())
+
+
+def judge_batch_ended() -> SearchStrategy[JudgeBatchEnded]:
+    """Return ends of batches that need not have begun."""
+    counts = {name: _COUNTS for name in JudgeBatchEnded.__struct_fields__ if name != "batch_key"}
+    return _built(JudgeBatchEnded, batch_key=batch_keys(), **counts)
+
+
 def judge_query_submitted() -> SearchStrategy[JudgeQuerySubmitted]:
     """Return judge queries; the responses they show need not be there."""
     return _built(
@@ -173,17 +235,25 @@ def judge_query_submitted() -> SearchStrategy[JudgeQuerySubmitted]:
         response_a=digests(),
         response_b=digests(),
         attempt=_ORDINALS,
+        batch_key=st.none() | batch_keys(),
     )
 
 
 def verdict_received() -> SearchStrategy[VerdictReceived]:
     """Return verdicts; their queries need not be there."""
-    return _built(VerdictReceived, query_key=digests(), judge=_LABELS)
+    return _built(VerdictReceived, query_key=digests(), judge=_LABELS, **_paid())
 
 
 def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
     """Return failures to judge; their queries need not be there."""
-    return _built(JudgeQueryFailed, query_key=digests(), judge=_LABELS, attempt=_ORDINALS)
+    return _built(
+        JudgeQueryFailed, query_key=digests(), judge=_LABELS, attempt=_ORDINALS, **_paid()
+    )
+
+
+def _paid() -> dict[str, SearchStrategy[Any]]:
+    """Return what is known of a reply's cost, which may be nothing."""
+    return {"usage": st.none() | usages(), "price": st.none() | prices()}
 
 
 def pair_reconciled() -> SearchStrategy[PairReconciled]:
@@ -216,7 +286,7 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
     publications = _built(
         Publication,
         terms=terms,
-        started_at=st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001  # Hypothesis wants its limits naive
+        started_at=moments(),
         as_of=_ORDINALS,
         head=digests(),
     )
@@ -237,6 +307,10 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "JudgeRegistered": judge_registered(),
     "ResponseGenerated": response_generated(),
     "ResponseFailed": response_failed(),
+    "JudgeBatchPlanned": judge_batch_planned(),
+    "JudgeBatchSubmitted": judge_batch_submitted(),
+    "JudgeBatchNotCreated": judge_batch_not_created(),
+    "JudgeBatchEnded": judge_batch_ended(),
     "JudgeQuerySubmitted": judge_query_submitted(),
     "VerdictReceived": verdict_received(),
     "JudgeQueryFailed": judge_query_failed(),

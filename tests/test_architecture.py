@@ -11,7 +11,7 @@ import typer
 from commands.cli.app import COMMANDS, command_line
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("torch", "transformers", "peft", "anthropic", "sacrebleu")
+HEAVY = ("torch", "transformers", "peft", "anthropic", "openai", "sacrebleu")
 
 
 def modules_after(*arguments: str, folder: Path) -> set[str]:

@@ -44,7 +44,13 @@ def answer_batch(
     """
     started = time.perf_counter()
     watch = FiniteWatch(len(rows), loaded.device)
-    generated = generate_tokens(loaded, rows, watch)
+    generated = generate_tokens(
+        loaded,
+        [row.prompt_ids for row in rows],
+        watch,
+        max_new_tokens=rows[0].task.entrant.max_new_tokens,
+        processors=sampling(rows),
+    )
     elapsed_s = time.perf_counter() - started
     return tuple(
         _broken(row, step)
@@ -55,31 +61,36 @@ def answer_batch(
 
 
 def generate_tokens(
-    loaded: LoadedWeights, rows: Sequence[PromptRow], watch: FiniteWatch
+    loaded: LoadedWeights,
+    prompts: Sequence[Sequence[int]],
+    watch: FiniteWatch,
+    *,
+    max_new_tokens: int,
+    processors: Sequence[LogitsProcessor] = (),
 ) -> list[list[int]]:
-    """Return each row's new tokens, up to and with its first end token.
+    """Return each prompt's new tokens, up to and with its first end token.
 
     generate() derives position ids from the mask (cumsum - 1, for Llama's kind of positions as
     well as GPT-2's), so rows that are padded on the left get the tokens they would get alone.
     """
-    prompts, mask = pad_left([row.prompt_ids for row in rows])  # (B, T), (B, T)
+    padded, mask = pad_left(prompts)  # (B, T), (B, T)
     with torch.inference_mode(), quiet_transformers():
         whole = loaded.model.generate(
-            prompts.to(loaded.device),
+            padded.to(loaded.device),
             attention_mask=mask.to(loaded.device),
-            generation_config=decoding_settings(loaded, rows[0].task),
-            logits_processor=LogitsProcessorList([watch, *sampling(rows)]),
+            generation_config=decoding_settings(loaded, max_new_tokens),
+            logits_processor=LogitsProcessorList([watch, *processors]),
             stopping_criteria=StoppingCriteriaList([StopBrokenRows(watch)]),
         )  # (B, T + new)
-    new = whole[:, prompts.shape[1] :].tolist()
+    new = whole[:, padded.shape[1] :].tolist()
     return [up_to_end(tokens, loaded.end_ids) for tokens in new]
 
 
-def decoding_settings(loaded: LoadedWeights, task: GenerationTask) -> GenerationConfig:
+def decoding_settings(loaded: LoadedWeights, max_new_tokens: int) -> GenerationConfig:
     """Return settings for a greedy search; sampling is the work of the logits processors."""
     settings = {
         "do_sample": False,
-        "max_new_tokens": task.entrant.max_new_tokens,
+        "max_new_tokens": max_new_tokens,
         "eos_token_id": sorted(loaded.end_ids) or None,
         "pad_token_id": PAD_ID,
     }

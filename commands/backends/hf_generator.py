@@ -1,21 +1,20 @@
 """Answer prompts with Hugging Face weights on this machine: the Generator port, for real."""
 
-import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import torch
 
 from commands.backends.batching import BatchQueue
 from commands.backends.device import free_memory, pick_device
+from commands.backends.draining import drained
 from commands.backends.hf_chat import encode_prompt
 from commands.backends.hf_decoding import PromptRow, answer_batch
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_weights
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
-
-logger = logging.getLogger(__name__)
 
 Finished = tuple[GeneratedText | GenerationFailure, ...]
 Item = TypeVar("Item")
@@ -72,23 +71,8 @@ class HfGenerator:
 
     def _answer_rows(self, loaded: LoadedWeights, rows: Sequence[PromptRow]) -> Iterator[Finished]:
         queue = BatchQueue(rows, lambda row: row.n_tokens, self._batch_tokens)
-        while batch := queue.take():
-            finished = self._try_batch(loaded, batch)
-            if finished is not None:
-                yield finished
-            elif len(batch) > 1:
-                queue.halve(batch)
-            else:
-                yield (_out_of_memory(batch[0], self._device),)
-
-    def _try_batch(self, loaded: LoadedWeights, batch: Sequence[PromptRow]) -> Finished | None:
-        """Answer a batch; None says that the device's memory was too small."""
-        try:
-            return answer_batch(loaded, batch)
-        except torch.OutOfMemoryError:
-            logger.info("out of memory on %s with a batch of %d rows", self._device, len(batch))
-        free_memory(self._device)  # here, as the error's traceback no longer holds the tensors
-        return None
+        for batch, finished in drained(queue, partial(answer_batch, loaded), self._device):
+            yield finished or (_out_of_memory(batch[0], self._device),)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:

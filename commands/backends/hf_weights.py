@@ -1,9 +1,9 @@
-"""Load what an entrant answers with: weights, adapters merged in order, tokenizer, end tokens.
+"""Load what answers: weights, adapters merged in order, tokenizer, end tokens.
 
 Only local safetensors files are read; no code and no pickle that lies beside them is ever run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
@@ -53,21 +53,32 @@ class LoadedWeights(NamedTuple):
 
 
 def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
-    """Load an entrant's weights and tokenizer and merge its adapters, on the CPU, then move them.
+    """Load what an entrant answers with.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    adapters = [Path(adapter.path) for adapter in entrant.adapters]
+    return load_folder(Path(entrant.weights), device, dtype=entrant.dtype, adapters=adapters)
+
+
+def load_folder(
+    folder: Path, device: torch.device, *, dtype: str, adapters: Sequence[Path] = ()
+) -> LoadedWeights:
+    """Load a folder's weights and tokenizer and merge adapters, on the CPU, then move them.
 
     Merging on the CPU gives the same weights whatever the device.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
     """
-    folder = Path(entrant.weights)
     check_folder(folder)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         tokenizer = load_tokenizer(folder)
         end_ids = end_of_turn(tokenizer, folder)
-        model = load_model(folder, DTYPES[entrant.dtype])
-        for adapter in entrant.adapters:
-            model = merge_adapter(model, Path(adapter.path))
+        model = load_model(folder, DTYPES[dtype])
+        for adapter in adapters:
+            model = merge_adapter(model, adapter)
     end_ids |= own_end_ids(model, tokenizer)
     limit = n_positions(model)
     return LoadedWeights(made_ready(model, device, folder), tokenizer, device, end_ids, limit)

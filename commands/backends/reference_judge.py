@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from sacrebleu.metrics.chrf import CHRF
 
+from commands.panel import REFERENCE_MODEL
 from commands.ports import Reply
-from commands.settings import REFERENCE_MODEL
 from projections.judge_query import JudgeQuery
 
 

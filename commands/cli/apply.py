@@ -1,23 +1,29 @@
 """`tourney apply`: the verbs that touch models."""
 
+from typing import Annotated
+
 import typer
 
+from commands.cli.judging import Terms, chosen_judge, judge_with_consent
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
     ConfigOption,
+    JudgeOption,
     LedgerOption,
     LimitOption,
+    MaxUsdOption,
     ModeOption,
+    ProviderOption,
+    YesOption,
 )
 from commands.cli.progress_bar import progress_on_stderr
 from commands.cli.streams import say
 from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
 from commands.generate import generate_owed
-from commands.judge import judge_open
 from commands.run import selected_prompts
-from commands.wiring import make_generator, make_judge
+from commands.wiring import make_generator
 from projections.progress import progress
 
 app = typer.Typer(no_args_is_help=True)
@@ -55,24 +61,25 @@ def judge(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
+    judge: JudgeOption = None,
+    provider: ProviderOption = None,
+    yes: YesOption = False,
+    max_usd: MaxUsdOption = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Send what is owed, and come back later (exit 7).")
+    ] = False,
     limit: LimitOption = None,
     allow_gaps: AllowGapsOption = False,
 ) -> None:
-    """Put the open queries to the judge. Example: tourney apply judge --mode pilot."""
-    place = workshop(config, ledger)
+    """Put the open queries to the judge. Example: tourney apply judge --yes --max-usd 20."""
+    place = workshop(config, ledger, provider=provider)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
+    terms = Terms(mode, judge, agreed=yes, max_usd=max_usd, waits=not no_wait, limit=limit)
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
         recorder.record(place.opening)
-        done = judge_open(
-            recorder,
-            recorder.state.panel[0],
-            lambda: make_judge(place.settings),
-            prompts,
-            retries=place.settings.judge.retries,
-            on_progress=on_progress,
-            limit=limit,
-        )
-        accounts = progress(recorder.state, prompts, recorder.state.panel[0]).accounts
+        chosen = chosen_judge(recorder.state, place, terms)
+        done = judge_with_consent(recorder, place, terms, prompts, on_progress)
+        accounts = progress(recorder.state, prompts, chosen).accounts
     say(f"{done.n_open} queries were open, {done.n_verdicts} answered with a verdict,")
     say(f"{done.n_failed} without; {done.n_reconciled} pairs reconciled")
     n_gaps = sum(account.n_failed for _, account in accounts)

@@ -1,6 +1,7 @@
 """`tourney status` and `tourney doctor`: where things stand, and whether this machine is ready."""
 
 import sqlite3
+from datetime import UTC, datetime
 
 from commands.cli.options import (
     DEFAULT_CONFIG,
@@ -44,7 +45,8 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Look at what a run needs on this machine. Example: tourney doctor."""
-    found = tuple(findings(ledger_path(ledger, config), sqlite3.sqlite_version_info))
+    path, today = ledger_path(ledger, config), datetime.now(UTC).date()
+    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today))
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

@@ -7,6 +7,8 @@ import typer
 
 from commands.render import Format
 from ledger.events.ratings import Mode
+from ledger.events.registration import Provider
+from projections.reconcile import POLICY_NAMES
 
 ConfigOption: TypeAlias = Annotated[
     Path, typer.Option("--config", "-c", help="The tournament's settings.")
@@ -29,7 +31,18 @@ AsOfOption: TypeAlias = Annotated[
     typer.Option("--as-of", help="Read up to this position, or up to this time (ISO 8601)."),
 ]
 JudgeOption: TypeAlias = Annotated[
-    str | None, typer.Option("--judge", help="Whose verdicts; without it the first judge's.")
+    str | None, typer.Option("--judge", help="Whose verdicts; without it the first that judged.")
+]
+PolicyOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        help=f"What makes outcomes of verdicts: {', '.join(POLICY_NAMES)}.",
+    ),
+]
+ParserOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--parser", help="Read the stored replies again by this parser, at no cost."),
 ]
 DimensionOption: TypeAlias = Annotated[
     str | None, typer.Option("--dimension", help="Only this dimension.")
@@ -44,6 +57,16 @@ LimitOption: TypeAlias = Annotated[
 ]
 AllowGapsOption: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
+]
+ProviderOption: TypeAlias = Annotated[
+    Provider | None, typer.Option("--provider", help="In place of [judge] provider.")
+]
+YesOption: TypeAlias = Annotated[
+    bool, typer.Option("--yes", help="Agree beforehand to what judging costs, within the cap.")
+]
+MaxUsdOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--max-usd", min=0, help="Spend no more, with what the ledger says was spent."),
 ]
 
 DEFAULT_CONFIG = Path("tournament.toml")

@@ -105,11 +105,12 @@ def head_at(ledger: Ledger, as_of: str | None) -> Head:
 
 
 def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
-    """Return the judge that is named, or the tournament's first."""
+    """Return the judge that is named, or the first of the panel that has outcomes on record."""
     if not state.panel:
         raise ConfigurationError([f"no judge of {state.stream!r} was registered yet at --as-of"])
     if judge is None:
-        return state.panel[0]
+        heard = {outcome.judge for outcome in state.outcomes}
+        return next((each for each in state.panel if each.judge_id in heard), state.panel[0])
     try:
         return state.judge(JudgeId(judge))
     except KeyError as error:

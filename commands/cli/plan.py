@@ -1,9 +1,11 @@
 """`tourney plan`: what is owed, before anything is done about it."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from commands.cli.judging import BILLED, Terms, chosen_judge
 from commands.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -12,14 +14,18 @@ from commands.cli.options import (
     LedgerOption,
     ModeOption,
 )
-from commands.cli.streams import write
+from commands.cli.streams import say, write
 from commands.cli.workshop import Workshop, workshop
 from commands.plan import plan_responses, plan_verdicts, rehearse
+from commands.plan_cost import counted_sample, plan_cost
+from commands.priced import TokenPricing, pricing_for
 from commands.render import Format
-from commands.run import selected_prompts
+from commands.run import asking_rules, selected_prompts
 from commands.tables.plan import owed_responses_table, owed_verdicts_table
+from commands.wiring import make_token_counter
 from ledger.store import Ledger
 from projections.fold import fold
+from projections.progress import open_queries
 from projections.tournament import Tournament, tournament_of
 
 app = typer.Typer(no_args_is_help=True)
@@ -53,22 +59,41 @@ def judge(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Who would be asked; without it the mode's.")
+    ] = None,
+    count_tokens: Annotated[
+        bool, typer.Option("--count-tokens", help="Have the provider count a few prompts, free.")
+    ] = False,
     exit_code: ExitCodeOption = False,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the judge queries that are owed. Example: tourney plan judge --json."""
+    """Count the judge queries owed, with their cost. Example: tourney plan judge --json."""
     place = workshop(config, ledger)
     state = _rehearsed(place)
-    rows = plan_verdicts(
-        state,
-        selected_prompts(place.opening.bank, place.settings, mode),
-        state.panel[0],
-        retries=place.settings.judge.retries,
-    )
-    write(owed_verdicts_table(rows), output_format, as_json=as_json)
+    prompts = selected_prompts(place.opening.bank, place.settings, mode)
+    asked, rules = chosen_judge(state, place, Terms(mode, judge)), asking_rules(place.settings)
+    rows = plan_verdicts(state, prompts, asked, rules)
+    queries = open_queries(state, prompts, asked, rules)
+    counts = count_tokens and asked.provider in BILLED
+    counted = counted_sample(queries, make_token_counter(asked)) if counts else ()
+    pricing = pricing_for(place.settings, place.folder, asked, state, counted=counted)
+    cap_usd = place.settings.judge.max_usd
+    cost = None
+    if isinstance(pricing, TokenPricing):
+        cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
+        _warn_of_old_prices(pricing)
+    write(owed_verdicts_table(rows, cost), output_format, as_json=as_json)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_IS_OWED)
+
+
+def _warn_of_old_prices(pricing: TokenPricing) -> None:
+    priced, today = pricing.prices.of(pricing.judge.model), datetime.now(UTC).date()
+    if priced is not None and priced.source.sheet.is_stale(today):
+        days = priced.source.sheet.age_days(today)
+        say(f"{priced.source.title} are {days} days old; compare them, see `tourney prices`")
 
 
 def _rehearsed(place: Workshop) -> Tournament:

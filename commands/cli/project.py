@@ -2,20 +2,28 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
 import typer
 
-from commands.cli.reading import Reading, reading
+from commands.cli.reading import Reading, reading, reading_verdicts
 from commands.errors import ConfigurationError
+from commands.tables.agreement import agreement_table
 from commands.tables.elo import elo_table
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.responses import progress_table, responses_table
+from commands.tables.spend import spend_table
 from commands.tables.table import Table
 from commands.validation import place_and_fault
 from ledger.events.ratings import EloParameters, TieRule
+from projections.agreement import agreement as agreement_of
 from projections.progress import progress as progress_of
+from projections.reconcile import MAJORITY
+from projections.rule import RECORDED
+from projections.settlement import account_of
+from projections.spend import spend_of
 from projections.standings import standings
 from projections.tournament import Tournament
 from projections.winrates import win_rates
@@ -31,7 +39,7 @@ def responses(source: Reading) -> Table:
 
 
 @app.command()
-@reading
+@reading_verdicts
 def matches(source: Reading) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
     settlements = (each for group in source.settlements.values() for each in group)
@@ -39,7 +47,7 @@ def matches(source: Reading) -> Table:
 
 
 @app.command()
-@reading
+@reading_verdicts
 def winrates(source: Reading) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
     settlements = (each for group in source.settlements.values() for each in group)
@@ -47,15 +55,47 @@ def winrates(source: Reading) -> Table:
 
 
 @app.command()
-@reading
+@reading_verdicts
 def progress(source: Reading) -> Table:
     """Show what is there and what is owed. Example: tourney project progress."""
+    if source.rule.policy == MAJORITY:
+        raise ConfigurationError(["progress is that of one judge; choose it by --judge"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    return progress_table(progress_of(source.state, prompts, source.judge), source.judge)
+    found = progress_of(source.state, prompts, source.judge)
+    if source.rule != RECORDED:
+        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
+        found = replace(found, accounts=tuple(accounts))
+    return progress_table(found, source.judge)
+
+
+@app.command()
+@reading_verdicts
+def agreement(source: Reading) -> Table:
+    """Show each judge's habits and how judges agree. Example: tourney project agreement --json."""
+    if source.rule.policy == MAJORITY:
+        raise ConfigurationError(["agreement compares the judges of the panel: no majority of it"])
+    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    measures = agreement_of(source.state, prompts, source.state.panel, source.rule)
+    named = source.named_judge
+    return agreement_table(each for each in measures if named is None or named in each.judges)
 
 
 @app.command()
 @reading
+def spend(source: Reading) -> Table:
+    """Show what was paid, to whom, for what and when. Example: tourney project spend --json."""
+    spent = source.folded(spend_of(source.state.stream))
+    chosen = (
+        key
+        for key in spent.bills
+        if source.named_judge in {None, key.judge}
+        and source.named_dimension in {None, key.dimension}
+    )
+    return spend_table(spent, chosen)
+
+
+@app.command()
+@reading_verdicts
 def elo(
     source: Reading,
     k: Annotated[float | None, typer.Option("--k", help="Largest step of one match.")] = None,

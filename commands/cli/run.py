@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from commands.cli.judging import Terms, judge_with_consent
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
@@ -13,17 +14,20 @@ from commands.cli.options import (
     FormatOption,
     JsonOption,
     LedgerOption,
+    MaxUsdOption,
     ModeOption,
+    YesOption,
 )
 from commands.cli.progress_bar import progress_on_stderr
 from commands.cli.streams import say, write
 from commands.cli.workshop import workshop
 from commands.errors import DoneWithGaps
+from commands.panel import judge_of_mode
 from commands.render import Format
 from commands.run import Plan, RunSummary, run_tournament
 from commands.shipped import lay_out_demo
 from commands.tables.elo import elo_table
-from commands.wiring import make_generator, make_judge
+from commands.wiring import make_generator
 from ledger.store import utc_now
 
 
@@ -31,6 +35,8 @@ def run(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
+    yes: YesOption = False,
+    max_usd: MaxUsdOption = None,
     allow_gaps: AllowGapsOption = False,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
@@ -38,12 +44,17 @@ def run(
     """Register, generate, judge, rate, write artifacts. Example: tourney run --mode pilot."""
     place = workshop(config, ledger)
     plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
+    judge = judge_of_mode(place.settings, mode, place.folder)
+    terms = Terms(mode, agreed=yes, max_usd=max_usd)
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
         summary = run_tournament(
             recorder,
             plan,
             make_generator=lambda: make_generator(place.settings),
-            make_judge=lambda: make_judge(place.settings),
+            judge=judge,
+            judging=lambda prompts: judge_with_consent(
+                recorder, place, terms, prompts, on_progress
+            ),
             now=utc_now(),
             on_progress=on_progress,
         )

@@ -17,6 +17,7 @@ from commands.wiring import package_versions
 from ledger.audit import audit
 from ledger.connection import translated
 from ledger.errors import CannotWrite
+from ledger.events.registration import Provider
 from ledger.identity import StreamId
 from ledger.lock import FileLock, Holder
 from ledger.store import Ledger
@@ -77,13 +78,16 @@ def _tell_whom(holder: Holder | None) -> None:
     say(f"waiting for {holder or 'another process'}, which works on the same ledger")
 
 
-def workshop(config: Path, ledger: Path | None) -> Workshop:
-    """Read the settings and everything that they name.
+def workshop(config: Path, ledger: Path | None, *, provider: Provider | None = None) -> Workshop:
+    """Read the settings and everything that they name; another provider may take [judge]'s place.
 
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger was not touched.
     """
     settings = read_settings(config, os.environ)
+    if provider is not None:
+        judge = settings.judge.model_copy(update={"provider": provider})
+        settings = settings.model_copy(update={"judge": judge})
     folder = config.parent
     return Workshop(
         settings=settings,

@@ -29,7 +29,9 @@ def winrates_table(rows: Iterable[WinRate], *, notes: tuple[str, ...] = ()) -> T
 
 
 def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] = ()) -> Table:
-    """Show every pairing and what became of it."""
+    """Show every pairing and what became of it, or of each of its orders."""
+    settlements = tuple(settlements)
+    by_order = any(each.order for each in settlements)
     return Table(
         schema="tourney/matches@1",
         title="Matches",
@@ -38,6 +40,7 @@ def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] =
             Column("prompt", "Prompt"),
             Column("entrant_a", "A"),
             Column("entrant_b", "B"),
+            *([Column("order", "Order")] if by_order else ()),
             Column("status", "Status"),
             Column("winner", "Winner"),
         ),
@@ -47,6 +50,7 @@ def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] =
                 "prompt": pairing.prompt.prompt_id,
                 "entrant_a": pairing.a.entrant.entrant_id,
                 "entrant_b": pairing.b.entrant.entrant_id,
+                **({"order": settlement.order} if by_order else {}),
                 "status": settlement.status,
                 "winner": settlement.winner,
             }

@@ -1,9 +1,15 @@
 """What is owed, as tables."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from commands.plan import OwedResponses, OwedVerdicts
+from commands.plan_cost import NO_TOKENS, PlannedCost
+from commands.tables.cost import cost_fields, cost_notes
 from commands.tables.table import Column, Table
+from ledger.identity import Json
+
+TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"))
 
 
 def owed_responses_table(rows: Iterable[OwedResponses]) -> Table:
@@ -31,8 +37,8 @@ def owed_responses_table(rows: Iterable[OwedResponses]) -> Table:
     )
 
 
-def owed_verdicts_table(rows: Iterable[OwedVerdicts]) -> Table:
-    """Show what judging would do."""
+def owed_verdicts_table(rows: Iterable[OwedVerdicts], cost: PlannedCost | None = None) -> Table:
+    """Show what judging would do, and what it would cost; without a cost it is free."""
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
@@ -44,11 +50,24 @@ def owed_verdicts_table(rows: Iterable[OwedVerdicts]) -> Table:
             Column("n_pairs", "Pairs"),
             Column("n_queries", "Queries"),
             Column("n_waiting", "Waiting pairs"),
+            *(TOKENS if cost else ()),
         ),
-        rows=tuple(row._asdict() for row in rows),
+        rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(
             f"{total} queries are owed" if total else "no query is owed",
             *((f"{waiting} pairs wait for responses",) if waiting else ()),
+            *(cost_notes(cost) if cost else ()),
         ),
-        facts={"n_owed": total, "n_waiting": waiting},
+        facts={
+            "n_owed": total,
+            "n_waiting": waiting,
+            "cost": None if cost is None else cost_fields(cost),
+        },
     )
+
+
+def _tokens(row: OwedVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
+    """Return the tokens that a dimension's queries are likely to take; null where it is free."""
+    if cost is None:
+        return {"n_input": None, "n_output": None}
+    return dict(cost.tokens.get(row.dimension, NO_TOKENS)._asdict())

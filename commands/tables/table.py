@@ -13,6 +13,7 @@ class Column:
     key: str
     heading: str
     digits: int | None = None
+    unknown: str = "\N{EN DASH}"  # what a table shows where data has null
 
 
 @dataclass(frozen=True)

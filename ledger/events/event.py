@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+)
 from ledger.events.exchange import LedgerMerged
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -18,7 +24,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Registry, Upcast
+from ledger.events.registry import Fields, Registry, Upcast
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 
 Event: TypeAlias = (
@@ -29,6 +35,10 @@ Event: TypeAlias = (
     | JudgeRegistered
     | ResponseGenerated
     | ResponseFailed
+    | JudgeBatchPlanned
+    | JudgeBatchSubmitted
+    | JudgeBatchNotCreated
+    | JudgeBatchEnded
     | JudgeQuerySubmitted
     | VerdictReceived
     | JudgeQueryFailed
@@ -37,6 +47,17 @@ Event: TypeAlias = (
     | LedgerMerged
 )
 
-UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version
+
+def _as_it_was(fields: Fields) -> Fields:
+    """Leave what a version added at its default, which says what held before."""
+    return fields
+
+
+UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
+    ("JudgeQuerySubmitted", 1): _as_it_was,  # 2: batch_key
+    ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
+    ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price
+    ("PairReconciled", 1): _as_it_was,  # 2: basis
+}
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

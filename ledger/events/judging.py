@@ -1,8 +1,9 @@
 """What judges were asked, what they replied, and what follows for a pair."""
 
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ledger.events.fact import Fact
+from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of_bytes
 
 Order = Literal["forward", "swapped"]
@@ -10,7 +11,12 @@ Verdict = Literal["A", "B", "TIE"]
 Outcome = Literal["a", "b", "tie", "inconsistent"]
 """`a` and `b` are the pair's entrants in roster order, whatever slot they were shown in."""
 
-FailureReason = Literal["refused", "truncated", "unreadable", "empty"]
+FailureReason = Literal[
+    "refused", "truncated", "unreadable", "empty", "errored", "rejected", "expired", "canceled"
+]
+"""The first four are replies, and paid for. Of the others, `rejected` alone is final."""
+
+Basis = Literal["verdicts", "identical"]
 
 
 def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:
@@ -41,6 +47,8 @@ class PairKey(NamedTuple):
 class JudgeQuerySubmitted(Fact, frozen=True):
     """A pair was put to a judge on one dimension in one order."""
 
+    schema_version: ClassVar[int] = 2
+
     query_key: Digest
     judge: JudgeId
     dimension: Dimension
@@ -52,6 +60,7 @@ class JudgeQuerySubmitted(Fact, frozen=True):
     response_a: Digest  # response key of entrant_a, in either order
     response_b: Digest
     attempt: int = 1
+    batch_key: Digest | None = None
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -62,6 +71,8 @@ class JudgeQuerySubmitted(Fact, frozen=True):
 class VerdictReceived(Fact, frozen=True):
     """A judge's reply was read as a verdict on the slots shown."""
 
+    schema_version: ClassVar[int] = 2
+
     query_key: Digest
     judge: JudgeId
     verdict: Verdict
@@ -69,6 +80,8 @@ class VerdictReceived(Fact, frozen=True):
     parser: str
     stop_reason: str
     model: str  # as the judge names itself in its answer
+    usage: Usage | None = None  # None: nothing was counted, as offline
+    price: Price | None = None  # None: not known, or nothing to pay
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -79,6 +92,8 @@ class VerdictReceived(Fact, frozen=True):
 class JudgeQueryFailed(Fact, frozen=True):
     """A judge gave no verdict; this is never a tie."""
 
+    schema_version: ClassVar[int] = 2
+
     query_key: Digest
     judge: JudgeId
     attempt: int
@@ -87,6 +102,9 @@ class JudgeQueryFailed(Fact, frozen=True):
     parser: str
     stop_reason: str
     model: str
+    detail: str = ""  # what the provider said of it
+    usage: Usage | None = None
+    price: Price | None = None
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -95,7 +113,12 @@ class JudgeQueryFailed(Fact, frozen=True):
 
 
 class PairReconciled(Fact, frozen=True):
-    """Both orders' verdicts became one outcome under a named policy."""
+    """A pair's outcome under a policy: of both orders' verdicts, or of two identical responses.
+
+    Identical responses put the same question in both orders; it need not be asked to be a tie.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     dimension: Dimension
     prompt_id: PromptId
@@ -106,6 +129,7 @@ class PairReconciled(Fact, frozen=True):
     outcome: Outcome
     forward: Digest
     swapped: Digest
+    basis: Basis = "verdicts"
 
     @property
     def natural_key(self) -> PairKey:

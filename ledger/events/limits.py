@@ -10,3 +10,4 @@ Seed32: TypeAlias = Annotated[int, Meta(ge=0, lt=2**32)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 Duration: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]
+Dollars: TypeAlias = Annotated[float, Meta(ge=0)]

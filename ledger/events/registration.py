@@ -75,18 +75,26 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
         )
 
 
+Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "hf"]
+
+
 class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     """Who compares: a provider's model and the settings that determine its replies."""
 
     judge_id: JudgeId
-    provider: Literal["reference"]
+    provider: Provider
     model: str
     parameters: tuple[tuple[str, str | float], ...] = ()
 
     @cached_property
     def digest(self) -> Digest:
-        """Name what determines the replies: not the label."""
-        return digest_of([self.provider, self.model, self.parameters])
+        """Name what determines the replies: neither the label, nor whether they come in batches."""
+        return digest_of([self.provider.removesuffix("-batch"), self.model, self.parameters])
+
+    @cached_property
+    def protocol(self) -> str:
+        """How a verdict is asked for: `line`, the default, or `schema`."""
+        return str(dict(self.parameters).get("protocol", "line"))
 
 
 class Reference(Value, frozen=True):

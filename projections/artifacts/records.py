@@ -3,11 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from ledger.events.usage import Usage
 from projections.artifacts.results import Fields, Results
 from projections.judge_query import JudgeQuery
 from projections.matches import Match
 from projections.settlement import Settlement
 
+_TOKENS: Final = (
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "input_tokens",
+    "output_tokens",
+)
 _WINNERS: Final[Mapping[str, str]] = {"a": "model_a", "b": "model_b", "tie": "tie"}
 
 
@@ -57,8 +64,15 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
             "winner": settlement.winner,
             "inconsistent": settlement.status == "inconsistent",
             "outcome": settlement.status,
-            "raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)],
+            **_asked(results, match),
         }
+
+
+def _asked(results: Results, match: Match) -> Fields:
+    """Return both orders' replies; two identical responses may have tied unasked."""
+    if match.is_identical and match.forward.query_key not in results.tournament.verdicts:
+        return {"raw": [], "basis": "identical"}
+    return {"raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)]}
 
 
 def _raw(results: Results, match: Match, question: JudgeQuery) -> Fields:
@@ -75,11 +89,17 @@ def _raw(results: Results, match: Match, question: JudgeQuery) -> Fields:
         "parser": verdict.parser,
         "stop_reason": verdict.stop_reason,
         "timestamp": given.recorded_at.isoformat(),
-        "cache_creation_input_tokens": None,  # an offline judge counts no tokens
-        "cache_read_input_tokens": None,
-        "input_tokens": None,
-        "output_tokens": None,
+        **_tokens(verdict.usage),
     }
+
+
+def _tokens(usage: Usage | None) -> Fields:
+    """Return the tokens of a reply under the customer's names; an offline judge counts none."""
+    if usage is None:
+        return dict.fromkeys(_TOKENS)
+    written = usage.n_cache_write_5m + usage.n_cache_write_1h
+    counts = (written, usage.n_cache_read, usage.n_input, usage.n_output)
+    return dict(zip(_TOKENS, counts, strict=True))
 
 
 def battles(results: Results) -> Iterator[Fields]:

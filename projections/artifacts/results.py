@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
+from projections.rule import Rule
 from projections.settlement import Settlement, by_dimension, settle
 from projections.standings import Standings, standings
 from projections.tournament import Tournament
@@ -29,9 +30,8 @@ class Results:
 def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle and rate what a publication claims."""
     judge = tournament.judge(publication.terms.judge)
-    settled = settle(
-        tournament, frozenset(publication.terms.prompts), judge, publication.terms.policy
-    )
+    rule = Rule(policy=publication.terms.policy)
+    settled = settle(tournament, frozenset(publication.terms.prompts), judge, rule)
     groups = by_dimension(tournament, settled)
     return Results(
         tournament=tournament,

@@ -1,7 +1,7 @@
 """What the API refuses of a batch as it comes in; see params.py for what each request holds.
 
 Sizes and patterns: platform.claude.com/docs/en/build-with-claude/batch-processing, by way of
-shared/reference/anthropic-batches.md. The wording is ours, save where an issue quotes the API's.
+the API documentation of autumn 2026. The wording is ours, save where an issue quotes the API's.
 """
 
 import re

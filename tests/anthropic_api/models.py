@@ -1,6 +1,6 @@
 """The models the fake knows: those the SDK names, with what differs between them.
 
-Minimum prefixes are those of shared/reference/anthropic-batches.md; where it has none, a guess.
+Minimum prefixes are those of the documentation of autumn 2026; where it has none, a guess.
 """
 
 from collections.abc import Mapping

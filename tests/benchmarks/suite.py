@@ -7,7 +7,7 @@ read a long history share `bench.long_ledger()`, a million events that are writt
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from tests.benchmarks import batches, group, processes, replay, single, verify, views
+from tests.benchmarks import batches, group, judging, processes, replay, single, verify, views
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.row import Row
 
@@ -21,4 +21,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "replay": replay.measure,
     "verify": verify.measure,
     "views": views.measure,
+    "judging": judging.measure,
 }

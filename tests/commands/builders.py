@@ -47,7 +47,9 @@ def open_tournament(events: Sequence[Event] | None = None) -> OpenTournament:
     return OpenTournament(opening, tuple(each for each in others if isinstance(each, Registered)))
 
 
-def submitted(query: OpenQuery, *, attempt: int = 1) -> JudgeQuerySubmitted:
+def submitted(
+    query: OpenQuery, *, attempt: int = 1, batch_key: Digest | None = None
+) -> JudgeQuerySubmitted:
     """Return the event that puts a query to the judge."""
     pairing = query.match.pairing
     return JudgeQuerySubmitted(
@@ -62,6 +64,7 @@ def submitted(query: OpenQuery, *, attempt: int = 1) -> JudgeQuerySubmitted:
         response_a=pairing.a.response_key,
         response_b=pairing.b.response_key,
         attempt=attempt,
+        batch_key=batch_key,
     )
 
 

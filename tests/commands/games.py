@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from commands.generate import generate_owed
-from commands.judge import judge_open
-from commands.ports import GenerationFailure, GenerationTask, Reply
+from commands.judge import JudgeTask, judge_open
+from commands.ports import Answer, GenerationFailure, GenerationTask
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
@@ -18,6 +18,7 @@ from ledger.events.event import Event
 from ledger.identity import PromptId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
+from projections.progress import AskingRules
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import JUDGE, P1, P2, echo, open_tournament, prefer_tuned, terms
 
@@ -41,21 +42,14 @@ def generated(
 def judged(
     recorder: Recorder,
     prompts: Sequence[PromptId] = (P1, P2),
-    reply: Callable[[JudgeQuery], Reply | str | None] = prefer_tuned,
+    reply: Callable[[JudgeQuery], Answer | str | None] = prefer_tuned,
     *,
     retries: int = 0,
     limit: int | None = None,
 ) -> Recorder:
     """Judge what is open."""
-    judge_open(
-        recorder,
-        JUDGE,
-        lambda: ScriptedJudge(reply),
-        prompts,
-        retries=retries,
-        on_progress=unheard,
-        limit=limit,
-    )
+    task = JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit)
+    judge_open(recorder, task, lambda: ScriptedJudge(reply), on_progress=unheard)
     return recorder
 
 

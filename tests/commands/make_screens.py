@@ -15,7 +15,7 @@ from rich.console import Console
 
 from commands.exchange import Taken
 from commands.generate import generate_owed
-from commands.judge import judge_open
+from commands.judge import JudgeTask, judge_open
 from commands.plan import plan_responses, plan_verdicts
 from commands.ports import GenerationFailure, GenerationTask
 from commands.progress import unheard
@@ -38,7 +38,7 @@ from ledger.row import Row
 from ledger.store import Ledger
 from ledger.writer import Conflict
 from projections.judge_query import JudgeQuery
-from projections.progress import progress
+from projections.progress import AskingRules, progress
 from projections.settlement import by_dimension, settle
 from projections.standings import standings
 from projections.tournament import Tournament
@@ -49,6 +49,7 @@ from tests.commands.builders import JUDGE, echo, open_tournament
 SCREENS: Final = Path(__file__).parent.parent / "golden" / "screens"
 PROMPTS: Final = tuple(prompt(name).prompt_id for name in ("p1", "p2", "p3"))
 ELO: Final = EloParameters(permutations=5, k_sweep=(8.0, 32.0))
+ONCE: Final = AskingRules(retries=0)
 ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
     {
         Format.TABLE: "txt",
@@ -106,17 +107,14 @@ def tables() -> dict[str, Table]:
         before = recorder.state
         generate_owed(recorder, lambda: ScriptedGenerator(_answer), PROMPTS, on_progress=unheard)
         answered = recorder.state
-        judge_open(
-            recorder, JUDGE, lambda: ScriptedJudge(_judge), PROMPTS, retries=0, on_progress=unheard
-        )
+        task = JudgeTask(JUDGE, PROMPTS, ONCE)
+        judge_open(recorder, task, lambda: ScriptedJudge(_judge), on_progress=unheard)
         rows = tuple(ledger.rows())
     return {
         "plan_generate": owed_responses_table(plan_responses(before, PROMPTS)),
         "plan_generate_done": owed_responses_table(plan_responses(answered, PROMPTS)),
-        "plan_judge": owed_verdicts_table(plan_verdicts(answered, PROMPTS, JUDGE, retries=0)),
-        "plan_judge_too_early": owed_verdicts_table(
-            plan_verdicts(before, PROMPTS, JUDGE, retries=0)
-        ),
+        "plan_judge": owed_verdicts_table(plan_verdicts(answered, PROMPTS, JUDGE, ONCE)),
+        "plan_judge_too_early": owed_verdicts_table(plan_verdicts(before, PROMPTS, JUDGE, ONCE)),
         **_readings(recorder.state),
         **_audits(rows),
     }

@@ -1,20 +1,25 @@
 """Doctor: what a machine lacks is said before it costs anything."""
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from commands.doctor import Finding, findings
+from commands.prices import price_table
 from commands.version import VERSION
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 
 FIXED = (3, 51, 3)
+DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
 
-def found(ledger: Path, sqlite_version: tuple[int, ...] = FIXED) -> dict[str, Finding]:
+def found(
+    ledger: Path, sqlite_version: tuple[int, ...] = FIXED, *, today: date = DAY_OF_PRICES
+) -> dict[str, Finding]:
     """Return what was found, by what was looked at."""
-    return {each.what: each for each in findings(ledger, sqlite_version)}
+    return {each.what: each for each in findings(ledger, sqlite_version, today=today)}
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -49,6 +54,7 @@ def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
         "flushes",
         "ledger",
         "models",
+        "prices",
     ]
     assert {each.grade for each in seen.values()} == {"good"}
     assert seen["tourney"].says == VERSION
@@ -85,3 +91,15 @@ def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
     assert "cannot be written" in seen["disk"].says
     assert "flushes" not in seen
     assert seen["models"].grade == "good"
+
+
+def test_prices_that_may_have_changed_are_told(tmp_path: Path) -> None:
+    """An estimate from an old table is wrong without anybody's fault; after 60 days it is said."""
+    path = tmp_path / "tournament.db"
+
+    fresh = found(path, today=DAY_OF_PRICES + timedelta(days=60))["prices"]
+    stale = found(path, today=DAY_OF_PRICES + timedelta(days=61))["prices"]
+
+    assert fresh == Finding("prices", "good", f"shipped prices of {DAY_OF_PRICES}, 60 days old")
+    assert stale.grade == "beware"
+    assert stale.says.startswith(f"shipped prices of {DAY_OF_PRICES}, 61 days old: compare")

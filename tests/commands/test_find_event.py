@@ -12,7 +12,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
 from ledger.row import Row
 from ledger.store import Ledger
-from projections.progress import open_queries
+from projections.progress import AskingRules, open_queries
 from tests.builders import STREAM, opened, prompt, verdict
 from tests.commands.builders import JUDGE, answered, open_tournament, submitted
 
@@ -97,7 +97,7 @@ def test_a_query_key_means_its_submission_and_its_verdict(
     filled: Ledger, recorder: Recorder
 ) -> None:
     """What was asked and what was answered are read together."""
-    query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, retries=0)
+    query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, AskingRules(retries=0))
     query_key = query.asked.query_key
     asked_and_answered: list[Event] = [submitted(query), verdict(query_key)]
     n_before = filled.head.position

@@ -1,19 +1,24 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
-from commands.judge import Judged, judge_open
-from commands.ports import Judge, Reply
+from commands.budget import BudgetReached
+from commands.judge import Judged, JudgeTask, judge_open
+from commands.ports import Judge, NoReply, Reply
 from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.scripted import ScriptedJudge
 from commands.tournament import NeverSubmitted
+from ledger.events.judging import PairReconciled
 from ledger.identity import Digest
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
+from projections.progress import AskingRules
 from projections.settlement import account_of, settle
+from tests.batches import USED
 from tests.builders import STREAM, opened, prompt
 from tests.commands.builders import (
     JUDGE,
@@ -26,6 +31,8 @@ from tests.commands.builders import (
     reply,
     types_of,
 )
+from tests.commands.flat_rate import FlatRate
+from tests.commands.games import generated
 
 
 @pytest.fixture
@@ -38,20 +45,18 @@ def judged(
     recorder: Recorder, port: Judge, *, retries: int = 1, limit: int | None = None
 ) -> Judged:
     """Judge what is open on both prompts."""
-    return judge_open(
-        recorder,
-        JUDGE,
-        lambda: port,
-        [P1, P2],
-        retries=retries,
-        on_progress=unheard,
-        limit=limit,
-    )
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), limit=limit)
+    return judge_open(recorder, task, lambda: port, on_progress=unheard)
 
 
 def statuses(recorder: Recorder) -> list[str]:
     """Return what became of each pairing."""
     return [settlement.status for settlement in settle(recorder.state, [P1, P2], JUDGE)]
+
+
+def never_made() -> Judge:
+    """Fail: nothing may be asked."""
+    raise AssertionError
 
 
 def counting(ledger: Ledger) -> Callable[[str], int]:
@@ -200,6 +205,81 @@ def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) ->
     assert len({query.query_key for query in port.asked}) == 3
 
 
+def identical(recorder: Recorder) -> Recorder:
+    """Record that both entrants say the same to one prompt, as `aspirin`."""
+    return generated(recorder, opened(), lambda _: "aspirin")
+
+
+def test_identical_responses_tie_without_being_asked_about(ledger: Ledger) -> None:
+    """The judge is not even made: a tie that is sure costs nothing."""
+    recorder = identical(Recorder(ledger, STREAM))
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1, skip_identical=True))
+
+    done = judge_open(recorder, task, never_made, on_progress=unheard)
+
+    assert done == Judged(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
+    (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
+    assert isinstance(outcome, PairReconciled)
+    assert (outcome.outcome, outcome.basis) == ("tie", "identical")
+
+
+def test_identical_responses_are_asked_about_once_if_so_wished(ledger: Ledger) -> None:
+    """Whoever tests a judge for consistency wants its word; both orders are one question."""
+    recorder = identical(Recorder(ledger, STREAM))
+    port = ScriptedJudge(lambda _: "VERDICT: TIE")
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+
+    done = judge_open(recorder, task, lambda: port, on_progress=unheard)
+
+    assert done == Judged(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
+    assert len(port.asked) == 1
+
+
+@pytest.mark.parametrize("stop_reason", ["refusal", "max_tokens"])
+def test_what_would_fail_again_is_not_asked_again(recorder: Recorder, stop_reason: str) -> None:
+    """Each asking is paid for, and this one would end the same."""
+    port = ScriptedJudge(lambda query: reply(query.query_key, "I cannot.", stop_reason))
+
+    done = judged(recorder, port, retries=5)
+
+    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert len(port.asked) == 4
+
+
+def test_an_empty_reply_is_asked_for_again(recorder: Recorder) -> None:
+    """A judge that said nothing at all, uncounted, has used up one retry and no more."""
+    port = ScriptedJudge(lambda _: "")
+
+    judged(recorder, port, retries=1)
+
+    assert len(port.asked) == 4 * 2
+    assert statuses(recorder) == ["empty", "empty"]
+
+
+def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> None:
+    """Nothing was paid: the next run asks them all, however often this one tried."""
+    port = ScriptedJudge(lambda query: NoReply(query.query_key, "errored", "overloaded_error"))
+
+    judged(recorder, port, retries=1)
+    done = judged(recorder, preferring_tuned(), retries=0)
+
+    assert len(port.asked) == 4 * 2
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
+def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
+    """Each reply costs a dollar here: three fit into a cap of three and a half."""
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries=0), pricing=FlatRate(1.0), max_usd=3.5)
+
+    for _ in range(2):
+        with pytest.raises(BudgetReached, match=r"^\$3\.0000 are spent"):
+            judge_open(recorder, task, lambda: port, on_progress=unheard)
+
+    assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
+    assert recorder.state.spent_usd == pytest.approx(3.0)
+
+
 def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
     """An online judge takes seconds for each."""
     told: list[tuple[str, int, int]] = []
@@ -207,6 +287,7 @@ def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
     def tell(what: str, done: int, total: int) -> None:
         told.append((what, done, total))
 
-    judge_open(recorder, JUDGE, preferring_tuned, [P1], retries=1, on_progress=tell)
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+    judge_open(recorder, task, preferring_tuned, on_progress=tell)
 
     assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]

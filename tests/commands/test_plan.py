@@ -2,8 +2,9 @@
 
 from commands.plan import OwedResponses, OwedVerdicts, plan_responses, plan_verdicts, rehearse
 from ledger.identity import Dimension, EntrantId
-from projections.progress import open_queries
+from projections.progress import AskingRules, open_queries
 from projections.tournament import Tournament
+from tests.batches import planned
 from tests.builders import STREAM, opened, prompt, responses, rubric, verdict
 from tests.commands.builders import JUDGE, P1, P2, failed, open_tournament
 from tests.specification import after
@@ -47,7 +48,7 @@ def test_every_entrant_owes_what_it_has_not_answered() -> None:
 
 def test_a_pair_without_its_responses_waits() -> None:
     """It will be asked about, but not now."""
-    rows = plan_verdicts(after(*OPENED), [P1, P2], JUDGE, retries=1)
+    rows = plan_verdicts(after(*OPENED), [P1, P2], JUDGE, AskingRules(retries=1))
 
     assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
 
@@ -56,7 +57,7 @@ def test_each_pair_that_is_ready_is_two_queries() -> None:
     """Both orders are asked; a prompt without the gold that is needed is no pair."""
     state = after(*OPENED, *responses(after(*OPENED)))
 
-    rows = plan_verdicts(state, [P1, P2], JUDGE, retries=1)
+    rows = plan_verdicts(state, [P1, P2], JUDGE, AskingRules(retries=1))
 
     assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
 
@@ -64,14 +65,35 @@ def test_each_pair_that_is_ready_is_two_queries() -> None:
 def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
     """What a run would ask is exactly what a plan says."""
     ready = (*OPENED, *responses(after(*OPENED)))
-    forward, swapped = open_queries(after(*ready), [P1], JUDGE, retries=0)
+    forward, swapped = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
     events = (*ready, verdict(forward.asked.query_key), failed(swapped.asked.query_key))
 
-    no_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=0)
-    one_retry = plan_verdicts(after(*events), [P1], JUDGE, retries=1)
+    no_retry = plan_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=0))
+    one_retry = plan_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=1))
 
     assert no_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
     assert one_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+
+
+def test_what_is_in_flight_is_not_owed() -> None:
+    """A second run beside a batch must not be told that there is something to pay."""
+    ready = (*OPENED, *responses(after(*OPENED)))
+    forward, _ = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
+    state = after(*ready, planned(forward.asked.query_key))
+
+    rows = plan_verdicts(state, [P1], JUDGE, AskingRules(retries=0))
+
+    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+
+
+def test_identical_responses_are_pairs_without_queries() -> None:
+    """They are planned for, and cost nothing."""
+    texts = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
+    state = after(*OPENED, *responses(after(*OPENED), texts))
+
+    rows = plan_verdicts(state, [P1], JUDGE, AskingRules(retries=0, skip_identical=True))
+
+    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
 
 
 def test_each_dimension_is_planned_apart() -> None:
@@ -80,7 +102,7 @@ def test_each_dimension_is_planned_apart() -> None:
     opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
     state = after(*opening, *responses(after(*opening)))
 
-    rows = plan_verdicts(state, [P2], JUDGE, retries=1)
+    rows = plan_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
 
     assert rows == (
         OwedVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),

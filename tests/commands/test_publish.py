@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import AuditDisagrees
-from commands.judge import judge_open
+from commands.judge import JudgeTask, judge_open
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
@@ -17,8 +17,9 @@ from ledger.events.ratings import (
     Publication,
     RatingsPublished,
 )
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
+from projections.progress import AskingRules
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import (
     JUDGE,
@@ -34,8 +35,14 @@ from tests.commands.builders import (
 def recorder(recorder: Recorder) -> Recorder:
     """Give a tournament of two entrants and two prompts, judged on the first of them."""
     answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
-    judge_open(recorder, JUDGE, preferring_tuned, [P1], retries=1, on_progress=unheard)
+    judge(recorder, P1)
     return recorder
+
+
+def judge(recorder: Recorder, prompt_id: PromptId) -> None:
+    """Judge one prompt."""
+    task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
+    judge_open(recorder, task, preferring_tuned, on_progress=unheard)
 
 
 def published(recorder: Recorder, runs: Path, **fields: object) -> Run:
@@ -114,7 +121,7 @@ def test_other_terms_are_another_run_even_in_the_same_second(
 def test_another_event_makes_another_run(recorder: Recorder, tmp_path: Path) -> None:
     """The claim of the first stays as it was; the second is of a longer history."""
     first = published(recorder, tmp_path)
-    judge_open(recorder, JUDGE, preferring_tuned, [P2], retries=1, on_progress=unheard)
+    judge(recorder, P2)
 
     second = published(recorder, tmp_path)
 

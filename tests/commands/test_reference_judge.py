@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.backends.reference_judge import ReferenceJudge
-from commands.settings import REFERENCE_MODEL
+from commands.panel import REFERENCE_MODEL
 from projections.judge_query import JudgeQuery
 from projections.verdict_line import parse_verdict
 from tests.builders import key

@@ -1,21 +1,24 @@
 """A whole tournament, from the opening to the ratings."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from commands.errors import ConfigurationError
 from commands.generate import Generated
-from commands.judge import Judged
+from commands.judge import Judged, JudgeTask, judge_open
 from commands.ports import Generator, Judge
 from commands.progress import unheard
 from commands.recorder import Recorder
-from commands.run import Plan, RunSummary, run_tournament, selected_prompts
+from commands.run import Plan, RunSummary, asking_rules, run_tournament, selected_prompts
 from commands.settings import Settings
 from ledger.errors import LedgerError
+from ledger.identity import PromptId
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import (
+    JUDGE,
     PowerCut,
     echoing,
     open_tournament,
@@ -27,6 +30,11 @@ from tests.commands.builders import (
 OPENED = opened(prompts=[prompt("p1"), prompt("p2")])
 
 
+def plan_of(chosen: Settings, runs: Path) -> Plan:
+    """Return a run over the whole bank."""
+    return Plan(chosen, open_tournament(OPENED), "headline", runs)
+
+
 def run(
     recorder: Recorder,
     runs: Path,
@@ -36,11 +44,18 @@ def run(
     chosen: Settings | None = None,
 ) -> RunSummary:
     """Run two entrants on two prompts."""
+    port, plan = judge or preferring_tuned(), plan_of(chosen or settings(), runs)
+
+    def judging(prompts: Sequence[PromptId]) -> Judged:
+        task = JudgeTask(JUDGE, prompts, asking_rules(plan.settings))
+        return judge_open(recorder, task, lambda: port, on_progress=unheard)
+
     return run_tournament(
         recorder,
-        Plan(chosen or settings(), open_tournament(OPENED), "headline", runs),
+        plan,
         make_generator=lambda: generator or echoing(),
-        make_judge=lambda: judge or preferring_tuned(),
+        judge=JUDGE,
+        judging=judging,
         now=NOON,
         on_progress=unheard,
     )

@@ -67,6 +67,28 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     )
 
 
+def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
+    """Who says nothing more than the provider gets batches, a cache and no needless question."""
+    judge = read(tmp_path, f'{MINIMAL}\n[judge]\nprovider = "anthropic-batch"\n').judge
+
+    assert (judge.cache, judge.skip_identical, judge.retries) == ("5m", True, 1)
+    assert (judge.batch_queries, judge.concurrency, judge.poll_s) == (2000, 8, 60.0)
+    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
+
+
+def test_a_jury_is_a_list_of_judges(tmp_path: Path) -> None:
+    """Each has a name to be chosen by, and settings of its own."""
+    juror = '[[jury]]\nid = "{}"\nprovider = "endpoint"\nmodel = "org/judge"\n'
+    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}"
+
+    jury = read(tmp_path, text).jury
+
+    assert [(each.id, each.model, each.effort) for each in jury] == [
+        ("one", "org/judge", "max"),
+        ("two", "org/judge", "low"),
+    ]
+
+
 def test_the_file_overrules_the_defaults(tmp_path: Path) -> None:
     """Otherwise there would be nothing to configure."""
     text = f"{MINIMAL}\n[elo]\nk = 24\n\n[pilot]\nstrata = {{ recall = 3 }}\n"
@@ -86,12 +108,17 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
         "TOURNEY_GENERATION_DEVICE": "cuda:1",
         "TOURNEY_PROMPTS_BANK": "other.jsonl",
         "TOURNEY_ELO_K_SWEEP": "[8, 16]",
+        "TOURNEY_JUDGE_MAX_USD": "2.5",
+        "TOURNEY_JUDGE_PRICES": "mine.toml",
+        "TOURNEY_JUDGE_BASE_URL": "http://[::1]:8000/v1",
     }
 
     settings = read(tmp_path, text, environ)
 
     assert (settings.elo.k, settings.elo.k_sweep) == (32, (8, 16))
-    assert settings.judge.retries == 3
+    assert (settings.judge.retries, settings.judge.max_usd) == (3, 2.5)
+    assert settings.judge.prices == Path("mine.toml")
+    assert settings.judge.base_url == "http://[::1]:8000/v1"
     assert settings.generation.device == "cuda:1"
     assert settings.prompts.bank == Path("other.jsonl")
 
@@ -134,6 +161,17 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[pilot.strata]\nrecall = 'all'  #!", "'pilot.strata.recall' is 'all': Input should be"),
         ("[[rubrics]]  #!\ndimension = 'x'", "'rubrics.1.path' is missing"),
         ("[[entrants]]\nid = 'c'\nwieghts = 'x'  #!", "unknown key 'entrants.2.wieghts'; did you"),
+        ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': Input should be 'ref"),
+        ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: Input should be greater than 0"),
+        ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': Input should be '5m', '1h' or"),
+        ("[judge]\nbatch_queries = 100_001  #!", "'judge.batch_queries' is 100001: Input shoul"),
+        ("[judge]\nmodel = 'x'  #!", "unknown key 'judge.model'; did you mean"),
+        ("[[jury]]  #!\nid = 'x'", "'jury.0.model' is missing"),
+        ("[[jury]]\nid = 'a b'  #!\nmodel = 'x'", "'jury.0.id' is 'a b': String should match"),
+        (
+            "[[jury]]\nid = 'x'\nmodel = 'x'\n[[jury]]\nid = 'x'  #!\nmodel = 'y'",
+            "jury.id 'x' is there twice",
+        ),
         ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "entrants.id 'base' is there twice"),
         ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "rubrics.dimension 'factuality'"),
     ],

@@ -1,29 +1,39 @@
 """The decider: what each command adds to what is known, and that repeating it adds nothing."""
 
-from typing import get_args
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
 
 import pytest
+from msgspec import structs
 
 from commands.command import (
     Command,
     PublishRatings,
-    ReceiveReply,
+    ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
     SubmitQuery,
 )
-from commands.ports import GeneratedText, GenerationFailure
-from commands.tournament import NeverSubmitted
+from commands.ports import GeneratedText, GenerationFailure, NoReply
+from commands.tournament import NeverSubmitted, decide
 from ledger.events.event import Event
-from ledger.events.judging import Outcome, PairReconciled, Verdict
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    Outcome,
+    PairReconciled,
+    Verdict,
+    VerdictReceived,
+)
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.matches import cells
-from projections.progress import open_queries
+from projections.progress import AskingRules, open_queries
 from projections.reconcile import DEFAULT_POLICY
+from tests.batches import DEAR, USED
 from tests.builders import (
     NOON,
     entrant,
+    judge,
     key,
     opened,
     prompt,
@@ -45,10 +55,20 @@ from tests.specification import after, given
 OPENED = opened()
 CELL, _ = cells(after(*OPENED), [P1])
 ANSWERED = (*OPENED, *responses(after(*OPENED)))
-QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, retries=1)
+QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
 KEY = QUERY.asked.query_key
 SUBMITTED = (*ANSWERED, submitted(QUERY))
 MATCH_KEY = QUERY.match.key(JUDGE.judge_id, DEFAULT_POLICY)
+
+SAME = (
+    *OPENED,
+    *responses(after(*OPENED), {("base", "p1"): "aspirin", ("tuned", "p1"): "aspirin"}),
+)
+(TWINS_QUERY,) = open_queries(after(*SAME), [P1], JUDGE, AskingRules(retries=0))
+TWINS = TWINS_QUERY.match
+TWINS_KEY = TWINS.key(JUDGE.judge_id, DEFAULT_POLICY)
+
+Unanswered: TypeAlias = Literal["errored", "rejected", "expired", "canceled"]
 
 TEXT = GeneratedText(CELL.response_key, "aspirin", "stop", 3, 1, elapsed_s=0.5)
 FAILURE = GenerationFailure(CELL.response_key, "prompt_too_long", "5000 tokens, at most 4096")
@@ -190,7 +210,7 @@ def test_a_query_with_a_verdict_is_never_submitted() -> None:
 @pytest.mark.parametrize("said", get_args(Verdict))
 def test_a_reply_that_ends_in_a_verdict_is_a_verdict(said: Verdict) -> None:
     """It is of the slots as shown; which entrant stood there is a matter of the order."""
-    given(*SUBMITTED).when(ReceiveReply(JUDGE.judge_id, reply(KEY, f"VERDICT: {said}"))).then(
+    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY, f"VERDICT: {said}"))).then(
         verdict(KEY, said)
     )
 
@@ -210,26 +230,80 @@ def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
     """Counted as a tie it would pull ratings together; a cut reply may only look like one."""
     event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason)
 
-    given(*SUBMITTED).when(ReceiveReply(JUDGE.judge_id, reply(KEY, text, stop_reason))).then(event)
+    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY, text, stop_reason))).then(event)
+
+
+@pytest.mark.parametrize("reason", ["errored", "rejected", "expired", "canceled"])
+def test_no_reply_is_a_failure_that_nobody_paid_for(reason: Unanswered) -> None:
+    """The provider's own words are kept; there is no text, no token and no price."""
+    silence = NoReply(KEY, reason, "overloaded_error: try later")
+    event = failed(KEY, reason=reason, detail=silence.detail, reply="", stop_reason="", model="")
+
+    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, silence, DEAR)).then(event)
+
+
+@pytest.mark.parametrize("said", ["VERDICT: A", "Both are fine."])
+def test_what_a_reply_used_is_kept_with_its_price(said: str) -> None:
+    """Useless or not it is paid for, at the price that held then."""
+    answer = replace(reply(KEY, said), usage=USED)
+    (event,) = decide(ReceiveAnswer(JUDGE, answer, DEAR), after(*SUBMITTED))
+
+    assert isinstance(event, VerdictReceived | JudgeQueryFailed)
+    assert (event.usage, event.price) == (USED, DEAR)
+    assert after(*SUBMITTED, event).spent_usd == pytest.approx(1.0)
+
+
+def test_a_price_without_usage_is_not_kept() -> None:
+    """A price of nothing that was counted would look like money."""
+    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY), DEAR)).then(verdict(KEY))
+
+
+@pytest.mark.parametrize(
+    ("text", "stop_reason", "reason"),
+    [
+        ('{"reasoning":"","verdict":"A"}', "refusal", "refused"),
+        ('{"reasoning":"","verdict":"A"}', "max_tokens", "truncated"),
+        ("VERDICT: A", "end_turn", "unreadable"),
+        ("", "end_turn", "empty"),
+    ],
+)
+def test_a_reply_that_was_asked_for_as_json_is_read_as_json(
+    text: str, stop_reason: str, reason: str
+) -> None:
+    """The parser is named with the reply, so that an audit reads it by the same rule."""
+    by_schema = judge(parameters=(("protocol", "schema"),))
+    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser="json-verdict@1")
+
+    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text, stop_reason))).then(event)
+
+
+def test_a_verdict_that_was_asked_for_as_json_is_read_as_json() -> None:
+    """The other way to ask, with the same verdicts."""
+    by_schema = judge(parameters=(("protocol", "schema"),))
+    text = '{"reasoning":"Both err.","verdict":"TIE"}'
+
+    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text))).then(
+        structs.replace(verdict(KEY, "TIE"), reply=text, parser="json-verdict@1")
+    )
 
 
 def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
     """It belongs to somebody else's tournament, or a backend mixed up its keys."""
-    given(*ANSWERED).when(ReceiveReply(JUDGE.judge_id, reply(KEY))).then_raises(
+    given(*ANSWERED).when(ReceiveAnswer(JUDGE, reply(KEY))).then_raises(
         NeverSubmitted, f"query {KEY}, which was never submitted"
     )
 
 
 def test_a_second_reply_to_a_query_is_ignored() -> None:
     """The first one was reconciled; a judge does not vote twice."""
-    late = ReceiveReply(JUDGE.judge_id, reply(KEY, "VERDICT: B"))
+    late = ReceiveAnswer(JUDGE, reply(KEY, "VERDICT: B"))
 
     given(*SUBMITTED, verdict(KEY, "A")).when(late).then()
 
 
 def test_a_late_reply_to_a_failed_attempt_is_ignored() -> None:
     """An attempt fails or succeeds once, otherwise the order of replies would decide."""
-    late = ReceiveReply(JUDGE.judge_id, reply(KEY))
+    late = ReceiveAnswer(JUDGE, reply(KEY))
 
     given(*SUBMITTED, failed(KEY)).when(late).then()
 
@@ -238,7 +312,7 @@ def test_the_reply_to_the_next_attempt_is_read() -> None:
     """An earlier failure must not stand in the way of the verdict that was asked for again."""
     events = (*SUBMITTED, failed(KEY), submitted(QUERY, attempt=2))
 
-    given(*events).when(ReceiveReply(JUDGE.judge_id, reply(KEY))).then(verdict(KEY))
+    given(*events).when(ReceiveAnswer(JUDGE, reply(KEY))).then(verdict(KEY))
 
 
 @pytest.mark.parametrize(
@@ -273,6 +347,21 @@ def test_a_match_with_one_verdict_cannot_be_reconciled() -> None:
     given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.asked.query_key)
 
 
+def test_identical_responses_tie_without_a_verdict() -> None:
+    """Both orders put one question, to which there is no other answer; it is marked so."""
+    tie = PairReconciled(outcome="tie", basis="identical", **TWINS_KEY._asdict())
+
+    given(*SAME).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(tie)
+
+
+def test_identical_responses_that_were_judged_are_reconciled_by_the_verdict() -> None:
+    """What was paid for is believed: a judge that prefers one of them contradicts itself."""
+    said = verdict(TWINS.forward.query_key, "A")
+    inconsistent = PairReconciled(outcome="inconsistent", **TWINS_KEY._asdict())
+
+    given(*SAME, said).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(inconsistent)
+
+
 def test_a_policy_that_nobody_defined_is_refused() -> None:
     """Reconciling by a default instead would record a claim that nobody made."""
     both = (verdict(KEY), verdict(SWAPPED.asked.query_key))
@@ -290,7 +379,11 @@ def test_ratings_are_claimed_with_their_artifacts() -> None:
 @pytest.mark.parametrize(
     ("known", "command"),
     [
-        ((*SUBMITTED, failed(KEY)), ReceiveReply(JUDGE.judge_id, reply(KEY, "Both are fine."))),
+        ((*SUBMITTED, failed(KEY)), ReceiveAnswer(JUDGE, reply(KEY, "Both are fine."))),
+        (
+            (*SUBMITTED, failed(KEY, reason="errored", reply="")),
+            ReceiveAnswer(JUDGE, NoReply(KEY, "errored", "overloaded_error")),
+        ),
         ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)),
         ((*OPENED, RATINGS), PublishRatings(RATINGS)),
     ],

@@ -2,12 +2,21 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from commands.backends.endpoint_judge import EndpointJudge
 from commands.backends.hf_generator import HfGenerator
+from commands.backends.hf_judge import HfJudge
 from commands.backends.reference_judge import ReferenceJudge
+from commands.panel import panel_of, weights_of
+from commands.ports import Judge
+from commands.settings import Settings
+from commands.shipped import shipped_data
 from commands.version import VERSION
 from commands.wiring import make_generator, make_judge, package_versions
-from tests.commands.builders import settings
+from tests.commands.builders import settings, write_weights
 
 WITHOUT_TORCH = """
 import sys
@@ -19,6 +28,26 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
+WITHOUT_OPENAI = """
+import sys
+from pathlib import Path
+sys.modules["openai"] = None
+from commands.panel import panel_of
+from commands.wiring import make_judge
+from tests.commands.builders import settings
+server = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
+chosen = settings(judge=server)
+try:
+    make_judge(chosen, panel_of(chosen, Path())[0], Path())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge:
+    """Return the port of a judge of the panel."""
+    judge = next(each for each in panel_of(chosen, folder) if each.judge_id == name)
+    return make_judge(chosen, judge, folder)
 
 
 def test_the_settings_decide_what_answers_and_what_compares() -> None:
@@ -26,7 +55,44 @@ def test_the_settings_decide_what_answers_and_what_compares() -> None:
     chosen = settings(generation={"device": "cpu"})
 
     assert isinstance(make_generator(chosen), HfGenerator)
-    assert isinstance(make_judge(chosen), ReferenceJudge)
+    assert isinstance(judge_named("reference", chosen), ReferenceJudge)
+
+
+def test_each_judge_is_made_by_its_own_table() -> None:
+    """A jury has judges of several kinds, and each says where it is reached."""
+    folder = shipped_data() / "quickstart"
+    local = {"provider": "hf", "model": "weights", "max_tokens": 64, "dtype": "float32"}
+    server = {"provider": "endpoint", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    chosen = settings(jury=[{"id": "local", **local}, {"id": "server", **server}])
+
+    assert isinstance(judge_named("local", chosen, folder), HfJudge)
+    assert isinstance(judge_named("server", chosen, folder), EndpointJudge)
+
+
+@pytest.mark.parametrize("name", ["small", "large", "third"])
+def test_weights_are_found_by_the_table_that_names_them(tmp_path: Path, name: str) -> None:
+    """A judge's record keeps the folder's name only, so that moving it asks nothing again."""
+    for each in ("small", "large", "3rd"):
+        write_weights(tmp_path / "models" / each)
+    main = {"provider": "hf", "pilot_model": "models/small", "headline_model": "models/large"}
+    juror = {"id": "third", "provider": "hf", "model": "models/3rd"}
+    chosen = settings(judge=main, jury=[juror])
+    judge = next(each for each in panel_of(chosen, tmp_path) if each.judge_id == name)
+
+    where = weights_of(chosen, judge, tmp_path)
+
+    assert where == tmp_path / "models" / judge.model
+
+
+def test_without_the_client_the_missing_extra_is_named() -> None:
+    """Who judges elsewhere needs no client of a server."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_OPENAI], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == (
+        "MissingExtra package 'openai' is not installed; pip install 'tourney[endpoint]'\n"
+    )
 
 
 def test_without_torch_the_missing_extra_is_named() -> None:

@@ -9,6 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ledger.events.batches import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+)
 from ledger.events.event import EVENTS, Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import type_name
@@ -35,6 +41,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.usage import Price, Usage
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from tests.builders import entrant, judge, key, prompt, rubric
 
@@ -44,6 +51,17 @@ BASE, TUNED = EntrantId("base"), EntrantId("tuned")
 RECALL_1 = PromptId("recall_001")
 FACTUALITY = Dimension("factuality")
 REFERENCE = JudgeId("reference")
+USAGE = Usage(
+    n_input=210, n_output=480, n_cache_write_5m=1_500, n_cache_write_1h=1_600, n_cache_read=1_700
+)
+PRICE = Price(
+    input=2.5,
+    output=12.5,
+    cache_write_5m=3.125,
+    cache_write_1h=5.0,
+    cache_read=0.25,
+    table="anthropic 2026-04-27, batch",
+)
 
 # Every optional field is filled, and text holds what JSON escapes and what it need not.
 SAMPLES: Final[tuple[Event, ...]] = (
@@ -101,6 +119,25 @@ SAMPLES: Final[tuple[Event, ...]] = (
         reason="prompt_too_long",
         detail="4,100 tokens, at most 4,096",
     ),
+    JudgeBatchPlanned(
+        batch_key=key("batch"),
+        number=2,
+        judge=Reference(label=REFERENCE, digest=key("judge")),
+        queries=(key("query"), key("another query")),
+        expected_usd=0.0125,
+        worst_usd=0.5,
+        cap_usd=20.0,
+    ),
+    JudgeBatchSubmitted(
+        batch_key=key("batch"),
+        provider_batch_id="msgbatch_01",
+        created_at=datetime(2026, 4, 27, 12, 0, 0, 500, tzinfo=UTC),
+        expires_at=datetime(2026, 4, 28, 12, 0, 0, 500, tzinfo=UTC),
+    ),
+    JudgeBatchNotCreated(batch_key=key("batch"), why='400: "requests" holds too many'),
+    JudgeBatchEnded(
+        batch_key=key("batch"), n_succeeded=1_998, n_errored=1, n_canceled=0, n_expired=1
+    ),
     JudgeQuerySubmitted(
         query_key=key("query"),
         judge=REFERENCE,
@@ -113,6 +150,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         response_a=key("response a"),
         response_b=key("response b"),
         attempt=2,
+        batch_key=key("batch"),
     ),
     VerdictReceived(
         query_key=key("query"),
@@ -122,6 +160,8 @@ SAMPLES: Final[tuple[Event, ...]] = (
         parser="final-line@1",
         stop_reason="end_turn",
         model="chrF2",
+        usage=USAGE,
+        price=PRICE,
     ),
     JudgeQueryFailed(
         query_key=key("query"),
@@ -132,6 +172,9 @@ SAMPLES: Final[tuple[Event, ...]] = (
         parser="final-line@1",
         stop_reason="end_turn",
         model="chrF2",
+        detail="The last line said no verdict.",
+        usage=USAGE,
+        price=PRICE,
     ),
     PairReconciled(
         dimension=FACTUALITY,
@@ -140,9 +183,10 @@ SAMPLES: Final[tuple[Event, ...]] = (
         entrant_b=TUNED,
         judge=REFERENCE,
         policy="agreement@1",
-        outcome="inconsistent",
-        forward=key("forward"),
-        swapped=key("swapped"),
+        outcome="tie",
+        forward=key("query"),
+        swapped=key("query"),
+        basis="identical",
     ),
     RatingsPublished(
         publication=Publication(

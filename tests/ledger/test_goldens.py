@@ -1,37 +1,57 @@
 """Stored payloads of every event type and version, kept for ever."""
 
+import json
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from ledger.events.event import EVENTS
+from ledger.events.event import EVENTS, Event
 from tests.ledger.make_goldens import GOLDENS, golden_name, write_missing
 
+NOTHING = (None, "", "verdicts")  # what added fields say of events that had none of them
+STORED = sorted(GOLDENS.iterdir())
+NOW = {f"{name}.v{event.schema_version}.json" for name, event in EVENTS.types.items()}
 
-@pytest.mark.parametrize("path", sorted(GOLDENS.iterdir()), ids=lambda path: str(path.name))
+
+def read(path: Path) -> Event:
+    """Return the event that a golden says, as it is now."""
+    type_, version, _ = path.name.split(".")
+    return EVENTS.decode(type_, int(version.removeprefix("v")), path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in STORED if path.name in NOW], ids=attrgetter("name")
+)
 def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
     """A field renamed or reordered would make old ledgers unreadable, or refuse a retry."""
-    type_, version, _ = path.name.split(".")
-    stored = path.read_bytes()
+    event = read(path)
 
-    event = EVENTS.decode(type_, int(version.removeprefix("v")), stored)
-
-    assert EVENTS.encode(event) == stored
+    assert EVENTS.encode(event) == path.read_bytes()
     assert golden_name(event) == path.name
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in STORED if path.name not in NOW], ids=attrgetter("name")
+)
+def test_an_event_of_an_older_version_keeps_all_that_it_said(path: Path) -> None:
+    """What a version added has a default that says what held before it."""
+    said = json.loads(path.read_bytes())
+
+    event = read(path)
+
+    assert event.fields == {**event.fields, **said}
+    assert all(getattr(event, name) in NOTHING for name in event.fields.keys() - said.keys())
 
 
 def test_every_event_type_has_a_golden() -> None:
     """A new type or version is pinned from its first day: see make_goldens.py."""
-    registered = {f"{name}.v{event.schema_version}.json" for name, event in EVENTS.types.items()}
-
-    stored = {path.name for path in GOLDENS.iterdir()}
-
-    assert registered <= stored
+    assert {path.name for path in STORED} >= NOW
 
 
 def test_making_goldens_writes_the_missing_ones_alone(tmp_path: Path) -> None:
     """A golden made again from today's code would agree with any mistake in it."""
-    old = tmp_path / "PairReconciled.v1.json"
+    old = tmp_path / "PairReconciled.v2.json"
     old.write_bytes(b"{}")
 
     written = write_missing(tmp_path)

@@ -1,5 +1,6 @@
 """Hypothesis strategies: games of a rating, and histories of a tournament that could happen."""
 
+from collections.abc import Sequence
 from typing import Final, get_args
 
 from hypothesis import settings
@@ -15,6 +16,7 @@ from projections.judge_query import JudgeQuery
 from projections.matches import Match, cells
 from projections.reconcile import swap_consistent
 from projections.tournament import Tournament
+from tests.batches import ended, not_created, planned, sent
 from tests.builders import entrant, known, opened, prompt, responses, verdict
 from tests.projections.worlds import (
     RUBRICS,
@@ -60,7 +62,7 @@ def histories(draw: DrawFn) -> list[Event]:
     answers = _answers(known(*opening), draw)
     matches = matches_of(known(*opening, *answers))
     judged = [event for match in matches for event in _judged(match, draw)]
-    return [*opening, *answers, *judged]
+    return [*opening, *answers, *judged, *_batched(matches, draw)]
 
 
 @st.composite
@@ -95,6 +97,22 @@ def _judged(match: Match, draw: DrawFn) -> list[Event]:
     if forward and swapped and draw(st.booleans()):
         events.append(reconciled(match, swap_consistent(forward, swapped)))
     return events
+
+
+def _batched(matches: Sequence[Match], draw: DrawFn) -> list[Event]:
+    """Draw a batch, and how far it came."""
+    keys = [query.query_key for each in matches for query in (each.forward, each.swapped)]
+    if not keys:
+        return []
+    plan = planned(*draw(st.lists(st.sampled_from(keys), max_size=3, unique=True)))
+    fates: list[list[Event]] = [
+        [],
+        [plan],
+        [plan, not_created(plan.batch_key)],
+        [plan, sent(plan.batch_key)],
+        [plan, sent(plan.batch_key), ended(plan.batch_key)],
+    ]
+    return draw(st.sampled_from(fates))
 
 
 def _asked(question: JudgeQuery, said: Verdict | None, draw: DrawFn) -> list[Event]:

@@ -94,8 +94,13 @@ def test_another_tournament_adds_only_what_content_names(
 
     assert set(alone.responses) <= set(together.responses)
     assert set(alone.verdicts) <= set(together.verdicts)
+    assert set(alone.batches) <= set(together.batches)
     assert alone == replace(
-        together, responses=alone.responses, verdicts=alone.verdicts, newest=alone.newest
+        together,
+        responses=alone.responses,
+        verdicts=alone.verdicts,
+        batches=alone.batches,
+        newest=alone.newest,
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.judge_query import JudgeQuery, ask, system_text
+from projections.judge_query import HEADER, VERDICT_SCHEMA, JudgeQuery, ask, system_text
 from tests.builders import judge, prompt, rubric
 from tests.projections.strategies import QUICK
 
@@ -56,12 +56,50 @@ def test_the_system_text_is_the_same_for_a_whole_dimension(texts: tuple[str, str
     one = ask(judge(), rubric(), prompt("p1", text=asked), **pair, order="forward")
     other = ask(judge(), rubric(), prompt("p2", gold="x"), **pair, order="swapped")
 
-    assert one.system == other.system == system_text(rubric())
+    assert one.system == other.system == system_text(rubric(), "line")
+
+
+def test_each_protocol_is_asked_for_in_its_own_words() -> None:
+    """A judge told to end with a line and held to a schema would do neither well."""
+    line, schema = (
+        ask(judge(parameters=parameters), rubric(), prompt(), a="yes", b="no", order="forward")
+        for parameters in [(), (("protocol", "schema"),)]
+    )
+
+    assert "VERDICT" in line.system
+    assert "VERDICT" in line.user
+    assert "VERDICT" not in schema.system + schema.user
+    assert '"verdict": A, B or TIE' in schema.system
+    assert line.query_key != schema.query_key
+
+
+@pytest.mark.parametrize("protocol", ["line", "schema"])
+def test_what_a_dimension_shares_comes_before_what_it_does_not(protocol: str) -> None:
+    """Header and protocol are the longest prefix that rubrics have in common."""
+    one, other = (system_text(rubric(text=text), protocol) for text in ("First.", "Second."))
+
+    assert one.removesuffix("First.\n") == other.removesuffix("Second.\n")
+    assert one.startswith(HEADER)
+
+
+def test_a_protocol_that_nobody_defined_is_refused() -> None:
+    """A default would ask in one way and read in another."""
+    with pytest.raises(KeyError, match="telepathy"):
+        system_text(rubric(), "telepathy")
+
+
+def test_the_schema_wants_reasons_before_the_verdict() -> None:
+    """A verdict that is written first is one that nothing was thought about."""
+    properties = VERDICT_SCHEMA["properties"]
+
+    assert isinstance(properties, dict)
+    assert list(properties) == ["reasoning", "verdict"] == VERDICT_SCHEMA["required"]
+    assert VERDICT_SCHEMA["additionalProperties"] is False
 
 
 def test_the_system_text_holds_the_whole_rubric() -> None:
     """The rubric's text as registered is what the judge goes by."""
-    text = system_text(rubric(text="Prefer the <b>truth</b>. {braces} %s"))
+    text = system_text(rubric(text="Prefer the <b>truth</b>. {braces} %s"), "line")
 
     assert text.endswith("\nPrefer the <b>truth</b>. {braces} %s\n")
 
@@ -196,7 +234,7 @@ def test_the_judge_is_not_shown_what_is_written_for_the_program() -> None:
     """Version and front matter steer tourney; in a prompt they would be noise."""
     text = "<!-- version: 1 -->\n+++\nneeds_gold = true\n+++\n\n# Truth\n\nPrefer it.\n"
 
-    shown = system_text(rubric(text=text))
+    shown = system_text(rubric(text=text), "line")
 
     assert shown.endswith("\n\n# Truth\n\nPrefer it.\n")
     assert "+++" not in shown

@@ -17,6 +17,7 @@ from ledger.recorded import Recorded
 from projections.judge_query import JudgeQuery
 from projections.matches import Match
 from projections.meaning import Meaning
+from tests.batches import ended, not_created, planned, sent
 from tests.builders import STREAM, entrant, judge, key, known, opened, prompt, responses, verdict
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import answered, failure, matches_of, reconciled
@@ -56,6 +57,8 @@ ASKED = (submitted(MATCH, MATCH.forward, "forward"), submitted(MATCH, MATCH.swap
 SAID: tuple[VerdictReceived, ...] = (verdict(FORWARD, "A"), verdict(SWAPPED, "B"))
 TRUE: tuple[Event, ...] = (*ASKED, *SAID, reconciled(MATCH, "a"))
 PROMPT = prompt()
+PLANNED = planned(FORWARD, SWAPPED)
+BATCH, BATCHED = PLANNED.batch_key, sent(PLANNED.batch_key)
 
 
 class Case(NamedTuple):
@@ -116,6 +119,36 @@ CASES = {
         (*ASKED, *SAID, replace(reconciled(MATCH, "a"), policy="best-of-three")),
         "no policy is named 'best-of-three'; a later tourney may know it",
         TRUE,
+    ),
+    "tie of two responses that differ": Case(
+        (*ASKED, replace(reconciled(MATCH, "tie"), basis="identical")),
+        "it claims a tie of identical responses, and its two questions differ",
+        (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
+    ),
+    "winner among identical responses": Case(
+        (replace(reconciled(MATCH, "a"), basis="identical", swapped=FORWARD),),
+        "it claims 'a' of identical responses, which tie",
+        (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
+    ),
+    "batch that nobody planned": Case(
+        (BATCHED,),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED, BATCHED),
+    ),
+    "end of a batch that nobody planned": Case(
+        (ended(BATCH),),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED, BATCHED, ended(BATCH)),
+    ),
+    "failure of a batch that nobody planned": Case(
+        (not_created(BATCH),),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED, not_created(BATCH)),
+    ),
+    "query of a batch that was not submitted": Case(
+        (PLANNED, replace(ASKED[0], batch_key=BATCH)),
+        f"its batch {BATCH[:12]} was not submitted before it",
+        (PLANNED, BATCHED, replace(ASKED[0], batch_key=BATCH)),
     ),
     "registration under another's digest": Case(
         (PromptRegistered(prompt=PROMPT, digest=prompt("p2").content_digest),),

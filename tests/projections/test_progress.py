@@ -4,7 +4,7 @@ from hypothesis import given
 
 from ledger.events.event import Event
 from ledger.identity import PromptId
-from projections.matches import cells
+from projections.matches import Match, cells
 from projections.progress import (
     ResponseCount,
     owed_responses,
@@ -12,6 +12,7 @@ from projections.progress import (
     unreconciled,
 )
 from projections.reconcile import DEFAULT_POLICY
+from projections.tournament import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, verdict
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import (
@@ -24,6 +25,12 @@ from tests.projections.worlds import (
     settled,
     unanswerable,
 )
+
+
+def waiting(tournament: Tournament, policy: str = DEFAULT_POLICY) -> tuple[Match, ...]:
+    """Return what can be reconciled on the whole bank."""
+    prompts, judge = everything(tournament), tournament.panel[0]
+    return unreconciled(tournament, prompts, judge, policy, skip_identical=False)
 
 
 def test_every_cell_is_owed_at_first() -> None:
@@ -106,17 +113,15 @@ def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
 
     tournament = known(*events, *told, verdict(second.forward.query_key))
 
-    prompts, judge = everything(tournament), tournament.panel[0]
-    assert unreconciled(tournament, prompts, judge, DEFAULT_POLICY) == (first,)
+    assert waiting(tournament) == (first,)
 
 
 def test_another_policy_reconciles_the_same_verdicts_anew() -> None:
     """A policy is a way to read verdicts that are there: trying one costs nothing."""
     tournament = known(*history(opened(), "a"))
 
-    prompts, judge = everything(tournament), tournament.panel[0]
-    assert unreconciled(tournament, prompts, judge, DEFAULT_POLICY) == ()
-    assert unreconciled(tournament, prompts, judge, "another") == matches_of(tournament)
+    assert waiting(tournament) == ()
+    assert waiting(tournament, policy="another") == matches_of(tournament)
 
 
 @QUICK

@@ -1,18 +1,31 @@
 """Tallies: what each tournament has on record, counted."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ledger.events.event import Event
 from ledger.events.fact import type_name
+from ledger.events.judging import FailureReason
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from projections.tallies import OUTCOMES, REPLIES, RESPONSES, Tally
 from projections.view import View
-from tests.builders import known, opened, recorded
+from tests.builders import key, known, opened, recorded
 from tests.projections.strategies import QUICK, histories
-from tests.projections.worlds import cup, history, planned, unanswerable
+from tests.projections.worlds import (
+    answered,
+    cup,
+    failure_of,
+    history,
+    matches_of,
+    planned,
+    reconciled,
+    unanswerable,
+)
 from tests.strategies import histories as any_histories
 
 VIEWS = pytest.mark.parametrize("view", [RESPONSES, REPLIES, OUTCOMES], ids=lambda each: each.name)
@@ -39,6 +52,24 @@ def test_replies_are_counted_by_what_they_say() -> None:
     counts = tally(REPLIES, *history(cup(), "a", "tie", "refused", "unreadable", "refused"))
 
     assert counts == {"verdicts": 4, "refused": 2, "unreadable": 1}
+
+
+def test_every_reason_for_no_verdict_is_counted_by_its_name() -> None:
+    """What was not answered at all is told apart from what was paid for in vain."""
+    reasons = get_args(FailureReason)
+
+    counts = tally(REPLIES, *(failure_of(key(each), each) for each in reasons))
+
+    assert counts == dict.fromkeys(reasons, 1)
+
+
+def test_ties_of_identical_responses_are_ties() -> None:
+    """They count as the pairs they are, whether or not a judge was asked."""
+    (match, *_) = matches_of(known(*answered(cup())))
+
+    counts = tally(OUTCOMES, replace(reconciled(match, "tie"), basis="identical"))
+
+    assert counts == {"tie": 1}
 
 
 def test_outcomes_are_counted_by_name() -> None:

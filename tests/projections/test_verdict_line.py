@@ -1,5 +1,6 @@
 """Reading a judge's verdict."""
 
+import json
 from time import perf_counter
 
 import pytest
@@ -7,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
-from projections.verdict_line import PARSER, PARSERS, parse_verdict
+from projections.verdict_line import (
+    PARSER_OF,
+    PARSERS,
+    parse_json_verdict,
+    parse_leniently,
+    parse_verdict,
+)
 from tests.projections.strategies import QUICK
 
 READABLE: list[tuple[str, Verdict]] = [
@@ -54,6 +61,27 @@ UNREADABLE = [
     "\x00",
     "VERDICT: \uff21",  # a full-width A
 ]
+NO_OBJECTS = [
+    "",
+    "VERDICT: A",
+    '"A"',
+    '["A"]',
+    "7",
+    "null",
+    "{}",
+    '{"verdict":"A"',
+    '{"verdict":"A"} indeed',
+    '{"verdict":null}',
+    '{"verdict":["A"]}',
+    '{"verdict":{"A":1}}',
+    '{"verdict":"C"}',
+    '{"verdict":""}',
+    '{"verdict":"T\u0131E"}',
+    '{"VERDICT":"A"}',
+    '{"said":{"verdict":"A"}}',
+    "[" * 100_000,
+    '{"verdict":' + "9" * 10_000 + "}",
+]
 LONG = [
     "VERDICT: A" + "*" * 100_000 + "x",
     "VERDICT: A" + " " * 50_000 + "." + " " * 50_000 + "x",
@@ -67,8 +95,12 @@ LONG = [
 
 def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
     """A stored verdict is checked by the rule it was read by, however many rules come after."""
-    assert dict(PARSERS) == {"final-line@1": parse_verdict}
-    assert PARSER in PARSERS
+    assert dict(PARSERS) == {
+        "final-line@1": parse_verdict,
+        "json-verdict@1": parse_json_verdict,
+        "lenient-tap@1": parse_leniently,
+    }
+    assert set(PARSER_OF.values()) <= set(PARSERS)
 
 
 @pytest.mark.parametrize(("reply", "verdict"), READABLE)
@@ -113,3 +145,34 @@ def test_nothing_before_the_final_line_counts(reasoning: str, verdict: Verdict) 
 def test_one_more_word_makes_a_verdict_unreadable(word: str) -> None:
     """`VERDICT: A is not better` begins like a verdict for A and is none."""
     assert parse_verdict(f"VERDICT: A {word}") is None
+
+
+@pytest.mark.parametrize("protocol", ["line", "schema"])
+def test_every_protocol_has_a_parser_for_its_replies(protocol: str) -> None:
+    """A reply asked for as JSON and read by its last line would never have a verdict."""
+    replies = {"line": "Both err.\nVERDICT: TIE", "schema": '{"reasoning":"","verdict":"TIE"}'}
+
+    read = {name: PARSERS[PARSER_OF[protocol]](reply) for name, reply in replies.items()}
+
+    assert read == {name: "TIE" if name == protocol else None for name in replies}
+
+
+@pytest.mark.parametrize("verdict", ["A", "B", "TIE"])
+def test_a_verdict_in_an_object_is_read(verdict: Verdict) -> None:
+    """Providers that hold a judge to a schema leave nothing to guess."""
+    reply = json.dumps({"reasoning": "VERDICT: A\nVERDICT: B", "verdict": verdict})
+
+    assert parse_json_verdict(f" {reply}\n") == verdict
+
+
+@pytest.mark.parametrize("reply", NO_OBJECTS)
+def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
+    """Half an object is a reply that was cut off; guessing its end would invent a verdict."""
+    assert parse_json_verdict(reply) is None
+
+
+@QUICK
+@given(reply=st.text() | st.text(alphabet='{}[]":,verdictABTIE01e-\\u'))
+def test_no_object_can_raise_an_error(reply: str) -> None:
+    """Like any reply it was paid for, and must be recorded whatever it holds."""
+    assert parse_json_verdict(reply) in {"A", "B", "TIE", None}

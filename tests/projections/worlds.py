@@ -7,7 +7,7 @@ from ledger.events.event import Event
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, PairReconciled, Verdict
 from ledger.events.ratings import EloParameters, Publication, Terms
 from ledger.events.responses import ResponseFailed
-from ledger.identity import PromptId
+from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of
 from projections.judge_query import JudgeQuery
 from projections.matches import Cell, Match, Pairing, match_of, pairings
@@ -92,8 +92,15 @@ def failure(
     question: JudgeQuery, reason: FailureReason = "unreadable", *, attempt: int = 1
 ) -> JudgeQueryFailed:
     """Return an attempt at a question that gave no verdict."""
+    return failure_of(question.query_key, reason, attempt=attempt)
+
+
+def failure_of(
+    query_key: Digest, reason: FailureReason = "unreadable", *, attempt: int = 1
+) -> JudgeQueryFailed:
+    """Return the same, of the query of a key."""
     return JudgeQueryFailed(
-        query_key=question.query_key,
+        query_key=query_key,
         judge=judge().judge_id,
         attempt=attempt,
         reason=reason,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from anthropic import Anthropic, Timeout
 from peft import LoraConfig, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
@@ -19,10 +20,14 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from commands.backends.anthropic_client import make_client
 from commands.ports import GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import EntrantId, digest_of
+from tests.anthropic_api.batches import Pace as BatchPace
+from tests.anthropic_api.server import FakeAnthropic
 from tests.builders import valid
+from tests.commands.backends.anthropic_builders import CANARY
 
 SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
 CHAT_TEMPLATE = (
@@ -181,3 +186,22 @@ def tasks() -> Callable[..., list[GenerationTask]]:
         ]
 
     return build
+
+
+@pytest.fixture
+def fake_anthropic() -> Iterator[FakeAnthropic]:
+    """Give the fake of the API, whose batches end when they are told to."""
+    with FakeAnthropic(pace=BatchPace(ends_after_retrievals=None)) as fake:
+        yield fake
+
+
+@pytest.fixture
+def anthropic_client(
+    fake_anthropic: FakeAnthropic, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Anthropic]:
+    """Give the client of a user whose key is the canary."""
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", fake_anthropic.url)
+    with make_client(timeout=Timeout(2.0)) as client:
+        yield client

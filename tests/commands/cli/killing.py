@@ -13,8 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+import commands.backends.anthropic_batches  # imported before the fork, as above
 import commands.backends.hf_generator
-import commands.backends.reference_judge  # noqa: F401  # imported before the fork, as above
+import commands.backends.reference_judge  # noqa: F401  # as above
 from commands.cli.app import main
 
 

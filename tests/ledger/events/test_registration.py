@@ -65,6 +65,26 @@ def test_whatever_changes_replies_changes_the_judge(changed: dict[str, object]) 
     assert renamed.digest == original.digest
 
 
+def test_a_judge_replies_alike_in_batches_or_one_by_one() -> None:
+    """A pilot that was judged online is not paid for again by the batches of the headline."""
+    batches = judge("opus", provider="anthropic-batch", model="opus")
+    online = judge("opus", provider="anthropic", model="opus")
+    elsewhere = judge("opus", provider="endpoint", model="opus")
+
+    assert batches.digest == online.digest
+    assert elsewhere.digest != online.digest
+    assert batches.content_digest != online.content_digest
+
+
+def test_a_judge_is_asked_for_a_line_unless_its_settings_say_otherwise() -> None:
+    """Judges on old ledgers have no protocol among their parameters."""
+    schema = judge(parameters=(("effort", "low"), ("protocol", "schema")))
+
+    assert judge().protocol == "line"
+    assert schema.protocol == "schema"
+    assert schema.digest != judge(parameters=(("effort", "low"), ("protocol", "line"))).digest
+
+
 def test_a_rubric_is_named_by_its_text() -> None:
     """A corrected rubric asks again, whatever its version line says."""
     original = rubric("factuality", text="Prefer facts.")

@@ -53,8 +53,8 @@ def test_an_unknown_type_is_named() -> None:
 
 def test_an_unknown_schema_version_is_named() -> None:
     """Fields of a later version may mean something else under the same name."""
-    with pytest.raises(LookupError, match="VerdictReceived version 2, known here: 1 to 1; a later"):
-        EVENTS.decode("VerdictReceived", 2, EVENTS.encode(verdict(key("query"))))
+    with pytest.raises(LookupError, match="VerdictReceived version 3, known here: 1 to 2; a later"):
+        EVENTS.decode("VerdictReceived", 3, EVENTS.encode(verdict(key("query"))))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """The records of a run: matches, verdicts, battles."""
 
+from msgspec import structs
+
+from ledger.events.judging import PairReconciled, VerdictReceived
+from ledger.events.usage import Usage
 from projections.artifacts.records import battles, matches, verdicts
 from projections.artifacts.results import Results
+from projections.reconcile import DEFAULT_POLICY
 from tests.builders import known, opened, prompt, responses
-from tests.projections.worlds import RUBRICS, cup, history, results
+from tests.projections.worlds import RUBRICS, cup, history, matches_of, results
 
 PAIR = {
     "prompt_id",
@@ -158,3 +163,42 @@ def test_battles_are_what_was_won_or_tied() -> None:
         "judge_model": "chrF2",
         "dimension": "factuality",
     }
+
+
+def test_the_tokens_of_a_reply_are_in_the_customers_fields() -> None:
+    """What was written to a cache for five minutes or an hour is one number there."""
+    usage = Usage(n_input=5, n_output=7, n_cache_write_5m=11, n_cache_write_1h=13, n_cache_read=17)
+    counted = [
+        structs.replace(event, usage=usage) if isinstance(event, VerdictReceived) else event
+        for event in history(opened(), "a")
+    ]
+
+    (row,) = judged(results(*counted))
+
+    raw = row["raw"]
+    assert isinstance(raw, list)
+    assert {
+        (
+            each["input_tokens"],
+            each["output_tokens"],
+            each["cache_creation_input_tokens"],
+            each["cache_read_input_tokens"],
+        )
+        for each in raw
+    } == {(5, 7, 24, 17)}
+
+
+def test_identical_responses_that_tied_unasked_have_no_replies() -> None:
+    """A row without replies says why it has none."""
+    answered = (
+        *opened(),
+        *responses(known(*opened()), {("base", "p1"): "x", ("tuned", "p1"): "x"}),
+    )
+    tournament = known(*answered)
+    (match,) = matches_of(tournament)
+    key = match.key(tournament.panel[0].judge_id, DEFAULT_POLICY)
+    tied = PairReconciled(outcome="tie", basis="identical", **key._asdict())
+
+    (row,) = judged(results(*answered, tied))
+
+    assert (row["outcome"], row["raw"], row["basis"]) == ("tie", [], "identical")

@@ -1,0 +1,127 @@
+"""A judge query as a request to the Messages API, and the message that answers it as a reply.
+
+Sampling settings are never sent: the API takes none since its version of 2026-10-21.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Final, Literal, Self, cast, get_args
+
+from anthropic.types import (
+    CacheControlEphemeralParam,
+    Message,
+    MessageCountTokensParams,
+    OutputConfigParam,
+    TextBlock,
+    TextBlockParam,
+)
+from anthropic.types import Usage as TokensUsed
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+from anthropic.types.messages.batch_create_params import Request
+
+from commands.ports import Reply
+from ledger.events.registration import JudgeSettings
+from ledger.events.usage import Usage
+from ledger.identity import Digest
+from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
+
+CacheTtl = Literal["5m", "1h", "off"]
+_Effort = Literal["low", "medium", "high", "xhigh", "max"]
+_COMMA: Final = 1  # stands between two requests of a batch
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """What all requests of one judge share."""
+
+    model: str
+    max_tokens: int
+    output_config: OutputConfigParam
+    cache: CacheTtl
+
+    @classmethod
+    def of(cls, judge: JudgeSettings, *, cache: CacheTtl) -> Self:
+        """Return the form of a judge's requests.
+
+        Args:
+            judge: Whose parameters are `effort`, `max_tokens` and `protocol`.
+            cache: How long the provider keeps the system text, which a dimension's queries share.
+        """
+        parameters = dict(judge.parameters)
+        max_tokens = int(parameters["max_tokens"])
+        return cls(judge.model, max_tokens, _output_config(judge, parameters["effort"]), cache)
+
+    def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
+        """Return the params of a request."""
+        return {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "system": [self._system(query)],
+            "messages": [{"role": "user", "content": query.user}],
+            "output_config": self.output_config,
+        }
+
+    def counted(self, query: JudgeQuery) -> MessageCountTokensParams:
+        """Return the params that have a request's input tokens counted."""
+        return {
+            "model": self.model,
+            "system": [self._system(query)],
+            "messages": [{"role": "user", "content": query.user}],
+            "output_config": self.output_config,
+        }
+
+    def in_batch(self, query: JudgeQuery) -> Request:
+        """Return a batch's request; its custom_id is the query key."""
+        return {"custom_id": query.query_key, "params": self.params(query)}
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return the bytes that a batch grows by with a query, as the SDK writes it."""
+        written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
+        return len(written.encode()) + _COMMA
+
+    def _system(self, query: JudgeQuery) -> TextBlockParam:
+        block: TextBlockParam = {"type": "text", "text": query.system}
+        mark: CacheControlEphemeralParam
+        match self.cache:
+            case "off":
+                return block
+            case "5m":
+                mark = {"type": "ephemeral"}
+            case "1h":
+                mark = {"type": "ephemeral", "ttl": "1h"}
+        return {**block, "cache_control": mark}
+
+
+def read_message(query_key: Digest, message: Message) -> Reply:
+    """Return what a message says; blocks that are no text, as thinking, are left out."""
+    texts = [block.text for block in message.content if isinstance(block, TextBlock)]
+    return Reply(
+        query_key=query_key,
+        text="\n".join(texts),
+        stop_reason=message.stop_reason or "",
+        model=message.model,
+        usage=_usage(message.usage),
+    )
+
+
+def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
+    """Return the effort, which has another default for each model, and a schema where asked."""
+    if effort not in get_args(_Effort):
+        raise ValueError(f"judge {judge.judge_id!r} has no effort that is known: {effort!r}")
+    config: OutputConfigParam = {"effort": cast("_Effort", effort)}
+    if judge.protocol == "schema":
+        config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
+    return config
+
+
+def _usage(used: TokensUsed) -> Usage:
+    """Return the tokens; cache writes that are not told by life are those of five minutes."""
+    written = used.cache_creation
+    n_5m = used.cache_creation_input_tokens or 0
+    return Usage(
+        n_input=used.input_tokens,
+        n_output=used.output_tokens,
+        n_cache_write_5m=n_5m if written is None else written.ephemeral_5m_input_tokens,
+        n_cache_write_1h=0 if written is None else written.ephemeral_1h_input_tokens,
+        n_cache_read=used.cache_read_input_tokens or 0,
+    )

@@ -1,0 +1,27 @@
+"""How many tokens the provider counts in requests: for estimates, at no cost."""
+
+from collections.abc import Mapping, Sequence
+
+from anthropic import Anthropic
+
+from commands.backends.anthropic_client import in_our_words, repeating
+from commands.backends.anthropic_request import RequestForm
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
+from projections.judge_query import JudgeQuery
+
+
+class AnthropicTokens:
+    """Counts the input of a judge's requests, cached or not."""
+
+    def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
+        self._messages = repeating(client).messages
+        self._form = RequestForm.of(judge, cache="off")
+
+    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
+        """Return the input tokens of queries, by query key."""
+        with in_our_words():
+            return {query.query_key: self._n_tokens(query) for query in queries}
+
+    def _n_tokens(self, query: JudgeQuery) -> int:
+        return self._messages.count_tokens(**self._form.counted(query)).input_tokens

@@ -1,0 +1,95 @@
+"""`tourney batch`: money in flight, listed, waited for, taken up again, stopped."""
+
+from typing import Annotated
+
+import typer
+
+from commands.batches import own_open_batches, receive_batches
+from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
+from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
+from commands.cli.place import ledger_path, read_tournament
+from commands.cli.progress_bar import progress_on_stderr
+from commands.cli.reading import Reading, reading
+from commands.cli.streams import say
+from commands.cli.workshop import Workshop, workshop
+from commands.errors import NotFound
+from commands.judge import JudgeTask, reconcile_open
+from commands.lost_batches import adopt_named
+from commands.ports import BatchJudge
+from commands.recorder import Recorder
+from commands.run import asking_rules
+from commands.tables.batches import batches_table
+from commands.tables.table import Table
+from commands.wiring import make_batch_judge
+from ledger.store import Ledger
+from projections.tournament import Tournament
+
+app = typer.Typer(no_args_is_help=True)
+
+BatchArgument = Annotated[str, typer.Argument(metavar="ID", help="The provider's batch id.")]
+
+
+@app.command("list")
+@reading
+def list_(source: Reading) -> Table:
+    """List batches and where they are. Example: tourney batch list --json."""
+    return batches_table(source.state)
+
+
+@app.command()
+def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> None:
+    """Receive what is in flight, and reconcile. Example: tourney batch wait."""
+    place = workshop(config, ledger)
+    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+        if not own_open_batches(recorder):
+            say("nothing is in flight")
+            return
+        port = _port(place, recorder.state)
+        how = batching(place, recorder, Terms("headline"), on_progress)
+        with telling_what_is_billed(recorder):
+            receive_batches(recorder, port, how)
+        _reconcile(recorder, place)
+
+
+@app.command()
+def adopt(
+    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
+) -> None:
+    """Take up a batch that was sent and not noted. Example: tourney batch adopt msgbatch_01."""
+    place = workshop(config, ledger)
+    with place.recorder() as recorder:
+        adopt_named(recorder, _port(place, recorder.state), batch)
+    say(f"{batch} is taken up; `tourney batch wait` receives it")
+
+
+@app.command()
+def cancel(
+    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
+) -> None:
+    """Stop what a batch has not answered yet. Example: tourney batch cancel msgbatch_01."""
+    place = workshop(config, ledger)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        state = read_tournament(opened, None, None, config)
+    names = [each.submitted.provider_batch_id for each in state.batches.values() if each.submitted]
+    if batch not in names:
+        raise NotFound(f"no batch of this ledger is named {batch!r}: {', '.join(names) or 'none'}")
+    stopped = _port(place, state).cancel(batch)
+    say(f"{batch} {'has ended already' if stopped.has_ended else 'is being stopped'};")
+    say("what it answered is paid for: `tourney batch wait` receives it")
+
+
+def _port(place: Workshop, state: Tournament) -> BatchJudge:
+    """Return the door to the provider of the newest batch's judge."""
+    batches = sorted(state.batches.values(), key=lambda batch: batch.recorded.position)
+    if not batches:
+        raise NotFound("this ledger knows of no batch")
+    judge = state.judges[batches[-1].planned.judge]
+    require_able(judge, agreed=True)
+    return make_batch_judge(place.settings, judge)
+
+
+def _reconcile(recorder: Recorder, place: Workshop) -> None:
+    """Decide, for every judge of the panel, the pairs whose verdicts are now there."""
+    prompts = [prompt.prompt_id for prompt in recorder.state.bank]
+    for judge in recorder.state.panel:
+        reconcile_open(recorder, JudgeTask(judge, prompts, asking_rules(place.settings)))

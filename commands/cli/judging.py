@@ -1,0 +1,175 @@
+"""Judging from the command line: which judge, at what price, with whose consent, and how."""
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import typer
+
+from commands.batches import Batching, judge_in_batches, own_open_batches, settle_all
+from commands.cli.streams import say
+from commands.cli.workshop import Workshop
+from commands.consent import Offer, require_consent, require_within_cap
+from commands.errors import ConfigurationError, NoCredentials, Refused
+from commands.judge import Judged, JudgeTask, judge_open, open_now
+from commands.panel import judge_of_mode
+from commands.priced import pricing_for
+from commands.pricing import Pricing
+from commands.progress import OnProgress
+from commands.recorder import Recorder
+from commands.run import asking_rules
+from commands.settings import Settings
+from commands.waiting import Waiting
+from commands.wiring import make_batch_judge, make_judge
+from ledger.events.ratings import Mode
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId, PromptId
+from projections.tournament import Tournament
+
+BILLED: Final = frozenset({"anthropic", "anthropic-batch"})
+_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What was said on the command line about judging."""
+
+    mode: Mode
+    judge: str | None = None
+    agreed: bool = False
+    max_usd: float | None = None
+    waits: bool = True
+    limit: int | None = None
+
+
+def chosen_judge(state: Tournament, place: Workshop, terms: Terms) -> JudgeSettings:
+    """Return the judge that was named, or that the mode asks."""
+    named = terms.judge or judge_of_mode(place.settings, terms.mode, place.folder).judge_id
+    try:
+        return state.judge(JudgeId(named))
+    except KeyError as error:
+        panel = ", ".join(judge.judge_id for judge in state.panel)
+        raise ConfigurationError([f"--judge {named!r} is not on the panel: {panel}"]) from error
+
+
+def require_able(judge: JudgeSettings, *, agreed: bool) -> None:
+    """Find out at once what would be found out late: no key, or nobody to agree.
+
+    Raises:
+        NoCredentials: The provider needs a key.
+        Refused: It costs, nobody agreed, and nobody is there to ask.
+    """
+    if judge.provider not in BILLED:
+        return
+    if not any(os.environ.get(key) for key in _KEYS):
+        raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
+    if not agreed and not sys.stdin.isatty():
+        raise Refused(
+            f"asking {judge.model} costs money, and nobody is here to agree: say --yes, and"
+            " --max-usd to set a cap; `tourney plan judge` tells what it costs"
+        )
+
+
+def judge_with_consent(
+    recorder: Recorder,
+    place: Workshop,
+    terms: Terms,
+    prompts: Collection[PromptId],
+    on_progress: OnProgress,
+) -> Judged:
+    """Judge what is open, after asking about what it costs."""
+    judge = chosen_judge(recorder.state, place, terms)
+    task = JudgeTask(
+        judge=judge,
+        prompts=prompts,
+        rules=asking_rules(place.settings),
+        pricing=_pricing(place, judge, recorder.state),
+        max_usd=_lower(terms.max_usd, place.settings.judge.max_usd),
+        limit=terms.limit,
+    )
+    if judge.provider != "anthropic-batch":
+        _settle_money(recorder, task, terms)
+        return judge_open(
+            recorder,
+            task,
+            lambda: make_judge(place.settings, judge, place.folder),
+            on_progress=on_progress,
+        )
+    how = batching(place, recorder, terms, on_progress)
+    make_port = cache(lambda: make_batch_judge(place.settings, judge))
+    with telling_what_is_billed(recorder):
+        if own_open_batches(recorder):
+            require_able(judge, agreed=True)
+            settle_all(recorder, make_port(), how)
+        _settle_money(recorder, task, terms)
+        return judge_in_batches(recorder, task, make_port, how)
+
+
+def batching(
+    place: Workshop, recorder: Recorder, terms: Terms, on_progress: OnProgress
+) -> Batching:
+    """Return how the settings want batches to be handled."""
+    asked = place.settings.judge
+    return Batching(
+        batch_queries=asked.batch_queries,
+        prewarm=asked.prewarm and terms.mode == "headline",
+        waiting=waiting(place.settings, waits=terms.waits),
+        pricing_of=cache(lambda judge: _pricing(place, judge, recorder.state)),
+        tell=say,
+        on_progress=on_progress,
+    )
+
+
+def waiting(settings: Settings, *, waits: bool) -> Waiting:
+    """Return how long to wait for a provider."""
+    return Waiting(settings.judge.poll_s, settings.judge.settle_s, waits=waits)
+
+
+@contextmanager
+def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
+    """Say at Ctrl-C what goes on without us, and how to come back to it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        for batch in own_open_batches(recorder):
+            name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
+            say(f"batch {name} keeps running: {len(batch.planned.queries)} queries are billed")
+        say("`tourney batch wait` receives them, `tourney batch cancel` stops them")
+        raise
+
+
+def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
+    """Ask whether what is open may be paid for; what is free is not asked about."""
+    queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
+    if not queries or task.judge.provider not in BILLED:
+        return
+    require_able(task.judge, agreed=terms.agreed)
+    offer = Offer(
+        n_queries=len(queries),
+        model=task.judge.model,
+        expected_usd=task.pricing.expected_usd(queries),
+        worst_usd=task.pricing.worst_usd(queries),
+        spent_usd=recorder.state.spent_usd,
+        cap_usd=task.max_usd,
+    )
+    require_within_cap(offer)
+    require_consent(
+        offer,
+        agreed=terms.agreed,
+        is_terminal=sys.stdin.isatty(),
+        confirm=lambda question: typer.confirm(question, err=True),
+    )
+
+
+def _pricing(place: Workshop, judge: JudgeSettings, state: Tournament) -> Pricing:
+    return pricing_for(place.settings, place.folder, judge, state)
+
+
+def _lower(one: float | None, other: float | None) -> float | None:
+    """Return the lower cap: neither lifts the other."""
+    caps = [cap for cap in (one, other) if cap is not None]
+    return min(caps, default=None)

@@ -1,0 +1,71 @@
+"""Consent: what is about to be spent, in dollars, and whether somebody agreed to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commands.errors import Refused
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What asking would cost; None: nobody knows the price."""
+
+    n_queries: int
+    model: str
+    expected_usd: float | None
+    worst_usd: float | None
+    spent_usd: float
+    cap_usd: float | None
+
+    @property
+    def question(self) -> str:
+        """Ask, with the dollars in it."""
+        requests = f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''}"
+        cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
+        return (
+            f"Submit {requests} to {self.model} for about {dollars(self.expected_usd)}"
+            f" (at worst {dollars(self.worst_usd)}{cap})?"
+        )
+
+
+def dollars(usd: float | None) -> str:
+    """Say an amount: cents, or what is left of them; a price that nobody knows is no $0."""
+    if usd is None:
+        return "$?"
+    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def require_within_cap(offer: Offer) -> None:
+    """Send nothing that is expected to cost more than is allowed.
+
+    Raises:
+        Refused: The cap is below what was spent and what is expected, or cannot be kept.
+    """
+    if offer.cap_usd is None:
+        return
+    if offer.expected_usd is None:
+        raise Refused(
+            f"{offer.model} has no price, so a cap cannot be kept; add one by [judge] prices = FILE"
+        )
+    if offer.spent_usd + offer.expected_usd > offer.cap_usd:
+        raise Refused(
+            f"{dollars(offer.expected_usd)} are expected and {dollars(offer.spent_usd)} spent, and"
+            f" the cap is {dollars(offer.cap_usd)}; raise --max-usd or [judge] max_usd, or ask"
+            " less by --limit"
+        )
+
+
+def require_consent(
+    offer: Offer, *, agreed: bool, is_terminal: bool, confirm: Callable[[str], bool]
+) -> None:
+    """Ask before money is spent; where nobody can answer, the answer is no.
+
+    Raises:
+        Refused: Nobody agreed; nothing was sent.
+    """
+    if agreed:
+        return
+    if not is_terminal:
+        raise Refused(f"{offer.question} Nobody is here to answer: say --yes to agree beforehand")
+    if not confirm(offer.question):
+        raise Refused("not agreed to: nothing was sent")

@@ -1,0 +1,55 @@
+"""A hundred thousand queries through the faked provider: planned, sent, received, in how much.
+
+The command line runs in a process of its own, whose memory and time are taken at its end; the
+provider is another. Responses are as long as a language model's usually are.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from math import ceil
+from typing import Final
+
+from projections.matches import Cell
+from tests.anthropic_api.process import FakeProcess
+from tests.benchmarks.bench import Bench, say
+from tests.benchmarks.row import Row, at_most, stated
+from tests.commands.cli import paid
+
+_N_QUERIES: Final = 100_000
+_N_ENTRANTS: Final = 24  # 276 pairs, in both orders on three dimensions: 1,656 queries a prompt
+_A_PROMPT: Final = 1_656
+_SENTENCE: Final = "Start with the least invasive measure and look again within two days. "
+_KIB_A_MB: Final = 1_000_000 / 1024
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """Time `apply judge`, and weigh it."""
+    n_prompts = ceil(bench.scaled(_N_QUERIES, at_least=_A_PROMPT) / _A_PROMPT)
+    n_queries = n_prompts * _A_PROMPT
+    folder = paid.lay_out(bench.folder / "paid", n_prompts=n_prompts)
+    entrants = tuple((f"entrant_{n:02}", paid.ENTRANTS[n % 4]) for n in range(_N_ENTRANTS))
+    (folder / "tournament.toml").write_text(
+        paid.settings(entrants=entrants, temperatures=True), encoding="utf-8"
+    )
+    say(f"recording {n_prompts * _N_ENTRANTS:,} responses")
+    paid.record_responses(folder, _long_text)
+    with FakeProcess(bench.folder / "provider") as fake:
+        began_s = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "commands.cli", "apply", "judge", "--yes"],
+            cwd=folder,
+            env=paid.environment(fake.url),
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+        took_s = time.perf_counter() - began_s
+    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / _KIB_A_MB
+    yield stated(f"{n_queries:,} judge queries in batches, all in all", f"{took_s:.0f} s", took_s)
+    yield stated("its memory at most", f"{peak_mb:,.0f} MB", peak_mb, at_most(1_000))
+
+
+def _long_text(cell: Cell) -> str:
+    return f"{cell.entrant.entrant_id} on {cell.prompt.prompt_id}. {_SENTENCE * 16}"

@@ -1,0 +1,90 @@
+"""Several queries are under way at a time, and none is lost or asked twice."""
+
+from collections.abc import Callable
+from threading import Barrier, Event
+from time import monotonic
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.backends.abreast import abreast
+from commands.ports import Answer, Reply
+from projections.judge_query import JudgeQuery
+from tests.builders import key
+from tests.commands.builders import reply
+
+
+class TooMuch(Exception):
+    """What a provider may run into."""
+
+
+def numbered(n: int) -> list[JudgeQuery]:
+    """Return different queries."""
+    return [JudgeQuery(key(str(each)), "forward", "", "", "", "", None) for each in range(n)]
+
+
+def replying(query: JudgeQuery) -> Reply:
+    """Reply at once."""
+    return reply(query.query_key)
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(0, 30), n_at_a_time=st.integers(1, 8))
+def test_each_query_is_asked_once_and_answered_once(n: int, n_at_a_time: int) -> None:
+    """Whatever the number of threads that pull at them."""
+    asked: list[str] = []
+
+    def ask(query: JudgeQuery) -> Answer:
+        asked.append(query.query_key)
+        return replying(query)
+
+    answered = [each.query_key for each in abreast(numbered(n), ask, n_at_a_time=n_at_a_time)]
+
+    expected = sorted(query.query_key for query in numbered(n))
+    assert sorted(asked) == sorted(answered) == expected
+
+
+def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None:
+    """It may be paid for; what was not asked is left alone."""
+    first, *_ = queries = numbered(20)
+    both_asked, asked = Barrier(2, timeout=10.0), []
+
+    def ask(query: JudgeQuery) -> Answer:
+        asked.append(query)
+        both_asked.wait()
+        if query == first:
+            raise TooMuch
+        stopped.wait(0.2)  # the other thread has raised by then
+        return replying(query)
+
+    stopped, kept = Event(), list[Answer]()
+    with pytest.raises(TooMuch):
+        kept.extend(abreast(queries, ask, n_at_a_time=2))
+
+    assert [answer.query_key for answer in kept] == [queries[1].query_key]
+    assert len(asked) == 2
+
+
+def test_who_stops_listening_waits_for_nothing() -> None:
+    """Ctrl-C must work at once, be a server ever so slow."""
+    late = Event()
+    answers = abreast(numbered(2), waiting_for(late, but=numbered(1)[0]), n_at_a_time=2)
+    next(answers)
+
+    started = monotonic()
+    answers.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert monotonic() - started < 1.0
+    late.set()
+
+
+def waiting_for(late: Event, *, but: JudgeQuery) -> Callable[[JudgeQuery], Answer]:
+    """Return what answers one query at once, and others late."""
+
+    def ask(query: JudgeQuery) -> Answer:
+        if query != but:
+            late.wait(60.0)
+        return replying(query)
+
+    return ask

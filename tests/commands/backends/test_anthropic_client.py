@@ -1,0 +1,121 @@
+"""The key, and errors that never tell it."""
+
+import httpx2
+import pytest
+from anthropic import Anthropic, APIConnectionError, APIStatusError
+
+from commands.backends.anthropic_client import in_our_words, make_client, said
+from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from tests.anthropic_api.faults import Fault, Kind
+from tests.anthropic_api.server import FakeAnthropic
+from tests.commands.backends.anthropic_builders import CANARY, told_of
+
+
+def answered(status: int, message: str, **error: object) -> APIStatusError:
+    """Return the SDK's error of an answer."""
+    request = httpx2.Request("POST", "http://host/v1/messages", headers={"x-api-key": CANARY})
+    body = {"type": "error", "error": {"type": "some_error", "message": message, **error}}
+    response = httpx2.Response(status, request=request, headers={"request-id": "req_1"})
+    return APIStatusError("as the SDK says it", response=response, body=body)
+
+
+def test_without_a_key_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The remedy is told before minutes of work."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+    with pytest.raises(NoCredentials, match="export ANTHROPIC_API_KEY") as caught:
+        make_client()
+
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("flaw", ["\n", " ", "\r", "ä"])
+def test_a_key_that_no_header_may_hold_is_refused_unquoted(
+    monkeypatch: pytest.MonkeyPatch, flaw: str
+) -> None:
+    """A file's last line break is easily exported with it; the HTTP library would quote it."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY + flaw)
+
+    with pytest.raises(NoCredentials, match="ANTHROPIC_API_KEY holds a space") as caught:
+        make_client()
+
+    assert CANARY not in told_of(caught.value)
+
+
+def test_a_token_does_as_well(
+    fake_anthropic: FakeAnthropic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gateways give tokens."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", CANARY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", fake_anthropic.url)
+
+    with make_client() as client:
+        assert client.models.retrieve("claude-sonnet-5-5").id == "claude-sonnet-5-5"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
+    """The exit code tells a script what to put right."""
+    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught, in_our_words():
+        raise answered(status, f"{CANARY} is not allowed")
+
+    assert CANARY not in told_of(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (429, "enforced_spend_limit_reached"),
+        (429, "contract_spend_limit_reached"),
+        (402, "linked_organization_spend_limit_reached"),
+        (402, None),
+    ],
+)
+def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
+    """Waiting does not help."""
+    details = None if code is None else {"error_code": code}
+
+    with pytest.raises(SpendLimitReached, match="raise it there"), in_our_words():
+        raise answered(status, "Enough.", details=details)
+
+
+def test_what_the_provider_says_is_told_in_one_line() -> None:
+    """Its request id is what the provider's support asks for."""
+    error = answered(404, "model:\n  claude-unknown")
+
+    assert said(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
+
+
+FAULTS: tuple[Kind, ...] = ("server_error", "cut_before", "cut_half", "late", "spend_limit")
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_no_failure_tells_the_key(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """A traceback is pasted into an issue before anyone reads it."""
+    fake_anthropic.inject(Fault(endpoint="*", kind=kind, delay_s=5))
+    quick = anthropic_client.with_options(timeout=0.2)
+
+    with pytest.raises((ProviderError, SpendLimitReached)) as caught, in_our_words():
+        quick.models.retrieve("claude-sonnet-5-5")
+
+    assert CANARY not in told_of(caught.value)
+
+
+def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
+    fake_anthropic: FakeAnthropic,
+) -> None:
+    """Our own check of the key comes first; this is the second line."""
+    client = Anthropic(base_url=fake_anthropic.url, api_key=f"{CANARY}\n", max_retries=0)
+
+    with client, pytest.raises(APIConnectionError) as theirs:
+        client.models.retrieve("claude-sonnet-5-5")
+    is_quoted = CANARY in repr(theirs.value.__cause__)
+    with pytest.raises(ProviderError) as ours, in_our_words():
+        raise theirs.value
+
+    assert is_quoted
+    assert CANARY not in told_of(ours.value)

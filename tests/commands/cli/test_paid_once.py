@@ -1,0 +1,236 @@
+"""No query is paid twice, wherever the process dies and whatever the provider does.
+
+The provider is a process of its own, so it goes on when its client is killed, and its bill is
+read at the end: every paid reply must be on the ledger, and be the only one for its query.
+"""
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ledger.events.batches import JudgeBatchPlanned
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
+from ledger.identity import Digest
+from ledger.lock import FileLock
+from ledger.store import Ledger
+from tests.anthropic_api.faults import Fault, Shares
+from tests.anthropic_api.process import FakeProcess
+from tests.commands.cli import paid
+from tests.commands.cli.test_killed import killed
+
+N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
+_PATIENCE_S: Final = 60.0
+JUDGE: Final = ("apply", "judge", "--yes")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a tournament of four prompts, answered by four entrants, in batches of fifty."""
+    place = paid.lay_out(
+        tmp_path / "paid", n_prompts=4, judge={"batch_queries": 50, "prewarm": False}
+    )
+    paid.record_responses(place)
+    return place
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+    """Give a provider whose batches end at the second look."""
+    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
+        yield fake
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Look again and again."""
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < give_up_at, "it never came to that"
+        time.sleep(0.02)
+
+
+def holds(folder: Path, kind: type[object]) -> bool:
+    """Say whether the ledger holds an event of a kind."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        return any(isinstance(recorded.event, kind) for recorded in ledger.read())
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """Let it end as it stands."""
+    process.kill()
+    process.communicate()
+
+
+def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) -> None:
+    """Run to the end; everything has a verdict, and was paid once."""
+    done = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    assert done.code == 0, done.err
+    bill = fake.bill()
+    paid.require_paid_as_recorded(folder, bill)
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    assert len(bill.paid) == n_paid
+
+
+def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
+    """Nothing was sent, and nothing is missing."""
+    with FileLock(folder / "tournament.db.lock").held():
+        process = paid.command(folder, *JUDGE, url=fake.url)
+        time.sleep(1.0)  # it waits for the lock, at its first append or before
+        kill(process)
+
+    require_done(folder, fake)
+
+
+def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeProcess) -> None:
+    """The plan is on the ledger, and no such batch exists: it is sent anew."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
+        wait_until(lambda: holds(folder, JudgeBatchPlanned))
+        kill(process)
+
+    require_done(folder, fake)
+
+
+def test_killed_after_the_provider_accepted_and_before_it_answered(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """The batch runs, and is billed, and only the provider knows its name: it is found."""
+    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=30.0))
+    process = paid.command(folder, *JUDGE, url=fake.url)
+    wait_until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    kill(process)
+    fake.clear()
+
+    require_done(folder, fake)
+
+
+def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
+    """The batches are known, and are waited for by whoever comes next."""
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        process = paid.command(folder, *JUDGE, url=fake.url)
+        wait_until(lambda: "batches.retrieve" in endpoints(fake))
+        kill(process)
+        fake.end_batches()
+
+        require_done(folder, fake)
+
+
+def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) -> None:
+    """What was read is kept, and the rest is read again at no cost."""
+    fake.inject(Fault(endpoint="batches.results", kind="pause_half", delay_s=30.0))
+    process = paid.command(folder, *JUDGE, url=fake.url)
+    wait_until(lambda: "batches.results" in endpoints(fake))
+    time.sleep(0.2)
+    kill(process)
+    fake.clear()
+
+    require_done(folder, fake)
+
+
+def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
+    """The results are read, and the ledger is locked by somebody else when the process dies."""
+    process = paid.command(folder, *JUDGE, url=fake.url)
+    wait_until(lambda: holds(folder, JudgeQuerySubmitted))
+    with FileLock(folder / "tournament.db.lock").held():
+        wait_until(lambda: "batches.results" in endpoints(fake))
+        time.sleep(0.2)
+        kill(process)
+
+    require_done(folder, fake)
+
+
+def endpoints(fake: FakeProcess) -> list[str | None]:
+    """Return what the provider was asked for."""
+    return [call.endpoint for call in fake.bill(settle=False, lines=False).calls]
+
+
+def fault(endpoint: str, kind: str, **more: float) -> Fault:
+    """Return a fault that happens twice."""
+    return Fault(endpoint=endpoint, kind=kind, n=2, retry_after_s=0.05, **more)  # type: ignore[arg-type]  # as parametrised
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        fault("batches.create", "cut_after"),
+        fault("batches.create", "cut_before"),
+        fault("batches.create", "error_after"),
+        fault("batches.create", "cut_half"),
+        fault("batches.create", "rate_limited"),
+        fault("batches.create", "server_error"),
+        fault("batches.create", "overloaded"),
+        fault("batches.retrieve", "rate_limited"),
+        fault("batches.retrieve", "server_error"),
+        fault("batches.retrieve", "cut_before"),
+        fault("batches.results", "cut_before"),
+        fault("batches.results", "cut_half"),
+        fault("batches.results", "cut_quietly"),
+        fault("batches.results", "server_error"),
+        fault("batches.list", "server_error"),
+    ],
+    ids=lambda trouble: f"{trouble.endpoint}-{trouble.kind}",
+)
+def test_trouble_with_the_provider_costs_nothing_twice(
+    folder: Path, fake: FakeProcess, trouble: Fault
+) -> None:
+    """Whether one command gets over it or the next one does."""
+    fake.inject(trouble)
+    first = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    assert first.code in {0, 1, 6}, first.err
+    require_done(folder, fake)
+
+
+def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """Five of a hundred for each reason; what was paid for in vain is on the ledger too."""
+    share = 0.05
+    fake.inject(
+        shares=Shares(
+            errored=share, expired=share, refused=share, truncated=share, unreadable=share
+        )
+    )
+    first = paid.tourney(folder, *JUDGE, url=fake.url)
+    fake.clear()
+    second = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    bill, verdicts = fake.bill(), paid.verdicts_in(folder)
+    without = {key: reasons for key, reasons in failures_in(folder).items() if key not in verdicts}
+    paid.require_paid_as_recorded(folder, bill)
+    assert first.code == second.code == 6, second.err
+    assert len(verdicts) + len(without) == N_QUERIES
+    assert {tuple(reasons) for reasons in without.values()} == {
+        ("refused",),
+        ("truncated",),
+        ("unreadable", "unreadable"),
+    }
+    assert {"errored", "expired"} <= bill.n_by_outcome.keys()
+
+
+def failures_in(folder: Path) -> dict[Digest, list[str]]:
+    """Return why queries have no verdict, attempt by attempt."""
+    reasons: dict[Digest, list[str]] = {}
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        for recorded in ledger.read():
+            if isinstance(recorded.event, JudgeQueryFailed):
+                reasons.setdefault(recorded.event.query_key, []).append(recorded.event.reason)
+    return reasons
+
+
+def test_fifty_random_kills(
+    folder: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the moment, the ledger and the bill agree in the end."""
+    for name, text in paid.environment(fake.url).items():
+        monkeypatch.setenv(name, text)
+
+    n_killed = killed(folder, *JUDGE, n_kills=50, longest_s=1.5)
+
+    assert n_killed >= 25
+    require_done(folder, fake)

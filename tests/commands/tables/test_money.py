@@ -1,0 +1,187 @@
+"""Tables of money: what is not known is shown as such, for people and for machines."""
+
+import datetime as dt
+import io
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from commands.plan import OwedVerdicts
+from commands.prices import price_table
+from commands.render import Format, print_table
+from commands.tables.cost import cost_fields, cost_notes
+from commands.tables.plan import owed_verdicts_table
+from commands.tables.prices import prices_table
+from commands.tables.spend import spend_table
+from commands.tables.table import Table
+from ledger.events.event import Event
+from ledger.events.usage import Usage
+from ledger.identity import Dimension
+from projections.fold import fold
+from projections.spend import spend_of
+from tests.builders import STREAM, key, opened, recorded
+from tests.commands.test_plan_cost import OPUS, cost_of, world
+from tests.projections.priced import paid, paid_in_vain
+from tests.projections.worlds import matches_of
+from tests.specification import after
+
+USED = Usage(n_input=100, n_output=200, n_cache_read=900)
+DAY = dt.date(2026, 10, 8)
+
+
+def spent(*events: Event) -> Table:
+    """Return the table of what events spent."""
+    spend = fold(spend_of(STREAM), recorded(events))
+    return spend_table(spend, spend.bills)
+
+
+def screen(table: Table) -> str:
+    """Return a table as it is printed."""
+    file = io.StringIO()
+    print_table(table, Format.TABLE, Console(file=file, width=200, _environ={}))
+    return file.getvalue()
+
+
+def test_spending_is_shown_with_what_failed_and_what_the_cache_saved() -> None:
+    """Per reply 100*4 + 900*0.2 + 200*20 = 4,580 millionths; a read saves 900*(4 - 0.2) = 3,420."""
+    question = matches_of(after(*world()))[0].forward
+    table = spent(*world(), paid(key("q"), USED, by="opus"), paid_in_vain(question, USED))
+
+    assert [row["judge"] for row in table.rows] == ["opus", "reference"]
+    assert table.notes == (
+        "2 replies for $0.0092",
+        "of these $0.0046 for 1 reply without a verdict",
+        "the cache saved $0.0068",
+    )
+
+
+def test_a_cache_that_costs_more_than_it_saves_is_told() -> None:
+    """Writes without reads are a loss, and somebody must say so."""
+    written = Usage(n_input=100, n_output=200, n_cache_write_1h=9_000)
+
+    assert spent(*world(), paid(key("q"), written)).notes[1] == "the cache cost $0.0360"
+
+
+def test_an_unknown_price_is_a_question_mark_and_null() -> None:
+    """It must never read as $0."""
+    table = spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED))
+    (row,) = table.rows
+
+    assert (row["usd"], row["failed_usd"], row["cache_saved_usd"]) == (None, None, None)
+    assert (row["n_unpriced"], row["n_input"]) == (1, 200)
+    assert "1 reply at an unknown price" in table.notes[1]
+    assert screen(table).count("?") == 3
+    assert "0.0000" not in screen(table)
+
+
+def test_nothing_spent_is_said() -> None:
+    """An empty table alone would leave a doubt."""
+    assert spent(*opened()).notes == ("nothing was spent",)
+
+
+def test_prices_are_shown_with_date_age_and_source() -> None:
+    """Whoever decides by them must know how far to trust them."""
+    table = prices_table(price_table(), DAY)
+
+    opus = next(row for row in table.rows if row["model"] == "claude-opus-5-5")
+    assert (opus["input_usd"], opus["batch_output_usd"], opus["min_cacheable_tokens"]) == (
+        4,
+        10,
+        512,
+    )
+    assert table.notes[-1].startswith("shipped prices of 2026-10-07, 1 day old; from platform.")
+    assert "claude-haiku-5-5: prompts of more than 100,000 tokens cost 5 times" in table.notes[0]
+
+
+def test_a_price_that_was_not_published_is_a_question_mark() -> None:
+    """What is counted as plain input is not known to be that."""
+    fable = next(
+        row for row in prices_table(price_table(), DAY).rows if row["model"] == "claude-fable-5-2"
+    )
+
+    assert (fable["cache_read_usd"], fable["min_cacheable_tokens"]) == (None, None)
+
+
+def test_prices_of_long_ago_are_doubted() -> None:
+    """After 60 days a user is told to compare."""
+    table = prices_table(price_table(), dt.date(2026, 12, 31))
+
+    assert "85 days old: prices may have changed" in table.notes[-1]
+    assert table.facts["sheets"][0]["is_stale"]  # type: ignore[index, call-overload]  # JSON
+
+
+def test_a_plan_says_dollars_in_each_way_and_what_they_rest_on() -> None:
+    """An estimate that passes for a measurement is worse than none."""
+    notes = [*cost_notes(cost_of(*world(), cap_usd=25.0))]
+
+    assert [note.split(":")[0] for note in notes[:4]] == [
+        "one by one, no cache",
+        "one by one, cache 5m",
+        "in batches, no cache",
+        "in batches, cache 5m (as set)",
+    ]
+    assert all(", at worst $" in note for note in notes[:4])
+    assert notes[4].startswith("an estimate: tokens are guessed")
+    assert notes[5] == "$0.00 spent, cap $25.00"
+    assert len(notes) == 6
+
+
+def test_a_plan_after_replies_is_no_guess() -> None:
+    """The words change as soon as something was measured."""
+    question = matches_of(after(*world()))[0].forward
+    notes = [*cost_notes(cost_of(*world(), paid(question.query_key, USED, by="opus")))]
+
+    assert notes[4] == "tokens as in the replies of this judge that are on record"
+    assert notes[5] == "$0.0046 spent, no cap"
+
+
+def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
+    """A question mark without a remedy is half an answer."""
+    by = replace(OPUS, model="claude-nobody")
+    cost = cost_of(*world(by), by=by)
+    notes = [*cost_notes(cost)]
+
+    assert notes[0] == "one by one, no cache: $?, at worst $?"
+    assert notes[-1].startswith("claude-nobody is in no price table; add a row by [judge] prices")
+    assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
+
+
+def test_a_plan_names_what_no_cache_will_keep() -> None:
+    """It names dimension, tokens and limit, so that a rubric may be made longer."""
+    by = replace(OPUS, model="claude-haiku-4-5")
+    last = [*cost_notes(cost_of(*world(by), by=by))][-1]
+
+    assert last.startswith("utility: caching does nothing, its prefix of ")
+    assert last.endswith("tokens is below the 4096 from which claude-haiku-4-5 caches")
+
+
+def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
+    """Then the estimate counts on no cache."""
+    by = replace(OPUS, model="claude-haiku-5-5")
+
+    assert [*cost_notes(cost_of(*world(by), by=by))][-1] == (
+        "from how many tokens on claude-haiku-5-5 caches a prefix is not known"
+    )
+
+
+def test_a_free_judge_is_planned_without_money() -> None:
+    """Dollars beside an offline judge would only frighten."""
+    row = OwedVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
+
+    table = owed_verdicts_table([row])
+
+    assert table.facts["cost"] is None
+    assert [column.key for column in table.columns][-1] == "n_waiting"
+
+
+def test_a_plan_shows_tokens_for_each_dimension() -> None:
+    """A dimension without a query takes none."""
+    rows = [
+        OwedVerdicts(Dimension(name), n_pairs=3, n_queries=6, n_waiting=0)
+        for name in ("factuality", "none")
+    ]
+
+    table = owed_verdicts_table(rows, cost_of(*world()))
+
+    assert table.rows[0]["n_output"] == 6 * 400
+    assert table.rows[1]["n_output"] == 0

@@ -1,0 +1,553 @@
+"""Judging in batches: planned, sent once, received whole, wherever the process dies."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from commands.batches import Batching, judge_in_batches, own_open_batches, receive_batches
+from commands.budget import BudgetReached
+from commands.errors import (
+    BatchRefused,
+    BatchUncertain,
+    ProviderError,
+    SpendLimitReached,
+    WorkInFlight,
+)
+from commands.judge import Judged, JudgeTask
+from commands.ports import Answer, BatchState, NoReply, Reply
+from commands.pricing import FREE_OF_CHARGE, Pricing
+from commands.progress import unheard
+from commands.recorder import Recorder
+from commands.scripted import ScriptedBatchJudge
+from commands.waiting import Waiting
+from ledger.events.judging import JudgeQueryFailed
+from ledger.events.usage import Price, Usage
+from ledger.identity import Digest
+from ledger.store import Ledger
+from projections.batches import Batch
+from projections.judge_query import JudgeQuery
+from projections.progress import AskingRules, open_queries
+from projections.settlement import account_of, settle
+from tests.builders import NOON, STREAM, key, opened, prompt
+from tests.commands.builders import JUDGE, P1, P2, PowerCut, answered, prefer_tuned, types_of
+
+SETTLE_S = 300.0
+PRICE = Price(
+    input=1.0, output=5.0, cache_write_5m=1.25, cache_write_1h=2.0, cache_read=0.1, table="test"
+)
+N_QUERIES = 4  # two entrants, two prompts, both orders
+
+
+@dataclass
+class Clock:
+    """A clock that sleeping moves on."""
+
+    moment: datetime = NOON
+    slept_s: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.moment
+
+    def sleep(self, seconds: float) -> None:
+        """Let it be later."""
+        self.slept_s.append(seconds)
+        self.moment += timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True)
+class FlatRate:
+    """Pricing at a tenth of a dollar a query, and at worst two tenths."""
+
+    def price_of(self, usage: Usage) -> Price:
+        """Return the price."""
+        del usage
+        return PRICE
+
+    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float:
+        """Return ten cents each."""
+        return 0.1 * len(queries)
+
+    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float:
+        """Return twenty cents each."""
+        return 0.2 * len(queries)
+
+    def caches(self, query: JudgeQuery) -> bool:
+        """Keep every prefix."""
+        del query
+        return True
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Give a clock that stands at noon."""
+    return Clock()
+
+
+@pytest.fixture
+def ledger(clock: Clock) -> Iterator[Ledger]:
+    """Give a ledger in memory that records by that clock."""
+    with Ledger.in_memory(now=clock.now) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def recorder(ledger: Ledger) -> Recorder:
+    """Give a tournament of two entrants and two prompts, all answered."""
+    return answered(Recorder(ledger, STREAM), opened(prompts=[prompt("p1"), prompt("p2")]))
+
+
+@pytest.fixture
+def port(clock: Clock) -> ScriptedBatchJudge:
+    """Give a provider whose batches end at once."""
+    return ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+
+def paid(query: JudgeQuery) -> Reply:
+    """Answer for eleven cents."""
+    usage = Usage(n_input=10_000, n_output=20_000)
+    return Reply(query.query_key, prefer_tuned(query), "end_turn", "scripted", usage)
+
+
+def batching(
+    clock: Clock,
+    *,
+    batch_queries: int = 100,
+    waits: bool = True,
+    prewarm: bool = False,
+    pricing: Pricing = FREE_OF_CHARGE,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Batching:
+    """Return how batches are handled, by that clock."""
+    rng = random.Random(0)  # noqa: S311  # no secret
+    waiting = Waiting(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
+    return Batching(batch_queries, prewarm, waiting, lambda _: pricing, tell, unheard)
+
+
+def ending(port: ScriptedBatchJudge, how: Batching) -> Batching:
+    """Return the same, but that sleeping lets the provider's batches end."""
+
+    def sleep(seconds: float) -> None:
+        how.waiting.sleep(seconds)
+        port.end()
+
+    return replace(how, waiting=replace(how.waiting, sleep=sleep))
+
+
+def open_now(recorder: Recorder) -> list[JudgeQuery]:
+    """Return the questions that are open."""
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    return [query.asked for query in queries]
+
+
+def judged(
+    recorder: Recorder,
+    port: ScriptedBatchJudge,
+    how: Batching,
+    *,
+    retries: int = 1,
+    limit: int | None = None,
+    max_usd: float | None = None,
+) -> Judged:
+    """Judge what is open on both prompts."""
+    task = JudgeTask(
+        JUDGE, [P1, P2], AskingRules(retries), how.pricing_of(JUDGE), max_usd=max_usd, limit=limit
+    )
+    return judge_in_batches(recorder, task, lambda: port, how)
+
+
+def again(recorder: Recorder, ledger: Ledger) -> Recorder:
+    """Return what another process makes of the ledger."""
+    del recorder
+    return Recorder(ledger, STREAM)
+
+
+def statuses(recorder: Recorder) -> list[str]:
+    """Return where each batch is, by its number."""
+    batches: list[Batch] = sorted(
+        recorder.state.batches.values(), key=lambda batch: batch.planned.number
+    )
+    return [batch.status for batch in batches]
+
+
+def test_a_batch_is_planned_sent_received_and_ended_in_this_order(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """The intent must be on the disk before money can move, and the end after the last answer."""
+    n_before = len(types_of(ledger))
+
+    done = judged(recorder, port, batching(clock))
+
+    assert types_of(ledger)[n_before:] == [
+        "JudgeBatchPlanned",
+        "JudgeBatchSubmitted",
+        *["JudgeQuerySubmitted"] * N_QUERIES,
+        *["VerdictReceived"] * N_QUERIES,
+        "JudgeBatchEnded",
+        *["PairReconciled"] * 2,
+    ]
+    assert done == Judged(N_QUERIES, N_QUERIES, 0, 2)
+
+
+def test_what_is_done_is_not_sent_again(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Resuming is running the same command again."""
+    judged(recorder, port, batching(clock))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert done == Judged(0, 0, 0, 0)
+    assert len(port.asked) == N_QUERIES
+
+
+def test_queries_are_split_into_batches_of_the_size_that_is_set(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Small batches move the progress, and end one by one."""
+    judged(recorder, port, batching(clock, batch_queries=3))
+
+    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
+    assert sorted(sizes) == [1, 3]
+
+
+def test_nobody_waits_under_no_wait_and_the_next_command_receives(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A laptop may sleep while the provider works."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    with pytest.raises(WorkInFlight, match="1 batches with 4 queries"):
+        judged(recorder, port, batching(clock, waits=False))
+    port.end()
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_open, done.n_reconciled) == (0, 2)
+    assert len(port.asked) == N_QUERIES
+    assert clock.slept_s == []
+
+
+def test_in_flight_queries_are_not_open(recorder: Recorder, clock: Clock) -> None:
+    """Else two commands would send the same."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    for _ in range(2):
+        with pytest.raises(WorkInFlight):
+            judged(recorder, port, batching(clock, waits=False))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_looking_is_repeated_with_growing_delays(recorder: Recorder, clock: Clock) -> None:
+    """Asking every second for an hour would be refused; asking once an hour would be slow."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if len(clock.slept_s) == 12:
+            port.end()
+
+    how = batching(clock)
+    judged(recorder, port, replace(how, waiting=replace(how.waiting, sleep=sleep)))
+
+    assert clock.slept_s[0] < 6
+    assert all(54 <= delay_s <= 66 for delay_s in clock.slept_s[8:])
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_batch_without_an_answer_is_found_or_sent_again(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
+) -> None:
+    """The connection was cut: whether money moved shows at the provider only."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=accepted)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert done.n_verdicts == N_QUERIES
+    assert len(port.asked) == N_QUERIES
+    assert statuses(recorder) == (["ended"] if accepted else ["not created", "ended"])
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_process_that_died_while_sending_pays_once(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
+) -> None:
+    """Killed after the intent, or after the provider accepted: the next run finds out which."""
+    port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # not an error of ours: the process is gone
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+    assert done.n_reconciled == 2
+
+
+def test_a_batch_is_given_up_only_when_it_must_have_shown(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A request on its way may be accepted a minute later."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=False)
+
+    judged(recorder, port, batching(clock))
+
+    assert sum(clock.slept_s) >= SETTLE_S
+
+
+def test_a_batch_that_shows_late_is_taken_up(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It was not listed at first: it is looked for again before it is given up."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=False)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if len(clock.slept_s) == 1:
+            port.create(queries)
+
+    how = batching(clock)
+    queries = open_now(recorder)
+    judged(recorder, port, replace(how, waiting=replace(how.waiting, sleep=sleep)))
+
+    assert statuses(recorder) == ["ended"]
+
+
+def test_a_strangers_batch_of_the_same_size_is_not_taken_up(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Workspaces are shared: only the queries that results name tell whose a batch is."""
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    (batch,) = recorder.state.batches.values()
+    assert batch.submitted is not None
+    assert batch.submitted.provider_batch_id == "batch_2"
+
+
+def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """--no-wait must not send again what may be there."""
+    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+
+    with pytest.raises(WorkInFlight, match="may be with the provider"):
+        judged(again(recorder, ledger), port, batching(clock, waits=False))
+
+    assert port.asked == []
+
+
+def test_a_gold_answer_corrected_meanwhile_does_not_lose_the_batch(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """What was planned is what the ledger said then, not what the settings say now."""
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+    second = answered(
+        again(recorder, ledger),
+        opened(prompts=[prompt("p1", gold="ibuprofen"), prompt("p2")], opening=2),
+    )
+
+    done = judged(second, port, batching(clock))
+
+    assert types_of(ledger).count("VerdictReceived") == N_QUERIES + 2
+    assert done.n_open == 2
+
+
+def test_a_refused_batch_is_dropped_and_said(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Nothing is paid for a batch that was refused, and its queries stay open."""
+    port.fail_next(BatchRefused("too large"), accepts=False)
+    with pytest.raises(BatchRefused, match="too large"):
+        judged(recorder, port, batching(clock))
+
+    assert statuses(recorder) == ["not created"]
+    assert judged(again(recorder, ledger), port, batching(clock)).n_verdicts == N_QUERIES
+
+
+class FullQueue(ScriptedBatchJudge):
+    """A provider that takes one batch at a time."""
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Refuse a batch while another has not ended."""
+        if any(not state.has_ended for state in self.created_since(NOON)):
+            raise BatchRefused("the queue is full")
+        return super().create(queries)
+
+
+def test_a_full_queue_is_waited_for(recorder: Recorder, clock: Clock) -> None:
+    """A provider that takes no more now takes more when a batch has ended."""
+    port = FullQueue(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    done = judged(recorder, port, ending(port, batching(clock, batch_queries=1)), retries=0)
+
+    assert done.n_verdicts == N_QUERIES
+    assert statuses(recorder).count("ended") == N_QUERIES
+
+
+def test_a_spend_limit_stops_at_once(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Asking again and again would not raise it."""
+    port.fail_next(SpendLimitReached("monthly limit"), accepts=False)
+
+    with pytest.raises(SpendLimitReached):
+        judged(recorder, port, batching(clock, batch_queries=1))
+
+    assert (port.asked, clock.slept_s) == ([], [])
+
+
+@pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
+def test_what_was_not_answered_is_asked_again_so_many_times(
+    recorder: Recorder, ledger: Ledger, clock: Clock, reason: str
+) -> None:
+    """A failure that passes is worth another try; one that does not must come to an end."""
+    port = ScriptedBatchJudge(lambda query: NoReply(query.query_key, reason, "no"), now=clock.now)  # type: ignore[arg-type]  # as parametrised
+
+    done = judged(recorder, port, batching(clock), retries=2)
+
+    assert len(port.asked) == 3 * N_QUERIES
+    assert (done.n_verdicts, done.n_failed) == (0, N_QUERIES)
+    assert judged(again(recorder, ledger), port, batching(clock), retries=0).n_open == N_QUERIES
+
+
+def test_what_the_provider_rejects_is_not_asked_again(recorder: Recorder, clock: Clock) -> None:
+    """An invalid request stays invalid."""
+    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+
+    judged(recorder, port, batching(clock), retries=2)
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_an_unreadable_reply_is_asked_again_and_kept(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """It was paid for: it stays on record, whatever the next one says."""
+    seen: set[Digest] = set()
+
+    def second_time(query: JudgeQuery) -> str:
+        is_new = query.query_key not in seen
+        seen.add(query.query_key)
+        return "Both are fine." if is_new else prefer_tuned(query)
+
+    port = ScriptedBatchJudge(second_time, now=clock.now)
+    done = judged(recorder, port, batching(clock))
+
+    failures = [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]
+    assert [each.reply for each in failures] == ["Both are fine."] * N_QUERIES
+    assert done.n_verdicts == N_QUERIES
+
+
+class HalfRead(ScriptedBatchJudge):
+    """A provider whose results end early, as long as it is so told."""
+
+    is_cut = True
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield half of the results, or all."""
+        answers = list(super().results(provider_batch_id))
+        yield from answers[: len(answers) // 2] if self.is_cut else answers
+
+
+def test_results_that_stay_incomplete_are_an_error_and_the_batch_stays_open(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Later they may be whole; until then nothing of them is asked again."""
+    port = HalfRead(prefer_tuned, now=clock.now)
+    with pytest.raises(ProviderError, match="no result for 2 of its 4"):
+        judged(recorder, port, batching(clock))
+    port.is_cut = False
+
+    judged(again(recorder, ledger), port, batching(clock))
+
+    assert statuses(recorder) == ["in flight"]
+    assert statuses(again(recorder, ledger)) == ["ended"]
+    assert len(port.asked) == N_QUERIES
+
+
+def test_lost_results_are_said_and_asked_again(recorder: Recorder, clock: Clock) -> None:
+    """Kept 29 days and no longer: paying again is for whoever runs the next command."""
+    told: list[str] = []
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    port.end()
+    port.lose_results("batch_1")
+
+    nothing = judged(recorder, port, batching(clock, tell=told.append))
+    done = judged(recorder, port, ending(port, batching(clock)))
+
+    assert any("gone" in line for line in told)
+    assert nothing.n_open == 0
+    assert (done.n_open, done.n_reconciled) == (N_QUERIES, 2)
+
+
+def test_the_cap_is_never_exceeded_and_what_fits_is_done(recorder: Recorder, clock: Clock) -> None:
+    """It holds against the worst case of what is in flight, and against what was paid."""
+    port = ScriptedBatchJudge(paid, now=clock.now)
+    how = batching(clock, pricing=FlatRate())
+
+    with pytest.raises(BudgetReached):
+        judged(recorder, port, how, max_usd=0.45)
+
+    assert len(port.asked) == 3
+    assert recorder.state.spent_usd == pytest.approx(0.33)
+
+
+def test_what_was_spent_before_counts_against_the_cap(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A cap for each command would be no cap."""
+    port = ScriptedBatchJudge(paid, now=clock.now)
+    how = batching(clock, pricing=FlatRate())
+    judged(recorder, port, how, limit=3)
+
+    with pytest.raises(BudgetReached, match=r"\$0.3300 are spent"):
+        judged(again(recorder, ledger), port, how, max_usd=0.5)
+
+
+def test_the_first_of_each_rubric_goes_ahead_where_the_prefix_is_cached(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """The others then find it in the provider's cache."""
+    port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+    judged(recorder, port, batching(clock, prewarm=True, pricing=FlatRate()))
+
+    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
+    assert sorted(sizes) == [1, 3]
+
+
+def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
+    """`tourney batch wait` is free of new cost."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False), limit=2)
+    port.end()
+
+    receive_batches(recorder, port, batching(clock))
+
+    assert own_open_batches(recorder) == ()
+    assert len(port.asked) == 2
+
+
+def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, clock: Clock) -> None:
+    """Planned is the sum of what became of it."""
+    kinds: list[Answer | str] = ["VERDICT: A", "", "no verdict"]
+
+    def each_kind(query: JudgeQuery) -> Answer | str:
+        return kinds[int(query.query_key, 16) % 3]
+
+    judged(recorder, ScriptedBatchJudge(each_kind, now=clock.now), batching(clock))
+    account = account_of(settle(recorder.state, [P1, P2], JUDGE))
+
+    parts = account.decided + account.tie + account.inconsistent + account.n_failed
+    assert account.planned == parts + account.pending == 2
