@@ -40,10 +40,8 @@ dtype = "float32"
 
 [judge]
 provider = "anthropic-batch"
-poll_s = 0.05
-settle_s = 0.5
-retries = 1
 """
+_QUICK: Final = {"poll_s": 0.05, "settle_s": 0.5}
 
 
 class Ended(NamedTuple):
@@ -83,7 +81,9 @@ def settings(
 
     With temperatures, entrants of the same weights answer apart.
     """
-    keys = "".join(f"{key} = {json.dumps(value)}\n" for key, value in (judge or {}).items())
+    keys = "".join(
+        f"{key} = {json.dumps(value)}\n" for key, value in {**_QUICK, **(judge or {})}.items()
+    )
     tables = "".join(
         f'\n[[entrants]]\nid = "{name}"\nweights = "weights/{weights}"\n'
         + (f"temperature = 0.{n + 10}\n" if temperatures else "")

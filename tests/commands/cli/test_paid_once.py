@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from ledger.events.batches import JudgeBatchPlanned
-from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
+from ledger.events.judging import JudgeQueryFailed
 from ledger.identity import Digest
 from ledger.lock import FileLock
 from ledger.store import Ledger
@@ -132,16 +132,18 @@ def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) ->
     require_done(folder, fake)
 
 
-def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
+def test_killed_before_the_last_commit(folder: Path, tmp_path: Path) -> None:
     """The results are read, and the ledger is locked by somebody else when the process dies."""
-    process = paid.command(folder, *JUDGE, url=fake.url)
-    wait_until(lambda: holds(folder, JudgeQuerySubmitted))
-    with FileLock(folder / "tournament.db.lock").held():
-        wait_until(lambda: "batches.results" in endpoints(fake))
-        time.sleep(0.2)
-        kill(process)
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        process = paid.command(folder, *JUDGE, url=fake.url)
+        wait_until(lambda: "batches.retrieve" in endpoints(fake))  # all are sent
+        with FileLock(folder / "tournament.db.lock").held():
+            fake.end_batches()
+            wait_until(lambda: "batches.results" in endpoints(fake))
+            time.sleep(0.2)
+            kill(process)
 
-    require_done(folder, fake)
+        require_done(folder, fake)
 
 
 def endpoints(fake: FakeProcess) -> list[str | None]:
@@ -224,13 +226,16 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
 
 
 def test_fifty_random_kills(
-    folder: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the moment, the ledger and the bill agree in the end."""
+    judge = {"batch_queries": 8, "prewarm": False, "settle_s": 0.1}
+    folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge=judge)
+    paid.record_responses(folder)
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    n_killed = killed(folder, *JUDGE, n_kills=50, longest_s=1.5)
+    n_killed = killed(folder, *JUDGE, n_kills=50, longest_s=0.5)
 
     assert n_killed >= 25
     require_done(folder, fake)
