@@ -1,5 +1,6 @@
 """A small tournament on the quickstart's weights, and the command line as a user calls it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import TypeAlias
 import pytest
 
 from commands.shipped import lay_out_demo
+from tests.commands.cli.warm import run_warm
 
 Completed: TypeAlias = "subprocess.CompletedProcess[str]"
 Tourney: TypeAlias = Callable[..., Completed]
@@ -52,6 +54,9 @@ def launch(
         prefix: A program that runs it, as setpriv.
         prepare: What the new process does before, as setting a limit.
     """
+    if not prefix and prepare is None:
+        code, out, err = run_warm(folder, arguments, os.environ)
+        return subprocess.CompletedProcess(arguments, code, out, err)
     return subprocess.run(
         [*prefix, sys.executable, "-m", "commands.cli", *arguments],
         cwd=folder,

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from commands.cli.workshop import workshop
 from commands.command import RecordResponse
@@ -23,6 +23,7 @@ from ledger.store import Ledger
 from projections.matches import Cell, cells
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
+from tests.commands.cli.warm import Ended, run_warm
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 ENTRANTS: Final = ("base", "secure", "robust", "jury")
@@ -42,14 +43,6 @@ dtype = "float32"
 provider = "anthropic-batch"
 """
 _QUICK: Final = {"poll_s": 0.05, "settle_s": 0.5}
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 def lay_out(
@@ -138,16 +131,7 @@ def command(folder: Path, *words: str, url: str) -> "subprocess.Popen[str]":
 
 def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:
     """Run a command in a folder to its end, without a terminal."""
-    done = subprocess.run(
-        [sys.executable, "-m", "commands.cli", *words],
-        cwd=folder,
-        env=environment(url, **more),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return run_warm(folder, words, environment(url, **more))
 
 
 def paid_by_ledger(folder: Path) -> Counter[Digest]:

@@ -15,9 +15,11 @@ import pytest
 
 from ledger.store import Ledger
 from projections.matches import Cell
+from tests.anthropic_api.faults import Fault
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
-from tests.commands.cli.paid import Ended, tourney
+from tests.commands.cli.paid import tourney
+from tests.commands.cli.warm import Ended
 
 N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
 _HEADLINE: Final = {"factuality": 558, "calibration": 858, "clinical_utility": 858}
@@ -238,13 +240,12 @@ def test_a_key_is_nowhere(folder: Path, fake: FakeProcess) -> None:
     runs = [
         tourney(folder, "run", "--yes", url=fake.url),
         tourney(folder, "doctor", url=fake.url),
-        tourney(folder, "--debug", "apply", "judge", "--yes", url="http://127.0.0.1:9"),
         tourney(folder, "log", "--format", "jsonl", url=fake.url),
     ]
-    (folder / "bank.jsonl").write_bytes(
-        (folder / "bank.jsonl").read_bytes().replace(b'"gold_answer": "', b'"gold_answer": "the ')
-    )
-    runs.append(tourney(folder, "--debug", "apply", "judge", "--yes", url="http://127.0.0.1:9"))
+    bank = folder / "bank.jsonl"
+    bank.write_bytes(bank.read_bytes().replace(b'"gold_answer": "', b'"gold_answer": "the '))
+    fake.inject(Fault(endpoint="batches.create", kind="spend_limit"))
+    runs.append(tourney(folder, "--debug", "apply", "judge", "--yes", url=fake.url))
 
     assert "Traceback" in runs[-1].err
     assert not any(paid.CANARY in run.out + run.err for run in runs)
