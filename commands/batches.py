@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-from commands.budget import Budget, BudgetReached
+from commands.budget import BudgetReached
 from commands.command import DropBatch, EndBatch, PlanBatch, SubmitBatch
 from commands.errors import (
     BatchRefused,
     BatchUncertain,
     NoCredentials,
+    NotFound,
     ProviderError,
     Refused,
     ResultsLost,
     SpendLimitReached,
     WorkInFlight,
 )
-from commands.judge import Judged, JudgeTask, open_now, received, reconcile_open
+from commands.judge import Judged, JudgeTask, affordable, open_now, received, reconcile_open
 from commands.lost_batches import settle_uncertain
 from commands.portions import first_of_each_rubric, portion
 from commands.ports import Answer, BatchJudge, BatchState
@@ -64,14 +65,14 @@ def judge_in_batches(
         BudgetReached: What is left to ask might cost more than the cap; the rest is done.
         ProviderError: The provider cannot be asked; what was recorded is kept.
     """
-    if own_open_batches(recorder):
+    if recorder.state.open_batches:
         settle_all(recorder, make_port(), batching)
     queries = open_now(recorder, task)
     chosen = queries[: task.limit]
     try:
-        if chosen or own_open_batches(recorder):
+        if chosen or recorder.state.open_batches:
             _Work(recorder, make_port(), batching).judge(task, chosen)
-    except (WorkInFlight, Refused):
+    except (WorkInFlight, Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
@@ -90,22 +91,33 @@ def receive_batches(recorder: Recorder, port: BatchJudge, batching: Batching) ->
     _Work(recorder, port, batching).receive_all()
 
 
+def forget(recorder: Recorder, provider_batch_id: str) -> None:
+    """Give up a batch that its provider knows no more; what it asked is open again.
+
+    Raises:
+        NotFound: No batch of that name is in flight.
+    """
+    for batch in recorder.state.open_batches:
+        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
+            created_at, expires_at = batch.submitted.created_at, batch.submitted.expires_at
+            n_queries = len(batch.planned.queries)
+            gone = BatchState(
+                provider_batch_id, created_at, expires_at, has_ended=True, n_queries=n_queries
+            )
+            recorder.record(EndBatch(batch.planned.batch_key, gone))
+            return
+    raise NotFound(f"no batch named {provider_batch_id!r} is in flight; see `tourney batch list`")
+
+
 def settle_all(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
     """Find out what became of the batches that were planned, and perhaps sent.
 
     Raises:
         WorkInFlight: It cannot be told yet, and nobody waits.
     """
-    for batch in own_open_batches(recorder):
+    for batch in recorder.state.open_batches:
         if batch.status == "unknown":
             settle_uncertain(recorder, port, batch, how.waiting, how.tell)
-
-
-def own_open_batches(recorder: Recorder) -> tuple[Batch, ...]:
-    """Return the tournament's batches that are with the provider, or may be."""
-    batches = recorder.state.batches.values()
-    own = (each for each in batches if each.is_open and each.stream == recorder.state.stream)
-    return tuple(sorted(own, key=lambda batch: batch.planned.number))
 
 
 class _Work:
@@ -115,15 +127,15 @@ class _Work:
         self._recorder, self._port, self._how = recorder, port, batching
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_received = 0
-        self._n_expected = sum(len(batch.planned.queries) for batch in own_open_batches(recorder))
+        self._n_expected = sum(len(batch.planned.queries) for batch in recorder.state.open_batches)
 
     def judge(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
         """Go round until the chosen queries are answered, or cannot be."""
-        if self._how.prewarm and self._how.waiting.waits and not own_open_batches(self._recorder):
+        if self._how.prewarm and self._how.waiting.waits and not self._recorder.state.open_batches:
             self._prewarm(task, chosen)
         while True:
             stopped_by = self._send_all(task, chosen)
-            if own_open_batches(self._recorder):
+            if self._recorder.state.open_batches:
                 self.receive_some()
             elif stopped_by is not None:
                 raise stopped_by
@@ -132,7 +144,7 @@ class _Work:
 
     def receive_all(self) -> None:
         """Receive until nothing is in flight."""
-        while own_open_batches(self._recorder):
+        while self._recorder.state.open_batches:
             self.receive_some()
 
     def receive_some(self) -> None:
@@ -152,11 +164,11 @@ class _Work:
             self._how.waiting.sleep(delay_s)
 
     def _looked_at(self) -> Iterator[tuple[Batch, BatchState]]:
-        for batch in own_open_batches(self._recorder):
+        for batch in self._recorder.state.open_batches:
             yield batch, self._port.look(_submitted(batch).provider_batch_id)
 
     def _in_flight(self) -> str:
-        batches = own_open_batches(self._recorder)
+        batches = self._recorder.state.open_batches
         n_queries = sum(len(batch.planned.queries) for batch in batches)
         return (
             f"{len(batches)} batches with {n_queries} queries are with the provider;"
@@ -197,13 +209,13 @@ class _Work:
             BudgetReached: It might cost more than is left; nothing was planned.
             BatchRefused: The provider took it not; nor will it next time.
         """
-        queries = self._affordable(task, queries)
+        queries = affordable(self._recorder, task, queries)
         asked = [query.asked for query in queries]
         self._n_sent.update(question.query_key for question in asked)
         self._n_expected += len(asked)
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
         self._recorder.record(PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd))
-        batch = own_open_batches(self._recorder)[-1]
+        batch = self._recorder.state.open_batches[-1]
         try:
             created = self._port.create(asked)
         except (BatchRefused, SpendLimitReached, NoCredentials) as error:
@@ -217,15 +229,6 @@ class _Work:
             self._recorder.record(SubmitBatch(batch.planned.batch_key, created, tuple(queries)))
             self._how.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
         return len(queries)
-
-    def _affordable(self, task: JudgeTask, queries: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
-        """Return the start of the queries that the cap allows, whatever is in flight costs."""
-        in_flight = own_open_batches(self._recorder)
-        return Budget(task.max_usd, task.pricing).affordable(
-            queries,
-            spent_usd=self._recorder.state.spent_usd,
-            in_flight_usd=sum(batch.planned.worst_usd or 0.0 for batch in in_flight),
-        )
 
     def _receive(self, batch: Batch, state: BatchState) -> None:
         """Record every answer of an ended batch, and its end."""

@@ -6,13 +6,14 @@ from typing import Final, NamedTuple
 
 from commands.budget import Budget
 from commands.command import ReceiveAnswer, ReconcilePair, SubmitQuery
+from commands.errors import ProviderError, Refused
 from commands.ports import Answer, Judge, Reply
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import OnProgress
 from commands.recorder import Recorder
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.progress import AskingRules, OpenQuery, open_queries, unreconciled
+from projections.progress import AskingRules, OpenQuery, open_queries, reopened, unreconciled
 from projections.reconcile import DEFAULT_POLICY
 
 _CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
@@ -58,16 +59,30 @@ def judge_open(
     """
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
-    chosen = frozenset(query.asked.query_key for query in asked)
-    port = make_judge() if asked else None
-    for _ in range(task.rules.retries + 1):
-        if port is None or not asked:
-            break
-        _ask(recorder, task, port, asked, on_progress)
-        asked = tuple(each for each in open_now(recorder, task) if each.asked.query_key in chosen)
+    try:
+        if asked:
+            _ask_and_again(recorder, task, make_judge(), asked, on_progress)
+    except (Refused, ProviderError):
+        reconcile_open(recorder, task)
+        raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
-    return Judged(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in asked)
+    return Judged(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+
+
+def _ask_and_again(
+    recorder: Recorder,
+    task: JudgeTask,
+    port: Judge,
+    chosen: Sequence[OpenQuery],
+    on_progress: OnProgress,
+) -> None:
+    """Ask, and ask again what has no verdict, as long as the rules allow it."""
+    asked = chosen
+    for _ in range(task.rules.retries + 1):
+        _ask(recorder, task, port, asked, on_progress)
+        now = (reopened(recorder.state, query, task.rules) for query in chosen)
+        asked = tuple(query for query in now if query is not None)
 
 
 def _ask(
@@ -80,14 +95,29 @@ def _ask(
     """Submit a chunk, record its answers as they come, go on to the next."""
     n_done, remaining = 0, queries
     while remaining:
-        budget = Budget(task.max_usd, task.pricing)
-        chunk = budget.affordable(remaining[:_CHUNK], spent_usd=recorder.state.spent_usd)
+        chunk = affordable(recorder, task, remaining[:_CHUNK])
         remaining = remaining[len(chunk) :]
         recorder.record(*(SubmitQuery(task.judge.judge_id, query) for query in chunk))
         for answer in port.answer([query.asked for query in chunk]):
             recorder.record(received(task.judge, answer, task.pricing))
             n_done += 1
             on_progress("verdicts", n_done, len(queries))
+
+
+def affordable(
+    recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery]
+) -> Sequence[OpenQuery]:
+    """Return the start of the queries that the cap allows, whatever is in flight costs.
+
+    Raises:
+        BudgetReached: Not even the first is affordable.
+    """
+    in_flight = recorder.state.open_batches
+    return Budget(task.max_usd, task.pricing).affordable(
+        queries,
+        spent_usd=recorder.state.spent_usd,
+        in_flight_usd=sum(batch.planned.worst_usd or 0.0 for batch in in_flight),
+    )
 
 
 def received(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:

@@ -31,7 +31,8 @@ def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
     names = [judge.judge_id for judge in panel]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError([f"two judges are named {name!r}; give [[jury]] another id"])
+            remedy = "give [[jury]] another id, or a folder of weights another name"
+            raise ConfigurationError([f"two judges are named {name!r}; {remedy}"])
     return panel
 
 

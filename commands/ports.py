@@ -69,7 +69,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class NoReply:
-    """Why a query has no answer: nothing was paid for it."""
+    """Why a query has no answer; the detail says if it may have been paid for all the same."""
 
     query_key: Digest
     reason: Literal["errored", "rejected", "expired", "canceled"]

@@ -93,6 +93,12 @@ class Tournament:
     publications: tuple[RatingsPublished, ...] = ()
 
     @cached_property
+    def open_batches(self) -> tuple[Batch, ...]:
+        """The tournament's batches that are with a provider, or may be, as they were planned."""
+        own = (each for each in self.batches.values() if each.stream == self.stream)
+        return tuple(sorted((each for each in own if each.is_open), key=_number))
+
+    @cached_property
     def in_flight(self) -> frozenset[Digest]:
         """The queries that some batch asks, or may ask, of a provider at this moment."""
         open_batches = (batch for batch in self.batches.values() if batch.is_open)
@@ -125,6 +131,10 @@ class Tournament:
             KeyError: Nobody of that name is on it.
         """
         return {judge.judge_id: judge for judge in self.panel}[judge_id]
+
+
+def _number(batch: Batch) -> int:
+    return batch.planned.number
 
 
 def tournament_of(stream: StreamId) -> Projection[Tournament]:

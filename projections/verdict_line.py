@@ -29,13 +29,21 @@ def parse_verdict(reply: str) -> Verdict | None:
 
 
 def parse_json_verdict(reply: str) -> Verdict | None:
-    """Read the verdict of a reply that is one JSON object; None when it is not, or says none."""
+    """Read the verdict of a reply that is one JSON object, fenced as code or not; else None.
+
+    Where a provider guarantees the object's shape, it does not guarantee the case of its letters.
+    """
+    text = reply.strip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].removesuffix("```")
     try:
-        said = json.loads(reply)
+        said = json.loads(text)
     except (ValueError, RecursionError):
         return None
     verdict = said.get("verdict") if isinstance(said, dict) else None
-    return _VERDICTS.get(verdict) if isinstance(verdict, str) else None
+    if not isinstance(verdict, str) or not verdict.isascii():  # a dotless i is I in capitals
+        return None
+    return _VERDICTS.get(verdict.upper())
 
 
 def parse_leniently(reply: str) -> Verdict:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from commands.batches import own_open_batches, receive_batches
+from commands.batches import forget as give_up
+from commands.batches import receive_batches
 from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
 from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.place import ledger_path, read_tournament
@@ -41,7 +42,7 @@ def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> 
     """Receive what is in flight, and reconcile. Example: tourney batch wait."""
     place = workshop(config, ledger)
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
-        if not own_open_batches(recorder):
+        if not recorder.state.open_batches:
             say("nothing is in flight")
             return
         port = _port(place, recorder.state)
@@ -76,6 +77,17 @@ def cancel(
     stopped = _port(place, state).cancel(batch)
     say(f"{batch} {'has ended already' if stopped.has_ended else 'is being stopped'};")
     say("what it answered is paid for: `tourney batch wait` receives it")
+
+
+@app.command()
+def forget(
+    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
+) -> None:
+    """Give up a batch that the provider deleted. Example: tourney batch forget msgbatch_01."""
+    place = workshop(config, ledger)
+    with place.recorder() as recorder:
+        give_up(recorder, batch)
+    say(f"{batch} is given up: what it asked and did not answer is open again")
 
 
 def _port(place: Workshop, state: Tournament) -> BatchJudge:

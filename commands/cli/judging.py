@@ -10,7 +10,7 @@ from typing import Final
 
 import typer
 
-from commands.batches import Batching, judge_in_batches, own_open_batches, settle_all
+from commands.batches import Batching, judge_in_batches, settle_all
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop
 from commands.consent import Offer, require_consent, require_within_cap
@@ -91,6 +91,7 @@ def judge_with_consent(
         max_usd=_lower(terms.max_usd, place.settings.judge.max_usd),
         limit=terms.limit,
     )
+    _tell_of_others(recorder.state)
     if judge.provider != "anthropic-batch":
         _settle_money(recorder, task, terms)
         return judge_open(
@@ -102,7 +103,7 @@ def judge_with_consent(
     how = batching(place, recorder, terms, on_progress)
     make_port = cache(lambda: make_batch_judge(place.settings, judge))
     with telling_what_is_billed(recorder):
-        if own_open_batches(recorder):
+        if recorder.state.open_batches:
             require_able(judge, agreed=True)
             settle_all(recorder, make_port(), how)
         _settle_money(recorder, task, terms)
@@ -135,11 +136,21 @@ def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        for batch in own_open_batches(recorder):
+        for batch in recorder.state.open_batches:
             name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
             say(f"batch {name} keeps running: {len(batch.planned.queries)} queries are billed")
         say("`tourney batch wait` receives them, `tourney batch cancel` stops them")
         raise
+
+
+def _tell_of_others(state: Tournament) -> None:
+    """Say what is not asked because another tournament of the ledger is asking it."""
+    for batch in state.batches.values():
+        if batch.is_open and batch.stream != state.stream:
+            say(
+                f"a batch of tournament {batch.stream!r} is in flight: what it asks is not asked"
+                " again; receive it by its own settings"
+            )
 
 
 def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:

@@ -5,10 +5,9 @@ known, or one whose fate can be found out: never one that nobody remembers.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from ledger.events.fact import Fact
-from ledger.events.limits import Count, Dollars, Ordinal
+from ledger.events.limits import Count, Dollars, Moment, Ordinal
 from ledger.events.registration import Reference
 from ledger.identity import Digest, StreamId, digest_of
 
@@ -40,8 +39,8 @@ class JudgeBatchSubmitted(Fact, frozen=True):
 
     batch_key: Digest
     provider_batch_id: str
-    created_at: datetime  # the provider's clock
-    expires_at: datetime
+    created_at: Moment  # the provider's clock
+    expires_at: Moment
 
     @property
     def natural_key(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Limits on the fields of events: checked whenever an event is read or appended."""
 
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta
@@ -11,3 +12,4 @@ Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 Duration: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0)]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]

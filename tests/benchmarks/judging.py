@@ -4,7 +4,7 @@ The command line runs in a process of its own, whose memory and time are taken a
 provider is another. Responses are as long as a language model's usually are.
 """
 
-import resource
+import os
 import subprocess
 import sys
 import time
@@ -38,15 +38,17 @@ def measure(bench: Bench) -> Iterator[Row]:
     paid.record_responses(folder, _long_text)
     with FakeProcess(bench.folder / "provider") as fake:
         began_s = time.perf_counter()
-        subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", "commands.cli", "apply", "judge", "--yes"],
             cwd=folder,
             env=paid.environment(fake.url),
-            check=True,
             stdin=subprocess.DEVNULL,
         )
+        _, status, used = os.wait4(process.pid, 0)
         took_s = time.perf_counter() - began_s
-    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / _KIB_A_MB
+    if status:
+        raise RuntimeError(f"apply judge exited with {os.waitstatus_to_exitcode(status)}")
+    peak_mb = used.ru_maxrss / _KIB_A_MB
     yield stated(f"{n_queries:,} judge queries in batches, all in all", f"{took_s:.0f} s", took_s)
     yield stated("its memory at most", f"{peak_mb:,.0f} MB", peak_mb, at_most(1_000))
 

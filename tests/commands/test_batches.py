@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from commands.batches import Batching, judge_in_batches, own_open_batches, receive_batches
+from commands.batches import Batching, forget, judge_in_batches, receive_batches
 from commands.budget import BudgetReached
 from commands.errors import (
     BatchRefused,
     BatchUncertain,
+    NotFound,
     ProviderError,
     SpendLimitReached,
     WorkInFlight,
@@ -535,7 +536,7 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
 
     receive_batches(recorder, port, batching(clock))
 
-    assert own_open_batches(recorder) == ()
+    assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
 
 
@@ -551,3 +552,23 @@ def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, cloc
 
     parts = account.decided + account.tie + account.inconsistent + account.n_failed
     assert account.planned == parts + account.pending == 2
+
+
+def test_a_batch_that_the_provider_deleted_can_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Else it would be waited for for ever."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    forget(recorder, "batch_1")
+
+    assert statuses(recorder) == ["ended"]
+    assert len(open_now(recorder)) == N_QUERIES
+
+
+def test_a_batch_that_is_not_in_flight_cannot_be_given_up(recorder: Recorder) -> None:
+    """A typing error must not write off what was paid for."""
+    with pytest.raises(NotFound, match="batch_9"):
+        forget(recorder, "batch_9")

@@ -165,6 +165,14 @@ def test_a_verdict_in_an_object_is_read(verdict: Verdict) -> None:
     assert parse_json_verdict(f" {reply}\n") == verdict
 
 
+@pytest.mark.parametrize(
+    "reply", ['{"verdict": "tie"}', '```json\n{"verdict": "TIE"}\n```', '```\n{"verdict":"Tie"}```']
+)
+def test_letters_case_and_a_code_fence_do_not_hide_a_verdict(reply: str) -> None:
+    """Such a reply is paid for and clear: providers promise neither case nor bareness."""
+    assert parse_json_verdict(reply) == "TIE"
+
+
 @pytest.mark.parametrize("reply", NO_OBJECTS)
 def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
     """Half an object is a reply that was cut off; guessing its end would invent a verdict."""
