@@ -67,17 +67,25 @@ def judge_in_batches(
     """
     if recorder.state.open_batches:
         settle_all(recorder, make_port(), batching)
-    queries = open_now(recorder, task)
-    chosen = queries[: task.limit]
     try:
-        if chosen or recorder.state.open_batches:
-            _Work(recorder, make_port(), batching).judge(task, chosen)
+        n_open, chosen = _judge(recorder, task, make_port, batching)
     except (WorkInFlight, Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in chosen)
-    return Judged(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+    n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
+    return Judged(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+
+
+def _judge(
+    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], batching: Batching
+) -> tuple[int, Sequence[Digest]]:
+    """Ask, and return how many queries were open, and which were chosen: their texts are let go."""
+    queries = open_now(recorder, task)
+    chosen = queries[: task.limit]
+    if chosen or recorder.state.open_batches:
+        _Work(recorder, make_port(), batching).judge(task, chosen)
+    return len(queries), [query.asked.query_key for query in chosen]
 
 
 def receive_batches(recorder: Recorder, port: BatchJudge, batching: Batching) -> None:
