@@ -19,7 +19,8 @@ from commands.tables.status import status_table
 from commands.tables.table import Column, Table
 from commands.views import up_to_date
 from ledger.snapshots import Snapshots
-from ledger.store import Ledger
+from ledger.store import Ledger, utc_now
+from projections.flights import FLIGHTS
 from projections.tallies import OUTCOMES, REPLIES, RESPONSES
 
 
@@ -32,9 +33,13 @@ def status(
     """Say what is on record, of every tournament. Example: tourney status."""
     path = ledger_path(ledger, config)
     with Ledger.read_only(path) as opened, Snapshots.beside(path) as snapshots:
-        views = (RESPONSES, REPLIES, OUTCOMES)
-        tallies = up_to_date(opened, views, snapshots, opened.head)
-        table = status_table(opened, *tallies)
+        head = opened.head
+        responses, replies, outcomes = up_to_date(
+            opened, (RESPONSES, REPLIES, OUTCOMES), snapshots, head
+        )
+        (flights,) = up_to_date(opened, (FLIGHTS,), snapshots, head)
+        in_flight = tuple(flights.open.values())
+        table = status_table(opened, (responses, replies, outcomes), in_flight, utc_now())
     write(table, output_format, as_json=as_json)
 
 

@@ -1,16 +1,34 @@
 """Where a ledger stands, as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 from commands.counted import counted
 from commands.tables.table import Column, Table
 from ledger.identity import Json
 from ledger.store import Ledger
+from projections.flights import Flight
 from projections.tallies import Tally
 
+_SOON: Final = timedelta(days=7)
 
-def status_table(ledger: Ledger, responses: Tally, replies: Tally, outcomes: Tally) -> Table:
-    """Show how much of what each tournament has on record."""
+
+def status_table(
+    ledger: Ledger,
+    tallies: tuple[Tally, Tally, Tally],
+    flights: Sequence[Flight],
+    now: datetime,
+) -> Table:
+    """Show how much of what each tournament has on record, and what is in flight.
+
+    Args:
+        ledger: What is shown.
+        tallies: Of its responses, replies and outcomes.
+        flights: Its batches in flight.
+        now: From which results that are about to be lost are told.
+    """
+    responses, replies, outcomes = tallies
     head = ledger.head
     n_bytes = ledger.path.stat().st_size
     return Table(
@@ -41,9 +59,40 @@ def status_table(ledger: Ledger, responses: Tally, replies: Tally, outcomes: Tal
                 f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"
                 f" checkpoint {head}"
             ),
+            *(_in_flight(flight, now) for flight in flights),
         ),
-        facts={"ledger": str(ledger.path), "checkpoint": str(head), "n_bytes": n_bytes},
+        facts={
+            "ledger": str(ledger.path),
+            "checkpoint": str(head),
+            "n_bytes": n_bytes,
+            "in_flight": [_fields(flight) for flight in flights],
+        },
     )
+
+
+def _in_flight(flight: Flight, now: datetime) -> str:
+    queries = counted(flight.n_queries, "query", "queries")
+    of = f"{flight.stream}: {queries} to {flight.judge}"
+    until = flight.results_kept_until
+    if until is None:
+        return f"{of} were planned as a batch that may exist; `tourney batch wait` finds it"
+    day = until.date().isoformat()
+    urgent = "SOON LOST: " if until - now < _SOON else ""
+    return (
+        f"{of} are in flight in {flight.provider_batch_id}; `tourney batch wait` receives them."
+        f" {urgent}the provider keeps the results until {day}"
+    )
+
+
+def _fields(flight: Flight) -> dict[str, Json]:
+    until = flight.results_kept_until
+    return {
+        "tournament": flight.stream,
+        "batch": flight.provider_batch_id,
+        "judge": flight.judge,
+        "n_queries": flight.n_queries,
+        "results_kept_until": None if until is None else until.isoformat(),
+    }
 
 
 def _of_responses(counts: Mapping[str, int]) -> dict[str, Json]:

@@ -286,6 +286,7 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path, tmp_path: Pat
         sent = tourney(folder, "apply", "judge", "--yes", "--no-wait", url=fake.url)
         listed = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
         (row,) = listed["rows"]
+        standing = tourney(folder, "status", url=fake.url)
         stopped = tourney(folder, "batch", "cancel", row["batch"], url=fake.url)
         fake.end_batches()
         waited = tourney(folder, "batch", "wait", url=fake.url)
@@ -293,6 +294,7 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path, tmp_path: Pat
 
     assert (sent.code, stopped.code, waited.code) == (7, 0, 0), stopped.err + waited.err
     assert (row["status"], row["n_queries"]) == ("in flight", N_QUERIES)
+    assert f"{N_QUERIES} queries to claude-opus-5-5 are in flight" in standing.out
     assert after["rows"][0]["status"] == "ended"
     assert owed(folder, fake)["factuality"] == N_QUERIES // 3
 
