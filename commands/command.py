@@ -1,6 +1,7 @@
 """What may be asked of a tournament: intentions, which a decision accepts or refuses."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
@@ -50,7 +51,7 @@ class SubmitQuery:
 
 @dataclass(frozen=True)
 class ReceiveAnswer:
-    """Read a judge's answer, at the price that was known when it was asked for."""
+    """Read a judge's answer, at the price as it is known when that comes."""
 
     judge: JudgeSettings
     answer: Answer
@@ -66,6 +67,7 @@ class PlanBatch:
     expected_usd: float | None
     worst_usd: float | None
     cap_usd: float | None
+    planned_at: datetime
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ class Offer:
     """What asking would cost; None: nobody knows the price."""
 
     n_queries: int
-    model: str
+    judge: str  # as its provider names it
     expected_usd: float | None
     worst_usd: float | None
     spent_usd: float
@@ -23,7 +23,7 @@ class Offer:
         requests = f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''}"
         cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
         return (
-            f"Submit {requests} to {self.model} for about {dollars(self.expected_usd)}"
+            f"Submit {requests} to {self.judge} for about {dollars(self.expected_usd)}"
             f" (at worst {dollars(self.worst_usd)}{cap})?"
         )
 
@@ -45,7 +45,7 @@ def require_within_cap(offer: Offer) -> None:
         return
     if offer.expected_usd is None:
         raise Refused(
-            f"{offer.model} has no price, so a cap cannot be kept; add one by [judge] prices = FILE"
+            f"{offer.judge} has no price, so a cap cannot be kept; add one by [judge] prices = FILE"
         )
     if offer.spent_usd + offer.expected_usd > offer.cap_usd:
         raise Refused(

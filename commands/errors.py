@@ -113,6 +113,17 @@ class BatchUncertain(ProviderError):
     """No answer came to a batch that was sent: it may exist."""
 
 
+class BatchGone(ProviderError):
+    """A provider does not know a batch: it was deleted, or belongs to another workspace."""
+
+    def __init__(self, provider_batch_id: str) -> None:
+        super().__init__(
+            f"the provider knows no batch {provider_batch_id}: with the right key, it was deleted,"
+            f" and `tourney batch forget {provider_batch_id}` gives it up"
+        )
+        self.provider_batch_id = provider_batch_id
+
+
 class ResultsLost(ProviderError):
     """A batch's results are no longer kept."""
 

@@ -113,6 +113,8 @@ def affordable(
         BudgetReached: Not even the first is affordable.
     """
     in_flight = recorder.state.open_batches
+    if task.max_usd is not None and any(each.planned.worst_usd is None for each in in_flight):
+        raise Refused("a batch of unknown price is in flight, so no cap can be kept until it ends")
     return Budget(task.max_usd, task.pricing).affordable(
         queries,
         spent_usd=recorder.state.spent_usd,

@@ -5,22 +5,34 @@ for by time and number of queries, and confirmed by the queries that its results
 given up only when it cannot exist: then its queries are asked anew, in another batch.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
 from itertools import islice
 from typing import Final
 
+from commands.batching import Batching
 from commands.command import DropBatch, SubmitBatch
-from commands.errors import NotFound, WorkInFlight
+from commands.errors import BatchGone, NotFound, WorkInFlight
 from commands.ports import BatchJudge, BatchState
 from commands.recorder import Recorder
 from commands.waiting import Waiting
 from ledger.errors import TourneyError
 from projections.batches import Batch
 from projections.progress import ANY_QUESTION, open_queries
+from projections.tournament import Tournament
 
 SKEW: Final = timedelta(hours=1)  # how far this clock may be from the provider's
 _SAMPLE: Final = 100  # results that must name queries of the plan
+
+
+class AnotherWorkspace(TourneyError):
+    """The key in use does not see the batches that were sent before."""
+
+    def __init__(self, provider_batch_id: str) -> None:
+        super().__init__(
+            f"this key does not see batch {provider_batch_id}, so it may not see a batch that was"
+            " planned either; use the key of the workspace that it was sent from"
+        )
+        self.provider_batch_id = provider_batch_id
 
 
 class NotTheSameQuestions(TourneyError):
@@ -33,29 +45,44 @@ class NotTheSameQuestions(TourneyError):
         )
 
 
-def settle_uncertain(
-    recorder: Recorder,
-    port: BatchJudge,
-    batch: Batch,
-    waiting: Waiting,
-    tell: Callable[[str], None],
-) -> None:
-    """Adopt the batch if the provider has it; drop the plan if it certainly has not.
+def settle_all(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+    """Find out what became of the batches that were planned, and perhaps sent.
 
     Raises:
         WorkInFlight: It cannot be told yet, and nobody waits.
+        AnotherWorkspace: This key does not see what was sent before.
     """
-    found = _found(recorder, port, batch, waiting)
-    if found is None and (too_early_s := _too_early_s(batch, waiting)) > 0:
-        tell(f"whether a batch was created shows in {too_early_s:.0f} s")
-        _sleep(waiting, too_early_s)
-        found = _found(recorder, port, batch, waiting)
+    for batch in recorder.state.open_batches:
+        if batch.status == "unknown":
+            _settle(recorder, port, batch, how)
+
+
+def _settle(recorder: Recorder, port: BatchJudge, batch: Batch, how: Batching) -> None:
+    """Adopt the batch if the provider has it; drop the plan if it certainly has not."""
+    found = _found(recorder.state, port, batch, how.waiting)
+    if found is None and (too_early_s := _too_early_s(batch, how.waiting)) > 0:
+        how.tell(f"whether a batch was created shows in {too_early_s:.0f} s")
+        _sleep(how.waiting, too_early_s)
+        found = _found(recorder.state, port, batch, how.waiting)
     if found is None:
-        tell("a planned batch was never created: its queries are asked anew")
+        _require_same_workspace(recorder.state, port)
+        how.tell("a planned batch was never created: its queries are asked anew")
         recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
     else:
         adopt(recorder, batch, found)
-        tell(f"batch {found.provider_batch_id} was sent before, and is taken up again")
+        how.tell(f"batch {found.provider_batch_id} was sent before, and is taken up again")
+
+
+def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
+    """Make sure that this key would see the batch: it sees the last one that was sent."""
+    sent = [batch for batch in state.batches.values() if batch.submitted is not None]
+    newest = max(sent, key=lambda batch: batch.recorded.position, default=None)
+    if newest is None or newest.submitted is None:
+        return
+    try:
+        port.look(newest.submitted.provider_batch_id)
+    except BatchGone as error:
+        raise AnotherWorkspace(newest.submitted.provider_batch_id) from error
 
 
 def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
@@ -78,10 +105,12 @@ def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) ->
     Raises:
         NotFound: No plan of uncertain fate asks what it asks, or it has not ended yet.
     """
+    state = recorder.state
+    if provider_batch_id in _known_ids(state):
+        raise NotFound(f"{provider_batch_id} is known already; see `tourney batch list`")
     found = port.look(provider_batch_id)
     if not found.has_ended:
         raise NotFound(f"{provider_batch_id} has not ended: what it asks shows only then")
-    state = recorder.state
     for batch in state.batches.values():
         if batch.status == "unknown" and batch.stream == state.stream and is_of(batch, found, port):
             adopt(recorder, batch, found)
@@ -97,30 +126,36 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
 
 
 def _found(
-    recorder: Recorder, port: BatchJudge, batch: Batch, waiting: Waiting
+    state: Tournament, port: BatchJudge, batch: Batch, waiting: Waiting
 ) -> BatchState | None:
-    """Wait for each batch that may be the one, the oldest first, and look into it."""
-    for candidate in _candidates(recorder, port, batch):
+    """Wait for each batch that may be the one, the oldest first, and look into it.
+
+    One that cannot be read any more may have been it: that is returned if no other is.
+    """
+    unreadable: BatchState | None = None
+    for candidate in _candidates(state, port, batch):
         ended = _ended(candidate, port, waiting)
-        if not ended.has_results or is_of(batch, ended, port):
-            return ended  # where nothing can be read any more, it may have been ours: not certain
-    return None
+        if not ended.has_results:
+            unreadable = unreadable or ended
+        elif is_of(batch, ended, port):
+            return ended
+    return unreadable
 
 
-def _candidates(recorder: Recorder, port: BatchJudge, batch: Batch) -> list[BatchState]:
-    known = {
-        each.submitted.provider_batch_id
-        for each in recorder.state.batches.values()
-        if each.submitted is not None
-    }
-    since = batch.recorded.recorded_at - SKEW
+def _known_ids(state: Tournament) -> frozenset[str]:
+    sent = (batch.submitted for batch in state.batches.values())
+    return frozenset(each.provider_batch_id for each in sent if each is not None)
+
+
+def _candidates(state: Tournament, port: BatchJudge, batch: Batch) -> list[BatchState]:
+    known, since = _known_ids(state), batch.planned.planned_at - SKEW
     n_queries = len(batch.planned.queries)
     unknown = [
-        state
-        for state in port.created_since(since)
-        if state.n_queries == n_queries and state.provider_batch_id not in known
+        each
+        for each in port.created_since(since)
+        if each.n_queries == n_queries and each.provider_batch_id not in known
     ]
-    return sorted(unknown, key=lambda state: state.created_at)
+    return sorted(unknown, key=lambda each: each.created_at)
 
 
 def _ended(candidate: BatchState, port: BatchJudge, waiting: Waiting) -> BatchState:
@@ -133,7 +168,7 @@ def _ended(candidate: BatchState, port: BatchJudge, waiting: Waiting) -> BatchSt
 
 def _too_early_s(batch: Batch, waiting: Waiting) -> float:
     """Return how long to wait until a request that was on its way must have arrived."""
-    return waiting.settle_s - (waiting.now() - batch.recorded.recorded_at).total_seconds()
+    return waiting.settle_s - (waiting.now() - batch.planned.planned_at).total_seconds()
 
 
 def _sleep(waiting: Waiting, seconds: float) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Final
 
-from commands.errors import ProviderError, ResultsLost
+from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
     BatchState,
@@ -102,6 +103,7 @@ class ScriptedBatchJudge:
         self._ends_at_once = ends_at_once
         self._now = now
         self._batches: dict[str, _Batch] = {}
+        self._numbers = count(1)
         self._failures: list[tuple[TourneyError, bool]] = []
         self.asked: list[JudgeQuery] = []  # of all batches that were accepted
 
@@ -160,9 +162,13 @@ class ScriptedBatchJudge:
         batch = self._named(provider_batch_id)
         batch.state = replace(batch.state, has_results=False)
 
+    def delete(self, provider_batch_id: str) -> None:
+        """Know a batch no more."""
+        del self._batches[provider_batch_id]
+
     def _accepted(self, queries: Sequence[JudgeQuery]) -> BatchState:
         self.asked += queries
-        now, name = self._now(), f"batch_{len(self._batches) + 1}"
+        now, name = self._now(), f"batch_{next(self._numbers)}"
         state = BatchState(name, now, now + _LIFE, has_ended=False, n_queries=len(queries))
         batch = _Batch(state, tuple(_answer(self._reply(query), query) for query in queries))
         self._batches[name] = batch
@@ -172,7 +178,7 @@ class ScriptedBatchJudge:
 
     def _named(self, provider_batch_id: str) -> _Batch:
         if provider_batch_id not in self._batches:
-            raise ProviderError(f"there is no batch {provider_batch_id}")
+            raise BatchGone(provider_batch_id)
         return self._batches[provider_batch_id]
 
     def _end(self, batch: _Batch, answers: tuple[Answer, ...]) -> None:

@@ -211,6 +211,7 @@ def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
         expected_usd=command.expected_usd,
         worst_usd=command.worst_usd,
         cap_usd=command.cap_usd,
+        planned_at=command.planned_at,
     )
 
 
@@ -266,9 +267,11 @@ def _receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
     key = command.answer.query_key
     if key not in state.attempts:
         raise NeverSubmitted(key)
-    if not _awaits(key, state):
+    if key in state.verdicts:
         return ()
-    return (_read(command, state.attempts[key]),)
+    event = _read(command, state.attempts[key])
+    # an attempt fails once, but a verdict is worth having whatever was recorded before it came
+    return (event,) if isinstance(event, VerdictReceived) or _awaits(key, state) else ()
 
 
 def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryFailed:

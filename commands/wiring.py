@@ -6,7 +6,7 @@ They are imported inside functions, so that a command that needs no torch never 
 import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from commands.errors import MissingExtra
 from commands.panel import section_of, weights_of
@@ -43,14 +43,16 @@ def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
         MissingExtra: A package that the provider needs is not installed.
     """
     match judge.provider:
-        case "anthropic" | "anthropic-batch":
+        case "anthropic" | "anthropic-batch":  # a batch's judge, asked one by one
             return _anthropic_judge(settings, judge)
         case "endpoint":
             return _endpoint_judge(settings, judge)
         case "hf":
             return _hf_judge(settings, judge, weights_of(settings, judge, folder))
-        case _:
+        case "reference":
             return _reference_judge(judge)
+        case _:
+            assert_never(judge.provider)
 
 
 def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:

@@ -15,10 +15,11 @@ from projections.rank_correlation import kendall, spearman
 from projections.reconcile import swap_consistent
 from projections.replies import failure_of, verdict_of
 from projections.rule import RECORDED, Rule
-from projections.settlement import Settlement, by_dimension, settle
+from projections.settlement import Settlement, Status, by_dimension, settle
 from projections.tournament import Tournament
 
-_FAULTS: Final = ("unreadable", "refused", "truncated")  # replies that were paid for in vain
+_FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
+_FLIPPED: Final[Mapping[Status, Status]] = MappingProxyType({"a": "b", "b": "a"})
 _POINTS: Final[Mapping[Outcome, int]] = MappingProxyType({"a": 2, "tie": 1, "b": 0})  # for a
 
 
@@ -92,7 +93,8 @@ def _figures(
     present = tuple(name for name, group in settled.items() if any(map(_is_judged, group)))
     if len(present) > 1:
         judged = _judged_by_all([settled[name] for name in present])
-        found = fleiss([[each.status for each in row] for row in judged])
+        rows = [[each.status for each in row] for row in judged]
+        found = fleiss(_both_ways(rows))._replace(n=len(rows))
         yield from (
             (present, figure)
             for figure in _beside_chance(found, "agreement of all", "Fleiss' kappa")
@@ -108,12 +110,12 @@ def _habits(
     verdicts = {key: verdict_of(tournament, key, parser) for key in keys}
     said = Counter(verdict for verdict in verdicts.values() if verdict is not None)
     failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
-    n_answered = said.total() + failures.total() - failures[None]
+    n_replies = said.total() + sum(failures[reason] for reason in _FAULTS)
     yield _order_consistency(matches, verdicts)
     yield _rate("share of A", said["A"], said["A"] + said["B"])
     yield _rate("tie rate", said["TIE"], said.total())
     for reason in _FAULTS:
-        yield _rate(f"{reason} rate", failures[reason], n_answered)
+        yield _rate(f"{reason} rate", failures[reason], n_replies)
 
 
 def _order_consistency(
@@ -145,13 +147,19 @@ def _is_judged(settlement: Settlement) -> bool:
 
 def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     """Yield how two judges agree: on each pairing, then on the order of the entrants."""
-    first, second = ([row[n].status for row in rows] for n in (0, 1))
-    yield from _beside_chance(cohen(first, second), "agreement", "Cohen's kappa")
+    labels = _both_ways([[each.status for each in row] for row in rows])
+    found = cohen([row[0] for row in labels], [row[1] for row in labels])
+    yield from _beside_chance(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
     shares, others = (_win_shares(row[n] for row in rows) for n in (0, 1))
     both = [entrant for entrant in shares if entrant in others]
     sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
     yield "Spearman's rho", spearman(*sides), len(both)
     yield "Kendall's tau-b", kendall(*sides), len(both)
+
+
+def _both_ways(rows: Sequence[Sequence[Status]]) -> list[list[Status]]:
+    """Count each pair from both its sides: which entrant is `a` is the roster's accident."""
+    return [*map(list, rows), *([_FLIPPED.get(each, each) for each in row] for row in rows)]
 
 
 def _beside_chance(found: Agreement, what: str, name: str) -> Iterator[Figure]:

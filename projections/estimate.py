@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ledger.events.judging import FailureReason, JudgeQueryFailed
+from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Usage
 from projections.judge_query import JudgeQuery
@@ -24,7 +24,6 @@ FRAME_TOKENS: Final = 2_000
 tells the model of that schema."""
 
 Basis: TypeAlias = Literal["replies", "another judge", "counts", "nothing"]
-_ASKED_AGAIN: Final = frozenset({"unreadable", "empty"})
 
 
 class Sample(NamedTuple):
@@ -184,7 +183,7 @@ def model_of_samples(samples: Sequence[Sample], basis: Basis) -> TokenModel:
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(sample.query.system, []).append(sample)
-    n_again = sum(sample.failure in _ASKED_AGAIN for sample in samples)
+    n_again = sum(sample.failure in MAY_CHANGE for sample in samples)
     return TokenModel(
         basis,
         overall=_rates(samples)._replace(n_prefix=None),

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.judge_query import JudgeQuery
@@ -20,9 +21,6 @@ from projections.matches import (
 )
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament
-
-_UNPAID: Final = frozenset({"errored", "expired", "canceled"})  # no reply was made: ask again
-_MAY_CHANGE: Final = frozenset({"unreadable", "empty"})  # another reply may be readable
 
 
 class AskingRules(NamedTuple):
@@ -103,9 +101,9 @@ def _is_open(tournament: Tournament, key: Digest, retries: int) -> bool:
     if key in tournament.verdicts or key in tournament.in_flight:
         return False
     failure = tournament.query_failures.get(key)
-    if failure is None or failure.reason in _UNPAID:
+    if failure is None or failure.reason in UNPAID:
         return True
-    return failure.reason in _MAY_CHANGE and tournament.useless_replies[key] <= retries
+    return failure.reason in MAY_CHANGE and tournament.useless_replies[key] <= retries
 
 
 def unreconciled(

@@ -200,9 +200,11 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
 def _unjudged(
     tournament: Tournament, questions: Iterable[JudgeQuery], parser: str | None = None
 ) -> Status:
-    """Name the first failure among questions."""
+    """Name the first failure among questions, unless one of them is being asked again."""
     for question in questions:
         key = question.query_key
+        if key in tournament.in_flight:
+            return "pending"
         if verdict_of(tournament, key, parser) is None and (why := failure_of(tournament, key)):
             return why
     return "pending"

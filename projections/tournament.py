@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map, MapMutation
 
@@ -21,6 +21,8 @@ from ledger.events.batches import (
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value
 from ledger.events.judging import (
+    FINAL,
+    PAID,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     Outcome,
@@ -54,7 +56,6 @@ BatchEvent: TypeAlias = (
     JudgeBatchPlanned | JudgeBatchSubmitted | JudgeBatchNotCreated | JudgeBatchEnded
 )
 Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
-_REPLIES: Final = frozenset({"refused", "truncated", "unreadable", "empty"})  # all paid for
 
 
 class Given(NamedTuple):
@@ -182,6 +183,9 @@ class _Draft:
             case VerdictReceived():
                 self._map("verdicts")[event.query_key] = Given(event, recorded.recorded_us)
                 self._spend(event, is_own=is_own)
+            case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
+                if key not in self._map("query_failures"):
+                    self._map("query_failures")[key] = event
             case (
                 JudgeBatchPlanned()
                 | JudgeBatchSubmitted()
@@ -209,7 +213,7 @@ class _Draft:
                 self._map("outcomes")[key] = outcome
             case JudgeQueryFailed(query_key=key):
                 self._map("query_failures")[key] = event
-                if event.reason in _REPLIES:
+                if event.reason in PAID:
                     useless = self._map("useless_replies")
                     useless[key] = useless.get(key, 0) + 1
                 self._spend(event, is_own=True)

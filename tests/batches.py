@@ -38,6 +38,7 @@ def planned(
         expected_usd=None,
         worst_usd=None,
         cap_usd=None,
+        planned_at=NOON,
     )
 
 

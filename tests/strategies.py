@@ -196,6 +196,7 @@ def judge_batch_planned() -> SearchStrategy[JudgeBatchPlanned]:
     return _built(
         JudgeBatchPlanned,
         batch_key=batch_keys(),
+        planned_at=moments(),
         number=_ORDINALS,
         judge=_built(Reference, label=_LABELS, digest=digests()),
         queries=_tuples(digests()),

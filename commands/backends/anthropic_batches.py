@@ -14,7 +14,6 @@ from typing import Final
 import httpx2
 from anthropic import (
     Anthropic,
-    AnthropicError,
     APIConnectionError,
     APIError,
     APIStatusError,
@@ -35,7 +34,7 @@ from commands.backends.anthropic_client import (
 )
 from commands.backends.anthropic_pace import Pace, nothing_was_done, sent
 from commands.backends.anthropic_request import CacheTtl, RequestForm, read_message
-from commands.errors import BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState, NoReply
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
@@ -81,7 +80,10 @@ class AnthropicBatches:
     def look(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
         with in_our_words():
-            return _state(self._again.retrieve(provider_batch_id))
+            try:
+                return _state(self._again.retrieve(provider_batch_id))
+            except NotFoundError as error:
+                raise BatchGone(provider_batch_id) from bare(error)
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
@@ -131,8 +133,6 @@ class AnthropicBatches:
             raise provider_error(error) from bare(error)
         except (APIConnectionError, httpx2.TransportError, JSONDecodeError):
             return
-        except AnthropicError as error:  # what the SDK says where the batch names no results
-            raise ResultsLost(_lost(provider_batch_id)) from error.with_traceback(None)
 
 
 def _lost(provider_batch_id: str) -> str:

@@ -63,8 +63,14 @@ class Pace:
             remaining = headers.get(f"anthropic-ratelimit-{name}-remaining")
             resets_at = headers.get(f"anthropic-ratelimit-{name}-reset")
             if remaining == "0" and resets_at is not None:
-                wait = datetime.fromisoformat(resets_at) - self._now()
-                self.hold(min(wait.total_seconds(), _LONGEST_HOLD_S))
+                self.hold(min(self._seconds_until(resets_at), _LONGEST_HOLD_S))
+
+    def _seconds_until(self, resets_at: str) -> float:
+        """Read a time; one that cannot be read holds nobody up, and loses no reply."""
+        try:
+            return (datetime.fromisoformat(resets_at) - self._now()).total_seconds()
+        except (ValueError, TypeError):
+            return 0.0
 
     def back_off(self, attempt: int, headers: httpx2.Headers | None = None) -> None:
         """Hold as long as the provider asks for, else longer after each attempt."""

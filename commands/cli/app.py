@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from commands.errors import WorkInFlight
 from commands.hostile import shown
 from commands.version import VERSION
 from ledger.errors import TourneyError
@@ -33,7 +34,7 @@ COMMANDS: Final = (
     Entry("run", "run", "Register, generate, judge, rate, write artifacts."),
     Entry("plan", "plan", "Say what is owed: free, and nothing is written.", is_group=True),
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
-    Entry("batch", "batch", "Money in flight: list, wait, adopt, cancel.", is_group=True),
+    Entry("batch", "batch", "Money in flight: list, wait, adopt, cancel, forget.", is_group=True),
     Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
     Entry("prices", "prices", "Print what judges cost, from which table of what date."),
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
@@ -62,7 +63,8 @@ def main() -> None:
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise
-        typer.secho(f"error: {shown(str(error))}", fg="red", err=True)
+        label = "in flight" if isinstance(error, WorkInFlight) else "error"
+        typer.secho(f"{label}: {shown(str(error))}", fg="red", err=True)
         sys.exit(error.exit_code)
 
 

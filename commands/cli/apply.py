@@ -83,5 +83,8 @@ def judge(
     say(f"{done.n_open} queries were open, {done.n_verdicts} answered with a verdict,")
     say(f"{done.n_failed} without; {done.n_reconciled} pairs reconciled")
     n_gaps = sum(account.n_failed for _, account in accounts)
-    if n_gaps and not allow_gaps:
-        raise DoneWithGaps(f"{n_gaps} pairs have no outcome; see `tourney project progress`")
+    if (n_gaps or done.n_failed) and not allow_gaps:
+        raise DoneWithGaps(
+            f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
+            " see `tourney project progress`"
+        )

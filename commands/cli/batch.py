@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from commands.batches import forget as give_up
-from commands.batches import receive_batches
 from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
 from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.place import ledger_path, read_tournament
@@ -17,12 +15,14 @@ from commands.errors import NotFound
 from commands.judge import JudgeTask, reconcile_open
 from commands.lost_batches import adopt_named
 from commands.ports import BatchJudge
+from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
 from commands.run import asking_rules
 from commands.tables.batches import batches_table
 from commands.tables.table import Table
 from commands.wiring import make_batch_judge
 from ledger.store import Ledger
+from projections.batches import Batch
 from projections.tournament import Tournament
 
 app = typer.Typer(no_args_is_help=True)
@@ -34,7 +34,7 @@ BatchArgument = Annotated[str, typer.Argument(metavar="ID", help="The provider's
 @reading
 def list_(source: Reading) -> Table:
     """List batches and where they are. Example: tourney batch list --json."""
-    return batches_table(source.state)
+    return batches_table(source.state, source.named_judge)
 
 
 @app.command()
@@ -71,9 +71,10 @@ def cancel(
     place = workshop(config, ledger)
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         state = read_tournament(opened, None, None, config)
-    names = [each.submitted.provider_batch_id for each in state.batches.values() if each.submitted]
+    sent = (each.submitted for each in state.open_batches)
+    names = [each.provider_batch_id for each in sent if each is not None]
     if batch not in names:
-        raise NotFound(f"no batch of this ledger is named {batch!r}: {', '.join(names) or 'none'}")
+        raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(names) or 'none is'}")
     stopped = _port(place, state).cancel(batch)
     say(f"{batch} {'has ended already' if stopped.has_ended else 'is being stopped'};")
     say("what it answered is paid for: `tourney batch wait` receives it")
@@ -86,18 +87,24 @@ def forget(
     """Give up a batch that the provider deleted. Example: tourney batch forget msgbatch_01."""
     place = workshop(config, ledger)
     with place.recorder() as recorder:
-        give_up(recorder, batch)
+        give_up(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is given up: what it asked and did not answer is open again")
 
 
 def _port(place: Workshop, state: Tournament) -> BatchJudge:
     """Return the door to the provider of the newest batch's judge."""
-    batches = sorted(state.batches.values(), key=lambda batch: batch.recorded.position)
+    batches = _own(state)
     if not batches:
-        raise NotFound("this ledger knows of no batch")
+        raise NotFound("this tournament has sent no batch")
     judge = state.judges[batches[-1].planned.judge]
     require_able(judge, agreed=True)
     return make_batch_judge(place.settings, judge)
+
+
+def _own(state: Tournament) -> list[Batch]:
+    """Return the tournament's own batches, the oldest first; a ledger may hold others'."""
+    own = [each for each in state.batches.values() if each.stream == state.stream]
+    return sorted(own, key=lambda batch: batch.planned.number)
 
 
 def _reconcile(recorder: Recorder, place: Workshop) -> None:

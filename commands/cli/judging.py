@@ -10,7 +10,8 @@ from typing import Final
 
 import typer
 
-from commands.batches import Batching, judge_in_batches, settle_all
+from commands.batches import judge_in_batches, take_up
+from commands.batching import Batching
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop
 from commands.consent import Offer, require_consent, require_within_cap
@@ -63,9 +64,7 @@ def require_able(judge: JudgeSettings, *, agreed: bool) -> None:
         NoCredentials: The provider needs a key.
         Refused: It costs, nobody agreed, and nobody is there to ask.
     """
-    if judge.provider not in BILLED:
-        return
-    if not any(os.environ.get(key) for key in _KEYS):
+    if judge.provider in BILLED and not any(os.environ.get(key) for key in _KEYS):
         raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
     if not agreed and not sys.stdin.isatty():
         raise Refused(
@@ -91,6 +90,8 @@ def judge_with_consent(
         max_usd=_lower(terms.max_usd, place.settings.judge.max_usd),
         limit=terms.limit,
     )
+    if not terms.waits and judge.provider != "anthropic-batch":
+        raise ConfigurationError(["--no-wait is for provider 'anthropic-batch': others are here"])
     _tell_of_others(recorder.state)
     if judge.provider != "anthropic-batch":
         _settle_money(recorder, task, terms)
@@ -105,7 +106,7 @@ def judge_with_consent(
     with telling_what_is_billed(recorder):
         if recorder.state.open_batches:
             require_able(judge, agreed=True)
-            settle_all(recorder, make_port(), how)
+            take_up(recorder, make_port, how)
         _settle_money(recorder, task, terms)
         return judge_in_batches(recorder, task, make_port, how)
 
@@ -156,14 +157,15 @@ def _tell_of_others(state: Tournament) -> None:
 def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
     """Ask whether what is open may be paid for; what is free is not asked about."""
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
-    if not queries or task.judge.provider not in BILLED:
-        return
+    expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
+    if not queries or (task.judge.provider not in BILLED and not expected):
+        return  # a local server without a price is its owner's
     require_able(task.judge, agreed=terms.agreed)
     offer = Offer(
         n_queries=len(queries),
-        model=task.judge.model,
-        expected_usd=task.pricing.expected_usd(queries),
-        worst_usd=task.pricing.worst_usd(queries),
+        judge=task.judge.model,
+        expected_usd=expected,
+        worst_usd=None if once is None else once * (1 + task.rules.retries),
         spent_usd=recorder.state.spent_usd,
         cap_usd=task.max_usd,
     )

@@ -111,11 +111,14 @@ def judge_of(state: Tournament, judge: str | None) -> JudgeSettings:
     if judge is None:
         heard = {outcome.judge for outcome in state.outcomes}
         return next((each for each in state.panel if each.judge_id in heard), state.panel[0])
-    try:
-        return state.judge(JudgeId(judge))
-    except KeyError as error:
-        panel = ", ".join(each.judge_id for each in state.panel)
-        raise ConfigurationError([f"--judge {judge!r} is not on the panel: {panel}"]) from error
+    named = {each.judge_id: each for each in state.panel}.get(JudgeId(judge))
+    earlier = [each for each in state.judges.values() if each.judge_id == judge]
+    if named is None and len(earlier) == 1:  # not on the panel any more, and yet on record
+        return earlier[0]
+    if named is None:
+        known = ", ".join(sorted({each.judge_id for each in state.judges.values()}))
+        raise ConfigurationError([f"--judge {judge!r} is none of {known}, or stands for several"])
+    return named
 
 
 def on_dimension(state: Tournament, dimension: str | None) -> Tournament:

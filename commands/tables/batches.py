@@ -8,9 +8,13 @@ from projections.batches import Batch
 from projections.tournament import Tournament
 
 
-def batches_table(state: Tournament) -> Table:
-    """Show a tournament's batches, the oldest first."""
-    own = [batch for batch in state.batches.values() if batch.stream == state.stream]
+def batches_table(state: Tournament, judge: str | None) -> Table:
+    """Show a tournament's batches, or those of one judge, the oldest first."""
+    own = [
+        batch
+        for batch in state.batches.values()
+        if batch.stream == state.stream and judge in {None, batch.planned.judge.label}
+    ]
     rows = sorted(own, key=lambda batch: batch.planned.number)
     n_open = sum(batch.is_open for batch in rows)
     return Table(
@@ -22,12 +26,9 @@ def batches_table(state: Tournament) -> Table:
             Column("status", "Status"),
             Column("judge", "Judge"),
             Column("n_queries", "Queries"),
-            Column("n_verdicts", "Verdicts"),
+            Column("n_verdicts", "With verdict"),
             Column("expected_usd", "Expected $", 4),
-            Column("worst_usd", "At worst $", 4),
-            Column("planned_at", "Planned"),
-            Column("expires_at", "Expires"),
-            Column("results_kept_until", "Results kept until"),
+            Column("results_kept_until", "Kept until"),
         ),
         rows=tuple(_row(state, batch) for batch in rows),
         notes=(f"{n_open} of {len(rows)} are open; `tourney batch wait` receives them",)

@@ -61,15 +61,16 @@ def _fields(bill: Bill) -> dict[str, Json]:
 def _notes(total: Bill) -> tuple[str, ...]:
     if not total.n_replies:
         return ("nothing was spent",)
-    notes = [f"{_replies(total.n_replies)} for {dollars(total.usd)}"]
+    is_known = not total.n_unpriced
+    notes = [f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"]
     if total.n_failed:
         notes.append(
             f"of these {dollars(total.failed_usd)} for {_replies(total.n_failed)} without a verdict"
         )
     if total.n_unpriced:
         notes.append(
-            f"and {_replies(total.n_unpriced)} at an unknown price: add a row"
-            " by [judge] prices = FILE before the next; the true total is more"
+            f"of these {_replies(total.n_unpriced)} at an unknown price, and the others for"
+            f" {dollars(total.usd)}: add a row by [judge] prices = FILE before the next"
         )
     saved = round(total.saved_usd, _FRACTIONS)
     if saved:

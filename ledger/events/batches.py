@@ -27,6 +27,7 @@ class JudgeBatchPlanned(Fact, frozen=True):
     expected_usd: Dollars | None  # None: nobody knows the price
     worst_usd: Dollars | None
     cap_usd: Dollars | None  # None: no cap was set
+    planned_at: Moment  # by this machine's clock: a ledger's own never goes back
 
     @property
     def natural_key(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What judges were asked, what they replied, and what follows for a pair."""
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 from ledger.events.fact import Fact
 from ledger.events.usage import Price, Usage
@@ -14,7 +14,16 @@ Outcome = Literal["a", "b", "tie", "inconsistent"]
 FailureReason = Literal[
     "refused", "truncated", "unreadable", "empty", "errored", "rejected", "expired", "canceled"
 ]
-"""The first four are replies, and paid for. Of the others, `rejected` alone is final."""
+UNPAID: Final = frozenset({"errored", "expired", "canceled"})
+"""No reply was made, and another time one may be."""
+
+MAY_CHANGE: Final = frozenset({"unreadable", "empty"})
+"""A reply was paid for, and another may say more."""
+
+FINAL: Final = frozenset({"refused", "truncated", "rejected"})
+"""Asking the same again would end the same; all but `rejected` were paid for."""
+
+PAID: Final = MAY_CHANGE | FINAL - {"rejected"}
 
 Basis = Literal["verdicts", "identical"]
 

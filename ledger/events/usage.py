@@ -15,7 +15,7 @@ class Usage(Value, frozen=True):
 
 
 class Price(Value, frozen=True):
-    """US dollars for a million tokens, as they held when a query was asked."""
+    """US dollars for a million tokens, as they were known when a reply was read."""
 
     input: Dollars
     output: Dollars

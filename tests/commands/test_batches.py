@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from commands.batches import Batching, forget, judge_in_batches, receive_batches
+from commands.batches import judge_in_batches
+from commands.batching import Batching
 from commands.budget import BudgetReached
 from commands.errors import (
+    BatchGone,
     BatchRefused,
     BatchUncertain,
     NotFound,
@@ -18,9 +20,11 @@ from commands.errors import (
     WorkInFlight,
 )
 from commands.judge import Judged, JudgeTask
+from commands.lost_batches import AnotherWorkspace
 from commands.ports import Answer, BatchState, NoReply, Reply
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import unheard
+from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
 from commands.scripted import ScriptedBatchJudge
 from commands.waiting import Waiting
@@ -33,7 +37,16 @@ from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules, open_queries
 from projections.settlement import account_of, settle
 from tests.builders import NOON, STREAM, key, opened, prompt
-from tests.commands.builders import JUDGE, P1, P2, PowerCut, answered, prefer_tuned, types_of
+from tests.commands.builders import (
+    JUDGE,
+    P1,
+    P2,
+    PowerCut,
+    answered,
+    open_tournament,
+    prefer_tuned,
+    types_of,
+)
 
 SETTLE_S = 300.0
 PRICE = Price(
@@ -221,7 +234,7 @@ def test_nobody_waits_under_no_wait_and_the_next_command_receives(
     """A laptop may sleep while the provider works."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
 
-    with pytest.raises(WorkInFlight, match="1 batches with 4 queries"):
+    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
         judged(recorder, port, batching(clock, waits=False))
     port.end()
     done = judged(again(recorder, ledger), port, batching(clock))
@@ -483,11 +496,9 @@ def test_lost_results_are_said_and_asked_again(recorder: Recorder, clock: Clock)
     port.end()
     port.lose_results("batch_1")
 
-    nothing = judged(recorder, port, batching(clock, tell=told.append))
-    done = judged(recorder, port, ending(port, batching(clock)))
+    done = judged(recorder, port, ending(port, batching(clock, tell=told.append)))
 
     assert any("gone" in line for line in told)
-    assert nothing.n_open == 0
     assert (done.n_open, done.n_reconciled) == (N_QUERIES, 2)
 
 
@@ -562,13 +573,88 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
     with pytest.raises(WorkInFlight):
         judged(recorder, port, batching(clock, waits=False))
 
-    forget(recorder, "batch_1")
+    port.delete("batch_1")
+    give_up(recorder, port, "batch_1")
 
     assert statuses(recorder) == ["ended"]
     assert len(open_now(recorder)) == N_QUERIES
 
 
-def test_a_batch_that_is_not_in_flight_cannot_be_given_up(recorder: Recorder) -> None:
+def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
     """A typing error must not write off what was paid for."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
     with pytest.raises(NotFound, match="batch_9"):
-        forget(recorder, "batch_9")
+        give_up(recorder, port, "batch_9")
+    with pytest.raises(NotFound, match="alive"):
+        give_up(recorder, port, "batch_1")
+
+
+def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """And the error says how it is given up."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False, batch_queries=2))
+    port.end()
+    port.delete("batch_1")
+
+    with pytest.raises(BatchGone, match="forget batch_1"):
+        judged(recorder, port, batching(clock))
+
+    assert statuses(recorder) == ["in flight", "ended"]
+
+
+def test_another_workspaces_key_gives_nothing_up(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It lists no batch of ours, which does not mean that there is none."""
+    judged(recorder, port, batching(clock), limit=2)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(again(recorder, ledger), port, batching(clock))
+    stranger = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+    with pytest.raises(AnotherWorkspace, match="batch_1"):
+        judged(again(recorder, ledger), stranger, batching(clock))
+
+    assert stranger.asked == []
+
+
+def test_a_clock_that_was_ahead_does_not_hide_a_batch(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A ledger's own time never goes back, so it may be hours before everybody else's."""
+    clock.moment += timedelta(hours=3)
+    recorder.record(open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], opening=2)))
+    clock.moment -= timedelta(hours=3)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_what_failed_in_an_earlier_commands_batch_is_asked_again(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """The rerun ends complete."""
+    seen: set[Digest] = set()
+
+    def second_time(query: JudgeQuery) -> Answer | str:
+        is_new = query.query_key not in seen
+        seen.add(query.query_key)
+        return NoReply(query.query_key, "errored", "busy") if is_new else prefer_tuned(query)
+
+    port = ScriptedBatchJudge(second_time, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
+
+    assert done == Judged(N_QUERIES, N_QUERIES, 0, 2)

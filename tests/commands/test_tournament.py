@@ -301,9 +301,16 @@ def test_a_second_reply_to_a_query_is_ignored() -> None:
     given(*SUBMITTED, verdict(KEY, "A")).when(late).then()
 
 
-def test_a_late_reply_to_a_failed_attempt_is_ignored() -> None:
-    """An attempt fails or succeeds once, otherwise the order of replies would decide."""
+def test_a_late_verdict_on_a_failed_attempt_is_kept() -> None:
+    """It was paid for, in a batch of a merged ledger say; asking again would pay twice."""
     late = ReceiveAnswer(JUDGE, reply(KEY))
+
+    given(*SUBMITTED, failed(KEY)).when(late).then(verdict(KEY))
+
+
+def test_an_attempt_fails_once() -> None:
+    """The same failure told again, as results are read again, is no other."""
+    late = ReceiveAnswer(JUDGE, reply(KEY, "Both are fine."))
 
     given(*SUBMITTED, failed(KEY)).when(late).then()
 

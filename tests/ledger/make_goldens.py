@@ -126,6 +126,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         queries=(key("query"), key("another query")),
         expected_usd=0.0125,
         worst_usd=0.5,
+        planned_at=datetime(2026, 4, 27, 12, 0, 0, 500, tzinfo=UTC),
         cap_usd=20.0,
     ),
     JudgeBatchSubmitted(

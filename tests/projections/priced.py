@@ -14,7 +14,7 @@ from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, JudgeId, digest_of
 from projections.judge_query import JudgeQuery
 from projections.matches import Match
-from tests.builders import STREAM, verdict
+from tests.builders import NOON, STREAM, verdict
 from tests.projections.worlds import failure
 
 OPUS = Price(
@@ -76,4 +76,5 @@ def planned(*queries: Digest) -> JudgeBatchPlanned:
         expected_usd=None,
         worst_usd=None,
         cap_usd=None,
+        planned_at=NOON,
     )

@@ -69,9 +69,9 @@ def test_failures_are_rates_of_what_was_answered() -> None:
 
     found = figures(known(*events, *told))
 
-    assert found["ann", "unreadable rate"] == (1 / 9, 9)
-    assert found["ann", "refused rate"] == (1 / 9, 9)
-    assert found["ann", "truncated rate"] == (1 / 9, 9)
+    assert found["ann", "unreadable rate"] == (1 / 8, 8)
+    assert found["ann", "refused rate"] == (1 / 8, 8)
+    assert found["ann", "truncated rate"] == (1 / 8, 8)
     assert found["ann", "tie rate"] == (2 / 5, 5)
     assert found["ann", "order consistency"] == (1.0, 2)
 
@@ -86,12 +86,25 @@ def test_what_nobody_judged_has_no_figures() -> None:
 
 
 def test_two_judges_are_compared_on_what_both_judged() -> None:
-    """Four pairs: they agree on three; chance gives 7 of 16, so kappa is (12 - 7) / (16 - 7)."""
+    """Four pairs, counted from both sides: chance gives 3 of 8, so kappa is (6 - 3) / (8 - 3)."""
     found = of_court([A, A, B, TIE, A], [A, A, B, A, None])
 
     assert found["ann bob", "agreement"] == (3 / 4, 4)
-    assert found["ann bob", "agreement by chance"] == (7 / 16, 4)
-    assert found["ann bob", "Cohen's kappa"] == (5 / 9, 4)
+    assert found["ann bob", "agreement by chance"] == (3 / 8, 4)
+    assert found["ann bob", "Cohen's kappa"] == pytest.approx((3 / 5, 4))
+
+
+def test_the_rosters_order_changes_no_agreement() -> None:
+    """Which of a pair's entrants is named first is an accident, and must not look like chance."""
+    flipped = {A: B, B: A, TIE: TIE}
+    said = [[A, A, B, TIE], [A, A, A, A], [A, B, B, TIE]]
+
+    one = of_court(*said)
+    other = of_court(*([flipped[each] for each in row] for row in said))
+
+    shared = [name for name in one if "agreement" in name[1] or "kappa" in name[1]]
+    assert len(shared) == 12
+    assert {name: one[name] for name in shared} == {name: other[name] for name in shared}
 
 
 def test_the_entrants_orders_are_compared() -> None:
@@ -113,7 +126,7 @@ def test_all_judges_are_compared_on_what_all_judged() -> None:
     """Two pairs are judged by three: all for a, and two for a and one for b."""
     found = of_court([A, A, B], [A, A, None], [A, B, A])
 
-    observed, by_chance = (1 + 1 / 3) / 2, (5 / 6) ** 2 + (1 / 6) ** 2
+    observed, by_chance = (1 + 1 / 3) / 2, 1 / 2  # from both sides a and b are as many
     kappa = (observed - by_chance) / (1 - by_chance)
     assert found["ann bob cleo", "agreement of all"] == pytest.approx((observed, 2))
     assert found["ann bob cleo", "agreement of all by chance"] == pytest.approx((by_chance, 2))

@@ -95,11 +95,13 @@ def test_another_tournament_adds_only_what_content_names(
     assert set(alone.responses) <= set(together.responses)
     assert set(alone.verdicts) <= set(together.verdicts)
     assert set(alone.batches) <= set(together.batches)
+    assert dict(alone.query_failures).items() <= dict(together.query_failures).items()
     assert alone == replace(
         together,
         responses=alone.responses,
         verdicts=alone.verdicts,
         batches=alone.batches,
+        query_failures=alone.query_failures,
         newest=alone.newest,
     )
 

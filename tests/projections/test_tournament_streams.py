@@ -84,13 +84,24 @@ def test_another_tournaments_answers_are_not_bought_again() -> None:
 
 
 def test_another_tournaments_outcomes_and_failures_stay_there() -> None:
-    """Its policy and its retries are its own; only what was answered can be shared."""
+    """Its policy and its retries are its own; only what can only end one way is shared."""
     events = history(opened(), "a")
     (match,) = matches_of(known(*events))
-    elsewhere = [*events, *become(match, "refused")]
+    elsewhere = [*events, *become(match, "unreadable")]
 
     tournament = fold(tournament_of(STREAM), recorded(elsewhere, stream=StreamId("other")))
 
     assert dict(tournament.outcomes) == {}
     assert dict(tournament.query_failures) == {}
     assert tournament.opening is None
+
+
+def test_what_another_tournament_was_refused_is_not_asked_again() -> None:
+    """The same question would be refused, and paid for, again."""
+    events = history(opened())
+    (match,) = matches_of(known(*events))
+    elsewhere = recorded([*events, *become(match, "refused")], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), elsewhere)
+
+    assert {each.reason for each in tournament.query_failures.values()} == {"refused"}
