@@ -14,6 +14,7 @@ from typing import Final
 import httpx2
 from anthropic import (
     Anthropic,
+    AnthropicError,
     APIConnectionError,
     APIError,
     APIStatusError,
@@ -129,10 +130,14 @@ class AnthropicBatches:
                         yield _answer(result)
         except NotFoundError as error:
             raise ResultsLost(_lost(provider_batch_id)) from bare(error)
-        except APIStatusError as error:
-            raise provider_error(error) from bare(error)
         except (APIConnectionError, httpx2.TransportError, JSONDecodeError):
             return
+        except APIError as error:
+            raise provider_error(error) from bare(error)
+        except AnthropicError as error:  # the SDK found that the batch names no results
+            if self.look(provider_batch_id).has_results:
+                raise ProviderError(str(error)) from error.with_traceback(None)
+            raise ResultsLost(_lost(provider_batch_id)) from error.with_traceback(None)
 
 
 def _lost(provider_batch_id: str) -> str:
