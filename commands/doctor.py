@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from commands.consent import ANTHROPIC_KEYS
 from commands.counted import counted
 from commands.prices import price_table
 from commands.version import VERSION
@@ -47,6 +48,14 @@ def findings(ledger: Path, sqlite_version: tuple[int, ...], *, today: date) -> I
     yield _ledger(ledger)
     yield _models()
     yield _prices(today)
+    yield _key()
+
+
+def _key() -> Finding:
+    """Say whether there is a key, and nothing of what is in it."""
+    found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
+    says = f"{found[0]} is set" if found else "none; only Anthropic's models need one"
+    return Finding("Anthropic key", "good", says)
 
 
 def _sqlite(version: tuple[int, ...]) -> Finding:

@@ -8,8 +8,8 @@ from commands.cli.judging import Terms, chosen_judge, judge_with_consent
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
+    AskedOption,
     ConfigOption,
-    JudgeOption,
     LedgerOption,
     LimitOption,
     MaxUsdOption,
@@ -61,7 +61,7 @@ def judge(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
-    judge: JudgeOption = None,
+    judge: AskedOption = None,
     provider: ProviderOption = None,
     yes: YesOption = False,
     max_usd: MaxUsdOption = None,

@@ -14,7 +14,7 @@ from commands.batches import judge_in_batches, take_up
 from commands.batching import Batching
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop
-from commands.consent import Offer, require_consent, require_within_cap
+from commands.consent import ANTHROPIC_KEYS, Offer, require_consent, require_within_cap
 from commands.errors import ConfigurationError, NoCredentials, Refused
 from commands.judge import Judged, JudgeTask, judge_open, open_now
 from commands.panel import judge_of_mode
@@ -32,7 +32,6 @@ from ledger.identity import JudgeId, PromptId
 from projections.tournament import Tournament
 
 BILLED: Final = frozenset({"anthropic", "anthropic-batch"})
-_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def require_able(judge: JudgeSettings, *, agreed: bool) -> None:
         NoCredentials: The provider needs a key.
         Refused: It costs, nobody agreed, and nobody is there to ask.
     """
-    if judge.provider in BILLED and not any(os.environ.get(key) for key in _KEYS):
+    if judge.provider in BILLED and not any(os.environ.get(key) for key in ANTHROPIC_KEYS):
         raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
     if not agreed and not sys.stdin.isatty():
         raise Refused(

@@ -58,6 +58,9 @@ LimitOption: TypeAlias = Annotated[
 AllowGapsOption: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
 ]
+AskedOption: TypeAlias = Annotated[
+    str | None, typer.Option("--judge", help="Who is asked; without it the mode's judge.")
+]
 ProviderOption: TypeAlias = Annotated[
     Provider | None, typer.Option("--provider", help="In place of [judge] provider.")
 ]

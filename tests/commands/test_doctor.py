@@ -55,11 +55,25 @@ def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
         "ledger",
         "models",
         "prices",
+        "Anthropic key",
     ]
     assert {each.grade for each in seen.values()} == {"good"}
     assert seen["tourney"].says == VERSION
     assert seen["ledger"].says.endswith("tournament.db: not there yet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_named_by_its_variable_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What doctor prints is pasted into bug reports."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+    assert found(tmp_path / "tournament.db")["Anthropic key"].says == "ANTHROPIC_API_KEY is set"
+
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("none;")
 
 
 def test_a_ledger_is_named_with_its_checkpoint(tmp_path: Path) -> None:
