@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from commands.ports import TokenCounter
-from commands.priced import CacheTtl, TokenPricing
+from commands.priced import TokenPricing
+from commands.settings import CacheTtl
 from ledger.identity import Digest, Dimension
 from projections.estimate import Basis, Counted
 from projections.judge_query import JudgeQuery

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from commands.prices import PricedModel, PriceTable, price_table
 from commands.pricing import FREE_OF_CHARGE, Pricing
-from commands.settings import Settings
+from commands.settings import CacheTtl, Settings
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Price, Usage
 from projections.cost import cost_usd
@@ -16,8 +16,6 @@ from projections.estimate import Counted, TokenModel, n_input_at_most, token_mod
 from projections.judge_query import JudgeQuery
 from projections.spend import is_free
 from projections.tournament import Tournament
-
-CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 
 # How often a prefix is found in the cache, until replies tell: nearly always one request after
 # another; in batches the middle of the 30 to 98 of 100 that Anthropic documents (2026).

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Final
 
@@ -17,6 +17,7 @@ from commands.ports import (
     Reply,
 )
 from ledger.errors import TourneyError
+from ledger.store import utc_now
 from projections.judge_query import JudgeQuery
 
 _LIFE: Final = timedelta(hours=24)
@@ -71,11 +72,6 @@ class ScriptedJudge:
                 yield _answer(reply, query)
 
 
-def real_time() -> datetime:
-    """Return the time of this machine."""
-    return datetime.now(UTC)
-
-
 @dataclass
 class _Batch:
     state: BatchState
@@ -90,7 +86,7 @@ class ScriptedBatchJudge:
         reply: Callable[[JudgeQuery], Answer | str],
         *,
         ends_at_once: bool = True,
-        now: Callable[[], datetime] = real_time,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         """Make a judge.
 

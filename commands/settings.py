@@ -1,7 +1,7 @@
 """tournament.toml: what a user may set, with its defaults and limits."""
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -73,7 +73,9 @@ class RubricSection(Section):
     path: Path
 
 
-Effort = Literal["low", "medium", "high", "xhigh", "max"]
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
+"""How long a provider keeps the prefix that queries of a dimension share."""
 
 
 class JurorSection(Section):
@@ -100,7 +102,7 @@ class JudgeSection(JurorSection):
     skip_identical: bool = True  # two identical responses tie unasked
     max_usd: float | None = Field(default=None, gt=0)  # nothing lifts it
     prices: Path | None = None  # a table that goes before the shipped one
-    cache: Literal["5m", "1h", "off"] = "5m"  # how long a provider keeps the rubric's prefix
+    cache: CacheTtl = "5m"
     prewarm: bool = True  # headline: one request for each rubric goes first, when it pays
     batch_queries: int = Field(default=2000, ge=1, le=100_000)
     poll_s: float = Field(default=60.0, gt=0)  # between looks at batches, at most

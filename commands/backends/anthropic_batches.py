@@ -34,9 +34,10 @@ from commands.backends.anthropic_client import (
     was_sent,
 )
 from commands.backends.anthropic_pace import Pace, nothing_was_done, sent
-from commands.backends.anthropic_request import CacheTtl, RequestForm, read_message
+from commands.backends.anthropic_request import RequestForm, read_message
 from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState, NoReply
+from commands.settings import CacheTtl
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest

@@ -11,8 +11,9 @@ from anthropic.types import Message
 from commands.backends.abreast import Stopped, abreast
 from commands.backends.anthropic_client import bare, provider_error, said, stop_of
 from commands.backends.anthropic_pace import Pace, nothing_was_answered, nothing_was_done, sent
-from commands.backends.anthropic_request import CacheTtl, RequestForm, read_message
+from commands.backends.anthropic_request import RequestForm, read_message
 from commands.ports import Answer, NoReply
+from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
 from projections.judge_query import JudgeQuery
 

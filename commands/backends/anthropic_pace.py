@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from threading import Lock
 from typing import Final, TypeVar
@@ -12,6 +12,7 @@ import httpx2
 from anthropic import APIError, APIStatusError
 
 from commands.backends.anthropic_client import stop_of, was_sent
+from ledger.store import utc_now
 
 _ATTEMPTS: Final = 6
 _FIRST_WAIT_S: Final = 0.5
@@ -27,18 +28,13 @@ _UNANSWERED: Final = _BUSY | {
 _T = TypeVar("_T")
 
 
-def real_time() -> datetime:
-    """Return the time of this machine."""
-    return datetime.now(UTC)
-
-
 class Pace:
     """Holds back all threads that send, until the provider is ready for more."""
 
     def __init__(
         self,
         *,
-        now: Callable[[], datetime] = real_time,
+        now: Callable[[], datetime] = utc_now,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._now = now

@@ -5,7 +5,7 @@ Sampling settings are never sent: the API takes none since its version of 2026-1
 
 import json
 from dataclasses import dataclass
-from typing import Final, Literal, Self, cast, get_args
+from typing import Final, Self, cast, get_args
 
 from anthropic.types import (
     CacheControlEphemeralParam,
@@ -20,13 +20,12 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from anthropic.types.messages.batch_create_params import Request
 
 from commands.ports import Reply
+from commands.settings import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Usage
 from ledger.identity import Digest
 from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
 
-CacheTtl = Literal["5m", "1h", "off"]
-_Effort = Literal["low", "medium", "high", "xhigh", "max"]
 _COMMA: Final = 1  # stands between two requests of a batch
 
 
@@ -106,9 +105,9 @@ def read_message(query_key: Digest, message: Message) -> Reply:
 
 def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
     """Return the effort, which has another default for each model, and a schema where asked."""
-    if effort not in get_args(_Effort):
+    if effort not in get_args(Effort):
         raise ValueError(f"judge {judge.judge_id!r} has no effort that is known: {effort!r}")
-    config: OutputConfigParam = {"effort": cast("_Effort", effort)}
+    config: OutputConfigParam = {"effort": cast("Effort", effort)}
     if judge.protocol == "schema":
         config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
     return config

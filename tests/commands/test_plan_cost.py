@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from commands.plan_cost import COUNTED_OF_EACH, PlannedCost, counted_sample, plan_cost
-from commands.priced import CacheTtl, TokenPricing
+from commands.priced import TokenPricing
 from commands.prices import price_table
+from commands.settings import CacheTtl
 from ledger.events.event import Event
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Usage

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from commands.errors import ConfigurationError
-from commands.priced import CacheTtl, TokenPricing, pricing_for
+from commands.priced import TokenPricing, pricing_for
 from commands.prices import price_table
 from commands.pricing import FREE_OF_CHARGE
+from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Usage
 from projections.cost import cost_usd

@@ -10,9 +10,9 @@ from anthropic import Anthropic
 
 from commands.backends.abreast import THREAD_NAME
 from commands.backends.anthropic_judge import AnthropicJudge
-from commands.backends.anthropic_request import CacheTtl
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
+from commands.settings import CacheTtl
 from tests.anthropic_api.faults import Fault, Kind, Shares
 from tests.anthropic_api.limits import Limits
 from tests.anthropic_api.requests import client_of

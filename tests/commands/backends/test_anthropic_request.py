@@ -5,7 +5,8 @@ import json
 import pytest
 from anthropic.types import Message
 
-from commands.backends.anthropic_request import CacheTtl, RequestForm, read_message
+from commands.backends.anthropic_request import RequestForm, read_message
+from commands.settings import CacheTtl
 from ledger.events.usage import Usage
 from projections.judge_query import VERDICT_SCHEMA
 from tests.builders import key
