@@ -20,7 +20,14 @@ from tests.builders import (
     rubric,
     verdict,
 )
-from tests.projections.worlds import answered, become, history, matches_of, publication
+from tests.projections.worlds import (
+    answered,
+    become,
+    failure_of,
+    history,
+    matches_of,
+    publication,
+)
 
 
 def test_submissions_are_counted_by_query() -> None:
@@ -105,3 +112,15 @@ def test_what_another_tournament_was_refused_is_not_asked_again() -> None:
     tournament = fold(tournament_of(STREAM), elsewhere)
 
     assert {each.reason for each in tournament.query_failures.values()} == {"refused"}
+
+
+def test_a_tournaments_own_failure_stands_beside_anothers() -> None:
+    """Its attempts are counted by its own; the other's are not among them."""
+    events = history(opened())
+    (match,) = matches_of(known(*events))
+    own = recorded([*events, failure_of(match.forward.query_key, "unreadable")])
+    elsewhere = recorded([failure_of(match.forward.query_key, "refused")], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), [*own, *elsewhere])
+
+    assert tournament.query_failures[match.forward.query_key].reason == "unreadable"
