@@ -13,7 +13,7 @@ _BASES: Final[Mapping[Basis, str]] = MappingProxyType(
     {
         "replies": "tokens as in the replies of this judge that are on record",
         "another judge": "an estimate: tokens as in replies of another judge; a few of this"
-        " judge's own, as of a pilot, would measure them",
+        " judge's own would measure them: `tourney apply judge --limit 36`, then plan again",
         "counts": "an estimate: the provider counted prompts, and nobody knows yet how long"
         " replies are; a pilot would measure them",
         "nothing": "an estimate: tokens are guessed from bytes; a pilot would measure them",

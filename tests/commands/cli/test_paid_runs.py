@@ -147,6 +147,27 @@ def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeP
     assert plan["expected_usd"] == pytest.approx(spent(folder, fake) - before, rel=0.1)
 
 
+def test_a_pilot_by_another_model_and_a_few_of_the_headlines_replies_are_near_the_bill(
+    tmp_path: Path, fake: FakeProcess
+) -> None:
+    """What another model thinks before it writes shows in its own replies only."""
+    folder = paid.lay_out(tmp_path / "paid", n_prompts=60)
+    paid.record_responses(folder)
+    with_pilot = (folder / "tournament.toml").read_text(encoding="utf-8") + "\n[pilot]\nsize = 20\n"
+    (folder / "tournament.toml").write_text(with_pilot, encoding="utf-8")
+    judge = ("apply", "judge", "--yes")
+    assert tourney(folder, *judge, "--mode", "pilot", url=fake.url).code == 0
+    guessed = planned(folder, fake)
+    assert tourney(folder, *judge, "--limit", "36", url=fake.url).code == 0
+    before = spent(folder, fake)
+
+    plan = planned(folder, fake)
+    assert tourney(folder, *judge, url=fake.url).code == 0
+
+    assert (guessed["is_measured"], plan["is_measured"]) == (False, True)
+    assert plan["expected_usd"] == pytest.approx(spent(folder, fake) - before, rel=0.1)
+
+
 def test_the_worst_case_is_not_exceeded_before_any_pilot(folder: Path, fake: FakeProcess) -> None:
     """Nothing is known yet, so the plan says that it guesses, and bounds its guess."""
     plan = planned(folder, fake)
