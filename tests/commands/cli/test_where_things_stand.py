@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -159,21 +159,13 @@ def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
             ledger.append(STREAM, news)
             last = ledger.head.position
         row = json.loads(next(lines))
-        words = interrupted(process)
+        process.send_signal(signal.SIGINT)
+        _, words = process.communicate()
 
     assert "ResponseGenerated" in table[-1]
     assert (row["position"], row["type"]) == (last, "ResponseGenerated")
     assert process.returncode == 130
     assert "Traceback" not in words
-
-
-def interrupted(process: subprocess.Popen[str]) -> str:
-    """Press Ctrl-C, and again where an interpreter was too busy to hear it."""
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=2)
-    return process.communicate()[1]
 
 
 @contextmanager
