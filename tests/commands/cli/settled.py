@@ -39,7 +39,7 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_hear_interrupts,  # tests start no thread
+        preexec_fn=_hear_interrupts,  # noqa: PLW1509  # tests start no thread
     )
 
 
