@@ -111,8 +111,8 @@ def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) ->
     found = port.look(provider_batch_id)
     if not found.has_ended:
         raise NotFound(f"{provider_batch_id} has not ended: what it asks shows only then")
-    for batch in state.batches.values():
-        if batch.status == "unknown" and batch.stream == state.stream and is_of(batch, found, port):
+    for batch in state.open_batches:
+        if batch.status == "unknown" and is_of(batch, found, port):
             adopt(recorder, batch, found)
             return
     raise NotFound(f"no batch that was planned here asks what {provider_batch_id} asks")

@@ -67,11 +67,7 @@ def plan_cost(
 ) -> PlannedCost:
     """Return what open queries would cost."""
     groups = _by_dimension(queries)
-    in_flight = [
-        batch.planned
-        for batch in state.batches.values()
-        if batch.is_open and batch.stream == state.stream
-    ]
+    in_flight = [batch.planned for batch in state.open_batches]
     return PlannedCost(
         model=pricing.judge.model,
         basis=pricing.tokens.basis,

@@ -116,7 +116,7 @@ def pricing_for(
     Args:
         settings: The configuration.
         folder: What its relative paths start from.
-        judge: Who is asked; provider `anthropic-batch` asks in batches.
+        judge: Who is asked.
         state: Whose replies on record tell what a query takes.
         counted: The provider's counts of a few prompts, if it was asked for them.
 
@@ -129,7 +129,7 @@ def pricing_for(
         judge,
         prices_of(settings, folder),
         token_model(state, judge, counted),
-        in_batch=judge.provider == "anthropic-batch",
+        in_batch=judge.is_batched,
         cache="off" if judge.provider == "endpoint" else settings.judge.cache,
         retries=settings.judge.retries,
     )

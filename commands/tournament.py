@@ -202,7 +202,7 @@ def _decide_batch(
 
 def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
     queries = tuple(query.asked.query_key for query in command.queries)
-    number = 1 + sum(batch.stream == state.stream for batch in state.batches.values())
+    number = 1 + len(state.own_batches)
     return JudgeBatchPlanned(
         batch_key=batch_key(state.stream, number, queries),
         number=number,

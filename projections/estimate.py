@@ -139,7 +139,7 @@ def token_model(
     alike = [
         each
         for each in state.panel
-        if each.digest != judge.digest and _company(each) == _company(judge)
+        if each.digest != judge.digest and each.company == judge.company
     ]
     others = [sample for each in alike for sample in samples_of(state, each)]
     return model_of_samples(others, "another judge") if others else UNMEASURED
@@ -172,10 +172,6 @@ def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
         if match is not None:
             yield match.forward
             yield match.swapped
-
-
-def _company(judge: JudgeSettings) -> str:
-    return judge.provider.removesuffix("-batch")
 
 
 def model_of_samples(samples: Sequence[Sample], basis: Basis) -> TokenModel:

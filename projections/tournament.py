@@ -94,10 +94,15 @@ class Tournament:
     publications: tuple[RatingsPublished, ...] = ()
 
     @cached_property
+    def own_batches(self) -> tuple[Batch, ...]:
+        """The tournament's batches, as they were planned; a ledger may hold others'."""
+        own = (batch for batch in self.batches.values() if batch.stream == self.stream)
+        return tuple(sorted(own, key=lambda batch: batch.planned.number))
+
+    @property
     def open_batches(self) -> tuple[Batch, ...]:
-        """The tournament's batches that are with a provider, or may be, as they were planned."""
-        own = (each for each in self.batches.values() if each.stream == self.stream)
-        return tuple(sorted((each for each in own if each.is_open), key=_number))
+        """Those of its batches that are with a provider, or may be."""
+        return tuple(batch for batch in self.own_batches if batch.is_open)
 
     @cached_property
     def in_flight(self) -> frozenset[Digest]:
@@ -132,10 +137,6 @@ class Tournament:
             KeyError: Nobody of that name is on it.
         """
         return {judge.judge_id: judge for judge in self.panel}[judge_id]
-
-
-def _number(batch: Batch) -> int:
-    return batch.planned.number
 
 
 def tournament_of(stream: StreamId) -> Projection[Tournament]:

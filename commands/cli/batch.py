@@ -22,7 +22,6 @@ from commands.tables.batches import batches_table
 from commands.tables.table import Table
 from commands.wiring import make_batch_judge
 from ledger.store import Ledger
-from projections.batches import Batch
 from projections.tournament import Tournament
 
 app = typer.Typer(no_args_is_help=True)
@@ -93,18 +92,11 @@ def forget(
 
 def _port(place: Workshop, state: Tournament) -> BatchJudge:
     """Return the door to the provider of the newest batch's judge."""
-    batches = _own(state)
-    if not batches:
+    if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
-    judge = state.judges[batches[-1].planned.judge]
+    judge = state.judges[state.own_batches[-1].planned.judge]
     require_able(judge, agreed=True)
     return make_batch_judge(place.settings, judge)
-
-
-def _own(state: Tournament) -> list[Batch]:
-    """Return the tournament's own batches, the oldest first; a ledger may hold others'."""
-    own = [each for each in state.batches.values() if each.stream == state.stream]
-    return sorted(own, key=lambda batch: batch.planned.number)
 
 
 def _reconcile(recorder: Recorder, place: Workshop) -> None:

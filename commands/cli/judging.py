@@ -19,11 +19,10 @@ from commands.errors import ConfigurationError, NoCredentials, Refused
 from commands.judge import Judged, JudgeTask, judge_open, open_now
 from commands.panel import judge_of_mode
 from commands.priced import pricing_for
-from commands.pricing import Pricing
+from commands.pricing import FREE_OF_CHARGE
 from commands.progress import OnProgress
 from commands.recorder import Recorder
 from commands.run import asking_rules
-from commands.settings import Settings
 from commands.waiting import Waiting
 from commands.wiring import make_batch_judge, make_judge
 from ledger.events.ratings import Mode
@@ -81,18 +80,19 @@ def judge_with_consent(
 ) -> Judged:
     """Judge what is open, after asking about what it costs."""
     judge = chosen_judge(recorder.state, place, terms)
+    how = batching(place, recorder, terms, on_progress)
     task = JudgeTask(
         judge=judge,
         prompts=prompts,
         rules=asking_rules(place.settings),
-        pricing=_pricing(place, judge, recorder.state),
+        pricing=how.pricing_of(judge),
         max_usd=_lower(terms.max_usd, place.settings.judge.max_usd),
         limit=terms.limit,
     )
-    if not terms.waits and judge.provider != "anthropic-batch":
+    if not terms.waits and not judge.is_batched:
         raise ConfigurationError(["--no-wait is for provider 'anthropic-batch': others are here"])
     _tell_of_others(recorder.state)
-    if judge.provider != "anthropic-batch":
+    if not judge.is_batched:
         _settle_money(recorder, task, terms)
         return judge_open(
             recorder,
@@ -100,7 +100,6 @@ def judge_with_consent(
             lambda: make_judge(place.settings, judge, place.folder),
             on_progress=on_progress,
         )
-    how = batching(place, recorder, terms, on_progress)
     make_port = cache(lambda: make_batch_judge(place.settings, judge))
     with telling_what_is_billed(recorder):
         if recorder.state.open_batches:
@@ -118,16 +117,13 @@ def batching(
     return Batching(
         batch_queries=asked.batch_queries,
         prewarm=asked.prewarm and terms.mode == "headline",
-        waiting=waiting(place.settings, waits=terms.waits),
-        pricing_of=cache(lambda judge: _pricing(place, judge, recorder.state)),
+        waiting=Waiting(asked.poll_s, asked.settle_s, waits=terms.waits),
+        pricing_of=cache(
+            lambda judge: pricing_for(place.settings, place.folder, judge, recorder.state)
+        ),
         tell=say,
         on_progress=on_progress,
     )
-
-
-def waiting(settings: Settings, *, waits: bool) -> Waiting:
-    """Return how long to wait for a provider."""
-    return Waiting(settings.judge.poll_s, settings.judge.settle_s, waits=waits)
 
 
 @contextmanager
@@ -155,6 +151,8 @@ def _tell_of_others(state: Tournament) -> None:
 
 def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
     """Ask whether what is open may be paid for; what is free is not asked about."""
+    if task.pricing is FREE_OF_CHARGE:
+        return
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
     if not queries or (task.judge.provider not in BILLED and not expected):
@@ -175,10 +173,6 @@ def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
         is_terminal=sys.stdin.isatty(),
         confirm=lambda question: typer.confirm(question, err=True),
     )
-
-
-def _pricing(place: Workshop, judge: JudgeSettings, state: Tournament) -> Pricing:
-    return pricing_for(place.settings, place.folder, judge, state)
 
 
 def _lower(one: float | None, other: float | None) -> float | None:

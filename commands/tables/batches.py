@@ -10,12 +10,7 @@ from projections.tournament import Tournament
 
 def batches_table(state: Tournament, judge: str | None) -> Table:
     """Show a tournament's batches, or those of one judge, the oldest first."""
-    own = [
-        batch
-        for batch in state.batches.values()
-        if batch.stream == state.stream and judge in {None, batch.planned.judge.label}
-    ]
-    rows = sorted(own, key=lambda batch: batch.planned.number)
+    rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
     n_open = sum(batch.is_open for batch in rows)
     return Table(
         schema="tourney/batches@1",

@@ -1,7 +1,7 @@
 """What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import Count, FilledText, Ordinal, Positive
@@ -76,6 +76,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
 
 Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "hf"]
+_BATCHED: Final = "-batch"  # how the name of a provider that takes batches ends
 
 
 class JudgeSettings(Value, frozen=True, dict=True, gc=True):
@@ -89,7 +90,17 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     @cached_property
     def digest(self) -> Digest:
         """Name what determines the replies: neither the label, nor whether they come in batches."""
-        return digest_of([self.provider.removesuffix("-batch"), self.model, self.parameters])
+        return digest_of([self.company, self.model, self.parameters])
+
+    @property
+    def is_batched(self) -> bool:
+        """Say whether the judge is asked in batches."""
+        return self.provider.endswith(_BATCHED)
+
+    @property
+    def company(self) -> str:
+        """Who answers, in batches or one by one."""
+        return self.provider.removesuffix(_BATCHED)
 
     @cached_property
     def protocol(self) -> str:
