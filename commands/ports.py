@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from ledger.events.registration import Entrant
-from ledger.events.responses import FinishReason
+from ledger.events.responses import Diagnostics, FinishReason
 from ledger.events.usage import Usage
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
@@ -35,6 +35,8 @@ class GeneratedText:
     n_prompt_tokens: int
     n_generated_tokens: int
     elapsed_s: float
+    p_correct: float | None = None
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,8 @@ def _generated(cell: Cell, result: GeneratedText) -> ResponseGenerated:
         n_prompt_tokens=result.n_prompt_tokens,
         n_generated_tokens=result.n_generated_tokens,
         elapsed_s=result.elapsed_s,
+        p_correct=result.p_correct,
+        diagnostics=result.diagnostics,
     )
 
 

@@ -76,7 +76,7 @@ def cell_of(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> Cell:
     """Name the response that an entrant owes a prompt."""
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
-    drawn_by = None if entrant.temperature is None else seed
+    drawn_by = seed if entrant.is_seeded else None
     key = response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
     return Cell(entrant, prompt, seed, key)
 

@@ -13,8 +13,10 @@ from ledger.events.judging import (
     VerdictReceived,
 )
 from ledger.events.registration import (
+    Adapter,
     Entrant,
     EntrantRegistered,
+    Hydra,
     JudgeRegistered,
     JudgeSettings,
     Prompt,
@@ -70,6 +72,16 @@ def entrant(entrant_id: str = "base", **fields: object) -> Entrant:
         "dtype": "float32",
     }
     return valid(Entrant, {**given, "entrant_id": entrant_id, **fields})
+
+
+def shards(name: str, n: int = 2) -> tuple[Adapter, ...]:
+    """Return as many LoRA shards of a set."""
+    return tuple(Adapter(path=f"{name}/shard_{i}", digest=key(f"{name} {i}")) for i in range(n))
+
+
+def hydra(**fields: object) -> Hydra:
+    """Return two heads that have learnt security."""
+    return valid(Hydra, {"heads_depth": 2, "security": shards("security"), **fields})
 
 
 def judge(judge_id: str = "reference", **fields: object) -> JudgeSettings:

@@ -34,6 +34,7 @@ from ledger.events.registration import (
     Adapter,
     Entrant,
     EntrantRegistered,
+    Hydra,
     JudgeRegistered,
     JudgeSettings,
     Prompt,
@@ -43,7 +44,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, digest_of
 
@@ -141,11 +142,30 @@ def entrant_registered() -> SearchStrategy[EntrantRegistered]:
         Entrant,
         entrant_id=_LABELS,
         weights_digest=digests(),
-        adapters=_tuples(_built(Adapter, digest=digests())),
+        adapters=_tuples(adapters()),
         temperature=st.none() | _POSITIVE,
         max_new_tokens=_ORDINALS,
+        hydra=st.none() | hydras(),
     )
     return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
+
+
+def adapters() -> SearchStrategy[Adapter]:
+    """Return LoRA adapters."""
+    return _built(Adapter, digest=digests())
+
+
+def hydras() -> SearchStrategy[Hydra]:
+    """Return the heads of a Hydra, as many as you like."""
+    return _built(
+        Hydra,
+        heads_depth=_ORDINALS,
+        security=_tuples(adapters()),
+        robustness=_tuples(adapters()),
+        uncertainty=st.none() | adapters(),
+        gamma=_ORDINALS,
+        beta=_POSITIVE,
+    )
 
 
 def judge_registered() -> SearchStrategy[JudgeRegistered]:
@@ -170,6 +190,20 @@ def response_generated() -> SearchStrategy[ResponseGenerated]:
         n_prompt_tokens=_COUNTS,
         n_generated_tokens=_COUNTS,
         elapsed_s=st.floats(min_value=0, allow_infinity=False),
+        p_correct=st.none() | st.floats(min_value=0, max_value=1),
+        diagnostics=st.none() | diagnostics(),
+    )
+
+
+def diagnostics() -> SearchStrategy[Diagnostics]:
+    """Return how heads decided on a response; its lists need not be as long as each other."""
+    counts = ("stability_radii", "resampled_at", "rejected_tokens", "validity_radii")
+    floats = ("entropies", "stability_margins", "suppressions")
+    return _built(
+        Diagnostics,
+        draft_head_idx=_COUNTS,
+        **dict.fromkeys(counts, _tuples(_COUNTS)),
+        **dict.fromkeys(floats, _tuples(_FINITE)),
     )
 
 

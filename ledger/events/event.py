@@ -54,6 +54,8 @@ def _as_it_was(fields: Fields) -> Fields:
 
 
 UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
+    ("EntrantRegistered", 1): _as_it_was,  # 2: hydra
+    ("ResponseGenerated", 1): _as_it_was,  # 2: p_correct, diagnostics
     ("JudgeQuerySubmitted", 1): _as_it_was,  # 2: batch_key
     ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
     ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price

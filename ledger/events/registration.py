@@ -1,11 +1,11 @@
 """What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import Count, FilledText, Ordinal, Positive
-from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, digest_of
+from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptId, digest_of
 
 
 class Prompt(Value, frozen=True):
@@ -42,27 +42,55 @@ class Rubric(Value, frozen=True, kw_only=True):
 
 
 class Adapter(Value, frozen=True):
-    """A LoRA adapter folder and the digest of the files in it."""
+    """A LoRA adapter, a folder or a file, and the digest of what is in it."""
 
     path: str
     digest: Digest
+
+
+class Hydra(Value, frozen=True, kw_only=True):
+    """Heads over one trunk, each the last layers with LoRA shards of its own, and their decoding.
+
+    A shard is one head's adapter: security is merged first, robustness into what that gave.
+    """
+
+    heads_depth: Ordinal  # the layers of a head
+    security: tuple[Adapter, ...]  # one shard a head
+    robustness: tuple[Adapter, ...] = ()  # likewise; empty: none is merged
+    uncertainty: Adapter | None = None  # of one head more, that says p_correct; None: not asked
+    bypass_jury: bool = False  # one head is sampled alone
+    gamma: Ordinal = 4  # tokens that are drafted before they are verified
+    beta: Positive = 1.0  # the exponent of every expert in the product
+
+    @property
+    def determinants(self) -> Json:
+        """What determines the responses; where the jury is bypassed, nothing is its to decide."""
+        return {
+            "heads_depth": self.heads_depth,
+            "security": [shard.digest for shard in self.security],
+            "robustness": [shard.digest for shard in self.robustness],
+            "uncertainty": self.uncertainty.digest if self.uncertainty else None,
+            "jury": None if self.bypass_jury else {"gamma": self.gamma, "beta": self.beta},
+        }
 
 
 class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A configuration that competes: weights, adapters merged in order, decoding settings."""
 
     entrant_id: EntrantId
-    loader: Literal["hf"]
+    loader: Literal["hf", "hydra"]
     weights: str
     weights_digest: Digest  # of the folder's files, tokenizer and chat template included
     adapters: tuple[Adapter, ...] = ()
     temperature: Positive | None = None  # None: greedy
     max_new_tokens: Ordinal
     dtype: Literal["float32", "bfloat16", "float16"]
+    hydra: Hydra | None = None  # of loader "hydra"
 
     @cached_property
     def digest(self) -> Digest:
         """Name what determines the responses: not the label, nor where the files lie."""
+        heads = {"hydra": self.hydra.determinants} if self.hydra else {}
         return digest_of(
             {
                 "loader": self.loader,
@@ -71,8 +99,22 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
                 "temperature": self.temperature,
                 "max_new_tokens": self.max_new_tokens,
                 "dtype": self.dtype,
+                **heads,
             }
         )
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """The entrant as JSON says it; one without heads says nothing of them.
+
+        So its content digest is what it was before there were Hydras.
+        """
+        return {name: value for name, value in super().fields.items() if name != "hydra" or value}
+
+    @property
+    def is_seeded(self) -> bool:
+        """Say whether the seed matters: a greedy Hydra still draws which head drafts."""
+        return self.temperature is not None or self.hydra is not None
 
 
 Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "hf"]
@@ -195,6 +237,7 @@ class RubricRegistered(Registered, frozen=True):
 class EntrantRegistered(Registered, frozen=True):
     """An entrant became known, with the digests of its files."""
 
+    schema_version: ClassVar[int] = 2
     entrant: Entrant
 
     @property

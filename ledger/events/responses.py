@@ -1,9 +1,9 @@
 """What entrants answered."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from ledger.events.fact import Fact
-from ledger.events.limits import Count, Duration, Seed32
+from ledger.events.fact import Fact, Value
+from ledger.events.limits import Count, Duration, Probability, Seed32
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = Literal["stop", "length"]
@@ -12,7 +12,7 @@ FinishReason = Literal["stop", "length"]
 def response_key(
     entrant_digest: Digest, prompt_text: str, *, seed: int | None, sample: int
 ) -> Digest:
-    """Name a response by exactly what determines it; a greedy one has no seed.
+    """Name a response by exactly what determines it; one that nothing is drawn for has no seed.
 
     The chat template is among the files of the entrant's digest, so the digest and the raw
     text together fix the text as rendered. The gold answer is no part: correcting one asks
@@ -21,8 +21,29 @@ def response_key(
     return digest_of([entrant_digest, prompt_text, seed, sample])
 
 
+class Diagnostics(Value, frozen=True, kw_only=True):
+    """How a Hydra's heads decided on a response; empty where one head decided alone.
+
+    All of it is measured on the product of experts P and on each verifier's favourite token.
+    """
+
+    draft_head_idx: Count
+    bypass_jury: bool
+    # of each generated token, in order
+    entropies: tuple[float, ...] = ()  # of P, in nats
+    stability_radii: tuple[Count, ...] = ()  # votes that may turn before another token leads
+    stability_margins: tuple[float, ...] = ()  # the largest P less the second largest
+    # of each draft that was rejected, in order
+    resampled_at: tuple[Count, ...] = ()  # index of the generated token that is in its place
+    rejected_tokens: tuple[Count, ...] = ()  # the draft's token id
+    validity_radii: tuple[Count, ...] = ()  # votes that must turn for the draft to lead
+    suppressions: tuple[float, ...] = ()  # P of the draft: the lower, the more suppressed
+
+
 class ResponseGenerated(Fact, frozen=True):
     """An entrant answered a prompt."""
+
+    schema_version: ClassVar[int] = 2
 
     response_key: Digest
     entrant_id: EntrantId
@@ -34,6 +55,8 @@ class ResponseGenerated(Fact, frozen=True):
     n_prompt_tokens: Count
     n_generated_tokens: Count
     elapsed_s: Duration  # wall time of the batch it was made in
+    p_correct: Probability | None = None  # by a Hydra's uncertainty head, where it is asked
+    diagnostics: Diagnostics | None = None  # of a Hydra
 
     @property
     def natural_key(self) -> tuple[str, ...]:

@@ -40,10 +40,10 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.usage import Price, Usage
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
-from tests.builders import entrant, judge, key, prompt, rubric
+from tests.builders import entrant, hydra, judge, key, prompt, rubric, shards
 
 GOLDENS: Final = Path(__file__).parents[1] / "golden" / "events"
 
@@ -92,8 +92,16 @@ SAMPLES: Final[tuple[Event, ...]] = (
         digest=key("entrant"),
         entrant=entrant(
             TUNED,
+            loader="hydra",
             adapters=(Adapter(path="adapters/tuned", digest=key("adapter")),),
             temperature=0.7,
+            hydra=hydra(
+                robustness=shards("robustness"),
+                uncertainty=Adapter(path="uncertainty", digest=key("uncertainty")),
+                bypass_jury=True,
+                gamma=3,
+                beta=0.5,
+            ),
         ),
     ),
     JudgeRegistered(
@@ -111,6 +119,18 @@ SAMPLES: Final[tuple[Event, ...]] = (
         n_prompt_tokens=12,
         n_generated_tokens=9,
         elapsed_s=0.125,
+        p_correct=0.875,
+        diagnostics=Diagnostics(
+            draft_head_idx=8,
+            bypass_jury=False,
+            entropies=(0.0, 1.5),
+            stability_radii=(4, 0),
+            stability_margins=(1.0, 0.25),
+            resampled_at=(1,),
+            rejected_tokens=(100_257,),
+            validity_radii=(5,),
+            suppressions=(0.0009765625,),
+        ),
     ),
     ResponseFailed(
         response_key=key("response"),

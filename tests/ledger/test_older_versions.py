@@ -15,7 +15,14 @@ from tests.builders import STREAM
 from tests.ledger.hostile import hash_again, unguarded
 from tests.ledger.make_goldens import GOLDENS
 
-NAMES = ("JudgeQuerySubmitted", "VerdictReceived", "JudgeQueryFailed", "PairReconciled")
+NAMES = (
+    "EntrantRegistered",
+    "ResponseGenerated",
+    "JudgeQuerySubmitted",
+    "VerdictReceived",
+    "JudgeQueryFailed",
+    "PairReconciled",
+)
 OLD = {name: (GOLDENS / f"{name}.v1.json").read_bytes() for name in NAMES}
 
 

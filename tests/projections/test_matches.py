@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ledger.identity import PromptId
 from projections.matches import Pairing, cell_of, cells, match_of, pairings
 from projections.tournament import Tournament
-from tests.builders import entrant, judge, known, opened, prompt, responses, rubric
+from tests.builders import entrant, hydra, judge, known, opened, prompt, responses, rubric
 from tests.projections.worlds import RUBRICS, answered, cup, everything, matches_of, planned
 
 SHIPPED = (("recall", 24), ("vignette", 69), ("curated", 50))
@@ -130,6 +130,25 @@ def test_the_seed_of_the_opening_moves_every_response() -> None:
 
     seeds = [[cell.seed for cell in cells(each, everything(each))] for each in (here, there)]
     assert seeds == [[2053764746] * 2, [2053764751] * 2]
+
+
+def test_the_seed_names_the_response_of_whoever_draws_by_it() -> None:
+    """A greedy Hydra still draws the head that drafts; greedy weights draw nothing at all."""
+    opening, *registered = opened(
+        entrants=[
+            entrant("greedy"),
+            entrant("sampled", temperature=0.98),
+            entrant("poe", hydra=hydra()),
+        ]
+    )
+    here, there = (
+        known(opening, *registered),
+        known(replace(opening, generation_seed=5), *registered),
+    )
+
+    keys = [[cell.response_key for cell in cells(each, everything(each))] for each in (here, there)]
+
+    assert [now == then for now, then in zip(*keys, strict=True)] == [True, False, False]
 
 
 def test_a_cell_can_be_named_before_anything_is_opened() -> None:

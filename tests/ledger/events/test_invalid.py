@@ -14,10 +14,10 @@ from ledger.events.registration import (
     Reference,
     TournamentOpened,
 )
-from ledger.events.responses import ResponseGenerated
+from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, StreamId
 from ledger.store import Ledger
-from tests.builders import NOON, STREAM, entrant, key, opened, prompt, verdict
+from tests.builders import NOON, STREAM, entrant, hydra, key, opened, prompt, verdict
 from tests.ledger.facts import verdicts
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -34,6 +34,7 @@ RESPONSE = ResponseGenerated(
     n_generated_tokens=2,
     elapsed_s=0.5,
 )
+DECIDED = Diagnostics(draft_head_idx=0, bypass_jury=False)
 OPENING = opened()[0]
 assert isinstance(OPENING, TournamentOpened)
 
@@ -71,6 +72,13 @@ INVALID: dict[str, tuple[Event, str]] = {
     "negative generation seed": (replace(OPENING, generation_seed=-1), "generation_seed"),
     "temperature zero": (registered(temperature=0.0), "temperature"),
     "no new tokens": (registered(max_new_tokens=0), "max_new_tokens"),
+    "unknown loader": (registered(loader="endpoint"), "endpoint"),
+    "head without a layer": (registered(hydra=replace(hydra(), heads_depth=0)), "heads_depth"),
+    "no draft": (registered(hydra=replace(hydra(), gamma=0)), "gamma"),
+    "beta zero": (registered(hydra=replace(hydra(), beta=0.0)), "beta"),
+    "more than certain": (response(p_correct=1.5), "p_correct"),
+    "NaN of a token": (response(diagnostics=replace(DECIDED, entropies=(NAN,))), "entropies"),
+    "negative head": (response(diagnostics=replace(DECIDED, draft_head_idx=-1)), "draft_head_idx"),
     "unknown dtype": (registered(dtype="float8"), "float8"),
     "K zero": (published(k=0.0), "elo.k"),
     "K of the sweep zero": (published(k_sweep=(0.0,)), "k_sweep"),

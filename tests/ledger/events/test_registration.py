@@ -4,7 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.events.registration import Adapter, TournamentOpened
-from tests.builders import entrant, judge, key, opened, prompt, registrations, rubric
+from tests.builders import (
+    entrant,
+    hydra,
+    judge,
+    key,
+    opened,
+    prompt,
+    registrations,
+    rubric,
+    shards,
+)
 
 ADAPTER = Adapter(path="adapters/tuned", digest=key("adapter"))
 OTHER_ADAPTER = Adapter(path="adapters/tuned", digest=key("other adapter"))
@@ -51,6 +61,64 @@ def test_the_order_of_adapters_names_another_entrant() -> None:
     second = entrant("tuned", adapters=(OTHER_ADAPTER, ADAPTER))
 
     assert first.digest != second.digest
+
+
+def test_an_entrant_without_heads_is_named_as_before_there_were_any() -> None:
+    """Pinned: ledgers hold responses under this name, and they must not be generated again."""
+    plain = entrant("tuned", adapters=(ADAPTER,), temperature=0.7)
+
+    assert plain.digest == "21155ba7be243baee2677404252bcb1b5fdc035071108d1c02dd16810efb6a20"
+    assert plain.content_digest == (
+        "40c9d8388e3ccbf19fae8143c0d5989d0f15547c629ab959658c27a16d1ac640"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"heads_depth": 3},
+        {"security": shards("security", 3)},
+        {"security": (*shards("security", 1), OTHER_ADAPTER)},
+        {"security": shards("security")[::-1]},
+        {"security": shards("robustness"), "robustness": shards("security")},
+        {"robustness": ()},
+        {"robustness": (*shards("robustness", 1), OTHER_ADAPTER)},
+        {"uncertainty": None},
+        {"uncertainty": OTHER_ADAPTER},
+        {"bypass_jury": True},
+        {"gamma": 5},
+        {"beta": 0.5},
+    ],
+    ids=str,
+)
+def test_whatever_a_hydra_decides_by_changes_the_entrant(changed: dict[str, object]) -> None:
+    """Eighteen shards look alike; a response of other ones must not be taken for theirs."""
+    given = {"robustness": shards("robustness"), "uncertainty": ADAPTER}
+    original = entrant("poe", loader="hydra", hydra=hydra(**given))
+
+    other = entrant("poe", loader="hydra", hydra=hydra(**{**given, **changed}))
+
+    assert other.digest != original.digest
+
+
+def test_a_hydra_renamed_or_moved_answers_as_before() -> None:
+    """A new label or folder must not pay for responses that are there."""
+    moved = tuple(replace(shard, path="elsewhere") for shard in shards("security"))
+    original = entrant("poe", weights_digest=key("weights"), hydra=hydra())
+
+    renamed = entrant("renamed", weights_digest=key("weights"), hydra=hydra(security=moved))
+
+    assert renamed.digest == original.digest
+    assert renamed.content_digest != original.content_digest
+
+
+def test_a_head_that_decodes_alone_is_not_renamed_by_what_a_jury_would_do() -> None:
+    """Nothing is drafted and nothing multiplied where one head is sampled."""
+    original = entrant("alone", hydra=hydra(bypass_jury=True))
+
+    other = entrant("alone", hydra=hydra(bypass_jury=True, gamma=7, beta=0.5))
+
+    assert other.digest == original.digest
 
 
 @pytest.mark.parametrize("changed", [{"model": "chrF3"}, {"parameters": (("margin", 1.0),)}])
