@@ -5,14 +5,20 @@ tensor, when it merges.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from pydantic import BaseModel, ValidationError
 
 from commands.errors import WeightsError
 from commands.weights import tensor_shapes
 
 _LORA_KEY: Final = re.compile(r"base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight")
+_HEAD_KEY: Final = re.compile(
+    r"base_model\.model\.model\.layers\.([0-9]+)\.mlp\.(?:gate|up|down)_proj"
+    r"\.lora_[AB](?:\.default)?\.weight"
+)
 _N_LISTED: Final = 8
 
 Shape = tuple[int, ...]
@@ -24,15 +30,75 @@ def require_fit(base: Path, adapter: Path) -> None:
     Raises:
         WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
     """
-    pairs = _pairs(tensor_shapes(adapter))
+    require_tensors_fit(base, adapter, tensor_shapes(adapter))
+
+
+def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
+    """Require the same of an adapter whose tensors, by peft's names, have these shapes.
+
+    Raises:
+        WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
+    """
+    pairs = _pairs(shapes)
     if not pairs:
         raise WeightsError(adapter, "it holds no LoRA tensors", "name a folder saved by peft")
     weights = tensor_shapes(base)
     faults = [fault for module in sorted(pairs) for fault in _faults(module, pairs, weights)]
     if faults:
-        more = f" and {len(faults) - _N_LISTED} more" if len(faults) > _N_LISTED else ""
-        why = f"the adapter does not fit {base}: {'; '.join(faults[:_N_LISTED])}{more}"
+        why = f"the adapter does not fit {base}: {_listed(faults)}"
         raise WeightsError(adapter, why, "use the weights that it was trained on")
+
+
+def head_layers(base: Path, heads_depth: int) -> range:
+    """Return the layers of which every head of a Hydra has its own: the last of the weights.
+
+    Raises:
+        WeightsError: The weights are no OLMo 2, or have no layer left for a trunk.
+    """
+    config = _config(base)
+    if config.model_type != "olmo2":
+        why = f"its model_type is {config.model_type!r}; a Hydra grows on 'olmo2' only"
+        raise WeightsError(base, why, 'name other weights, or set loader = "hf"')
+    n_layers = config.num_hidden_layers
+    if n_layers <= heads_depth:
+        why = f"it has {n_layers} layers, of which heads of depth {heads_depth} leave no trunk"
+        raise WeightsError(base, why, f"set heads_depth below {n_layers}")
+    return range(n_layers - heads_depth, n_layers)
+
+
+def require_head_fit(base: Path, shard: Path, layers: range) -> None:
+    """Require that a folder of peft changes the MLPs of these layers and nothing else.
+
+    Raises:
+        WeightsError: Tensors of it belong elsewhere or fit nowhere; they are listed.
+    """
+    shapes = tensor_shapes(shard)
+    strays = [key for key in sorted(shapes) if not _is_of_head(key, layers)]
+    if strays:
+        here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
+        why = f"it is LoRA for another layer or module than {here}: {_listed(strays)}"
+        raise WeightsError(shard, why, "set heads_depth to what it was trained with")
+    require_tensors_fit(base, shard, shapes)
+
+
+def _is_of_head(key: str, layers: range) -> bool:
+    match = _HEAD_KEY.fullmatch(key)
+    return match is not None and int(match[1]) in layers
+
+
+class _Config(BaseModel):
+    """What a model's config.json says of its architecture."""
+
+    model_type: str
+    num_hidden_layers: int
+
+
+def _config(base: Path) -> _Config:
+    try:
+        return _Config.model_validate_json((base / "config.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        why = f"its config.json does not say {' and '.join(_Config.model_fields)}, as OLMo 2's does"
+        raise WeightsError(base, why, "fetch the folder again") from error
 
 
 def _pairs(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Shape]]:
@@ -57,3 +123,9 @@ def _faults(
         transposed = product[::-1]  # as GPT-2's Conv1D keeps it
         if weight not in {product, transposed} or pair["A"][0] != pair["B"][1]:
             yield f"{module} is {list(weight)}, the adapter's {list(product)}"
+
+
+def _listed(faults: Sequence[str]) -> str:
+    """Put the first of many in a line: eight examples say as much as two hundred."""
+    more = f" and {len(faults) - _N_LISTED} more" if len(faults) > _N_LISTED else ""
+    return "; ".join(faults[:_N_LISTED]) + more

@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from commands.adapter_fit import require_fit
 from commands.bank import read_bank
 from commands.command import OpenTournament
+from commands.entrant_files import read_entrant
+from commands.entrant_section import AnyEntrantSection
 from commands.errors import ConfigurationError, WeightsError
 from commands.panel import panel_of
 from commands.rubric_file import read_rubric
-from commands.settings import EntrantSection, RubricSection, Settings
-from commands.weights import folder_digest
+from commands.settings import RubricSection, Settings
 from ledger.errors import TourneyError
 from ledger.events.registration import (
-    Adapter,
     Entrant,
     EntrantRegistered,
     JudgeRegistered,
@@ -28,7 +27,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, EntrantId, canonical_json, digest_of_bytes
+from ledger.identity import Dimension, canonical_json, digest_of_bytes
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")
@@ -95,29 +94,11 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     return rubric
 
 
-def _entrant(section: EntrantSection, settings: Settings, folder: Path) -> Entrant:
-    weights = (folder / section.weights).resolve()
-    adapters = [(folder / adapter).resolve() for adapter in section.adapters]
+def _entrant(section: AnyEntrantSection, settings: Settings, folder: Path) -> Entrant:
     try:
-        weights_digest = folder_digest(weights)
-        adapter_digests = [folder_digest(adapter) for adapter in adapters]
-        for adapter in adapters:
-            require_fit(weights, adapter)
+        return read_entrant(section, settings.generation, folder)
     except WeightsError as error:
         raise ConfigurationError([f"entrant {section.id!r}: {error}"]) from error
-    return Entrant(
-        entrant_id=EntrantId(section.id),
-        loader=section.loader,
-        weights=str(weights),
-        weights_digest=weights_digest,
-        adapters=tuple(
-            Adapter(path=str(path), digest=digest)
-            for path, digest in zip(adapters, adapter_digests, strict=True)
-        ),
-        temperature=section.temperature,
-        max_new_tokens=settings.generation.max_new_tokens,
-        dtype=settings.generation.dtype,
-    )
 
 
 def _registrations(

@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
-from commands.settings import Section
+from commands.section import Section
 from ledger.events.registration import Rubric
 from ledger.identity import Dimension
 

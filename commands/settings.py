@@ -3,19 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from commands.entrant_section import AnyEntrantSection
+from commands.section import Section
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.events.registration import Provider
 from projections.pilot import PILOT_SEED
 
 _ELO: Final = EloParameters()  # the defaults
-
-
-class Section(BaseModel):
-    """A table of the file; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class TournamentSection(Section):
@@ -54,16 +50,6 @@ class GenerationSection(Section):
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     cpu_threads: int | None = Field(default=None, gt=0)
     device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
-
-
-class EntrantSection(Section):
-    """One configuration that competes; temperature is left out for greedy decoding."""
-
-    id: str = Field(min_length=1)
-    loader: Literal["hf"] = "hf"
-    weights: Path
-    adapters: tuple[Path, ...] = ()
-    temperature: float | None = Field(default=None, gt=0)
 
 
 class RubricSection(Section):
@@ -140,7 +126,7 @@ class Settings(Section):
     prompts: PromptsSection = PromptsSection()
     pilot: PilotSection = PilotSection()
     generation: GenerationSection = GenerationSection()
-    entrants: tuple[EntrantSection, ...] = Field(min_length=2)
+    entrants: tuple[AnyEntrantSection, ...] = Field(min_length=2)
     rubrics: tuple[RubricSection, ...] = Field(min_length=1)
     judge: JudgeSection = JudgeSection()
     jury: tuple[JurySection, ...] = ()

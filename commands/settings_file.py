@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from commands.entrant_section import LOADERS, UNKNOWN_LOADER
 from commands.errors import ConfigurationError
 from commands.settings import Settings
 from commands.toml_file import Table, parse, read_text, value, variable
@@ -76,28 +77,46 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
 
 
 def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
-    location = error["loc"]
+    location = _location_in_file(error)
     overruling = variable(location)
     place = overruling if overruling in environ else f"{path}:{line_of(text, location)}"
     name = ".".join(str(part) for part in location)
     if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key {name!r}{_nearest(location)}"
+        return f"{place}: unknown key {name!r}{_hint(error['loc'])}"
     if error["type"] == "missing":
         return f"{place}: {name!r} is missing"
-    return f"{place}: {name!r} is {error['input']!r}: {error['msg']}"
+    found = error["input"]["loader"] if error["type"] == UNKNOWN_LOADER else error["input"]
+    return f"{place}: {name!r} is {found!r}: {error['msg']}"
 
 
-def _nearest(location: Location) -> str:
-    """Suggest the valid key closest to the one that was written."""
-    valid = list(_fields_at(location[:-1]))
-    close = difflib.get_close_matches(str(location[-1]), valid, n=1, cutoff=0.5)
+def _location_in_file(error: ErrorDetails) -> Location:
+    """Return where an error is; pydantic puts an entrant's loader between its number and key."""
+    match error["loc"]:
+        case ("entrants", int(n)) if error["type"] == UNKNOWN_LOADER:
+            return ("entrants", n, "loader")
+        case ("entrants", int(n), str(), *keys):
+            return ("entrants", n, *keys)
+        case location:
+            return location
+
+
+def _hint(location: Location) -> str:
+    """Suggest the valid key closest to the one that was written, or the loader that has it."""
+    *table, key = location
+    loader = next((name for name, each in LOADERS.items() if key in each.model_fields), None)
+    if table[:1] == ["entrants"] and loader:
+        return f"; it is for loader {loader!r}, and this entrant's is {table[-1]!r}"
+    valid = list(_fields_at(table))
+    close = difflib.get_close_matches(str(key), valid, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(valid)}"
 
 
-def _fields_at(location: Location) -> Sequence[str]:
-    """Return the keys of the table at a location; array elements share their table's keys."""
+def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
+    """Return the keys of a table; array elements share their table's keys."""
+    if table[:1] == ["entrants"]:
+        return list(LOADERS[str(table[-1])].model_fields)
     model: Any = Settings
-    for part in location:
+    for part in table:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation
             model = getattr(annotation, "__args__", (annotation,))[0]

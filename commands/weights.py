@@ -16,10 +16,9 @@ from ledger.identity import Digest, digest_of
 
 # What transformers and peft read; anything else in the folder does not change a response.
 _READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
-_HASH_BLOCK: Final = 1 << 20
+_POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
 
 
-@cache
 def folder_digest(folder: Path) -> Digest:
     """Name a model folder by the names and contents of the files that are read.
 
@@ -32,11 +31,27 @@ def folder_digest(folder: Path) -> Digest:
     files = sorted(file for file in folder.iterdir() if file.suffix in _READ_SUFFIXES)
     if not any(file.suffix == ".safetensors" for file in files):
         raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
+    return digest_of([[file.name, file_digest(file)] for file in files])
+
+
+@cache
+def file_digest(file: Path) -> Digest:
+    """Name a file by its content.
+
+    Raises:
+        WeightsError: It cannot be read, or only a Git LFS pointer stands in for it.
+    """
     try:
-        return digest_of([[file.name, _file_digest(file)] for file in files])
+        with file.open("rb") as stream:
+            is_pointer = stream.read(len(_POINTER)) == _POINTER
+            stream.seek(0)
+            digest = Digest(hashlib.file_digest(stream, "sha256").hexdigest())
     except OSError as error:
-        remedy = "fetch the folder again, or correct its permissions"
-        raise WeightsError(folder, f"a file of it cannot be read: {error}", remedy) from error
+        remedy = "fetch the file again, or correct its permissions"
+        raise WeightsError(file, f"it cannot be read: {error.strerror}", remedy) from error
+    if is_pointer:
+        raise WeightsError(file, "it is a Git LFS pointer", "fetch the file with `git lfs pull`")
+    return digest
 
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
@@ -46,14 +61,6 @@ def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
         header = _safetensors_header(file)
         shapes |= {name: each.shape for name, each in header.items() if name != "__metadata__"}
     return shapes
-
-
-def _file_digest(file: Path) -> str:
-    sha256 = hashlib.sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(_HASH_BLOCK):
-            sha256.update(block)
-    return sha256.hexdigest()
 
 
 class _Entry(BaseModel):

@@ -1,10 +1,25 @@
 """Responses and how many of them are there, as tables."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from commands.tables.table import Column, Table
 from ledger.events.registration import JudgeSettings
+from ledger.events.responses import Diagnostics, ResponseGenerated
+from ledger.identity import Json
 from projections.matches import cells
 from projections.progress import Progress
 from projections.tournament import Tournament
+
+_NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
+    {
+        **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
+        "draft_head_idx": None,
+        "bypass_jury": None,
+    }
+)
+"""What is said, under the same keys, of a response that no heads decided on."""
 
 
 def responses_table(tournament: Tournament) -> Table:
@@ -13,6 +28,7 @@ def responses_table(tournament: Tournament) -> Table:
     rows = [
         (cell, tournament.responses.get(cell.response_key)) for cell in cells(tournament, prompts)
     ]
+    rated = any(response and response.p_correct is not None for _, response in rows)
     return Table(
         schema="tourney/responses@1",
         title="Responses",
@@ -21,6 +37,7 @@ def responses_table(tournament: Tournament) -> Table:
             Column("entrant", "Entrant"),
             Column("finish_reason", "Finish"),
             Column("n_tokens", "Tokens"),
+            *((Column("p_correct", "P(correct)", 3),) if rated else ()),
             Column("text", "Response"),
         ),
         rows=tuple(
@@ -31,10 +48,22 @@ def responses_table(tournament: Tournament) -> Table:
                 "finish_reason": response.finish_reason if response else None,
                 "n_tokens": response.n_generated_tokens if response else None,
                 "text": response.text if response else None,
+                "p_correct": response.p_correct if response else None,
+                "diagnostics": _diagnostics(response) if response else None,
             }
             for cell, response in rows
         ),
     )
+
+
+def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
+    decided = response.diagnostics
+    return {
+        **(decided.fields if decided else _NO_HEADS),
+        "seed": response.seed,
+        "n_resampled": len(decided.resampled_at) if decided else 0,
+        "n_tokens_generated": response.n_generated_tokens,
+    }
 
 
 def progress_table(progress: Progress, judge: JudgeSettings) -> Table:

@@ -30,6 +30,7 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 JUDGE = judge()
 P1, P2 = PromptId("p1"), PromptId("p2")
 BASE_SHAPES: Shapes = {"model.q_proj.weight": (6, 4), "model.v_proj.weight": (2, 4)}
+MLP_SHAPES: Shapes = {"gate_proj": (6, 4), "up_proj": (6, 4), "down_proj": (4, 6)}
 LORA_SHAPES: Shapes = {
     "base_model.model.model.q_proj.lora_A.weight": (3, 4),
     "base_model.model.model.q_proj.lora_B.weight": (6, 3),
@@ -200,6 +201,42 @@ def write_weights(folder: Path, shapes: Shapes = BASE_SHAPES, *, first_byte: int
     content = len(header).to_bytes(8, "little") + header + data
     (folder / "model.safetensors").write_bytes(content)
     return folder
+
+
+def write_olmo(folder: Path, n_layers: int = 4) -> Path:
+    """Write the weights of an OLMo 2 that has MLPs and nothing else."""
+    shapes = {
+        f"model.layers.{layer}.mlp.{name}.weight": shape
+        for layer in range(n_layers)
+        for name, shape in MLP_SHAPES.items()
+    }
+    write_weights(folder, shapes)
+    write_config(folder, model_type="olmo2", num_hidden_layers=n_layers)
+    return folder
+
+
+def write_config(folder: Path, **fields: object) -> None:
+    """Write what a model folder says of its architecture."""
+    (folder / "config.json").write_text(json.dumps(fields), encoding="utf-8")
+
+
+def write_shard(folder: Path, *layers: int, first_byte: int = 0) -> Path:
+    """Write a folder of peft that changes the MLPs of layers of `write_olmo`."""
+    write_weights(folder, shard_shapes(*layers), first_byte=first_byte)
+    (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
+    return folder
+
+
+def shard_shapes(*layers: int) -> Shapes:
+    """Return the shapes of LoRA pairs on the MLPs of layers."""
+    pairs = {
+        f"base_model.model.model.layers.{layer}.mlp.{name}": shape
+        for layer in layers
+        for name, shape in MLP_SHAPES.items()
+    }
+    down = {f"{module}.lora_A.weight": (3, shape[1]) for module, shape in pairs.items()}
+    up = {f"{module}.lora_B.weight": (shape[0], 3) for module, shape in pairs.items()}
+    return down | up
 
 
 def n_bytes(shape: Sequence[int]) -> int:

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from commands.adapter_fit import require_fit
+from commands.adapter_fit import head_layers, require_fit, require_head_fit
 from commands.errors import WeightsError
-from tests.commands.builders import LORA_SHAPES, Shapes, write_weights
+from tests.commands.builders import (
+    LORA_SHAPES,
+    Shapes,
+    shard_shapes,
+    write_config,
+    write_olmo,
+    write_weights,
+)
 
 LORA = "base_model.model.model"
 
@@ -81,3 +88,70 @@ def test_only_the_first_faults_of_many_are_listed(tmp_path: Path) -> None:
 
     assert caught.value.why.count("there is no") == 8
     assert caught.value.why.endswith(" and 2 more")
+
+
+def head_fit(folder: Path, shard: Shapes) -> None:
+    """Write an OLMo 2 of four layers and a shard, and require that it fits heads of two."""
+    base = write_olmo(folder / "base", n_layers=4)
+    require_head_fit(base, write_weights(folder / "shard", shard), head_layers(base, 2))
+
+
+def test_heads_are_the_last_layers_of_the_weights(tmp_path: Path) -> None:
+    """The trunk keeps at least one, from which they all go on."""
+    base = write_olmo(tmp_path / "base", n_layers=4)
+
+    assert head_layers(base, 1) == range(3, 4)
+    assert head_layers(base, 3) == range(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("config", "fault"),
+    [
+        ({"model_type": "llama", "num_hidden_layers": 4}, "its model_type is 'llama'; a Hydra gr"),
+        ({"model_type": "olmo2", "num_hidden_layers": 2}, "it has 2 layers, of which heads of d"),
+        ({"model_type": "gpt2"}, "does not say model_type and num_hidden_layers, as OLMo 2's do"),
+    ],
+)
+def test_weights_that_no_hydra_grows_on_are_refused(
+    tmp_path: Path, config: dict[str, object], fault: str
+) -> None:
+    """Other architectures route their layers in another way, and would fail much later."""
+    write_config(tmp_path, **config)
+
+    with pytest.raises(WeightsError, match=fault):
+        head_layers(tmp_path, 2)
+
+
+def test_weights_without_a_config_are_refused(tmp_path: Path) -> None:
+    """Nothing else says how many layers there are."""
+    with pytest.raises(WeightsError, match=r"its config\.json does not say .*; fetch the folder"):
+        head_layers(tmp_path, 2)
+
+
+@pytest.mark.parametrize("layers", [(2, 3), (2,), (3,)])
+def test_a_shard_that_changes_mlps_of_the_heads_fits(
+    tmp_path: Path, layers: tuple[int, ...]
+) -> None:
+    """All of a head's layers, or some."""
+    head_fit(tmp_path, shard_shapes(*layers))
+
+
+@pytest.mark.parametrize(
+    ("shard", "fault"),
+    [
+        (
+            shard_shapes(1, 2),
+            r"than the MLPs of layers 2 to 3: \S+layers\.1\.mlp\.down_proj\.lora_A",
+        ),
+        (shard_shapes(4), r"layers\.4\.mlp.*; set heads_depth to what it was trained with"),
+        ({**shard_shapes(2, 3), **pair("layers.2.self_attn.q_proj")}, r"2 to 3: \S+q_proj\.lora_A"),
+        ({**shard_shapes(2, 3), f"{LORA}.lm_head.weight": (9, 9)}, r"2 to 3: \S+lm_head\.weight"),
+        (pair("layers.3.mlp.gate_proj", n_out=8), r"gate_proj is \[6, 4\], the adapter's \[8, 4\]"),
+        ({}, "it holds no LoRA tensors"),
+    ],
+    ids=["trunk", "beyond", "attention", "whole_module", "shape", "nothing"],
+)
+def test_a_shard_for_anything_else_is_refused(tmp_path: Path, shard: Shapes, fault: str) -> None:
+    """Heads have MLPs of their own and share the rest, where its tensors would change all."""
+    with pytest.raises(WeightsError, match=fault):
+        head_fit(tmp_path, shard)

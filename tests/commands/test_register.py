@@ -21,7 +21,9 @@ from tests.commands.builders import (
     record,
     settings,
     write_bank,
+    write_olmo,
     write_rubric,
+    write_shard,
     write_weights,
 )
 from tests.specification import after
@@ -138,6 +140,37 @@ def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -
     (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
 
     assert found.startswith("entrant 'adapted': lora: the adapter does not fit weights/base: ")
+
+
+def test_a_hydra_is_registered_with_its_heads(tmp_path: Path) -> None:
+    """The ledger keeps which shards it was made of, after the folder is gone."""
+    poe = hydra_in(lay_out(tmp_path))
+
+    command = opening(tmp_path, settings(entrants=[entrant_section("base"), poe]))
+
+    heads = after(command.opening, *command.registrations).roster[1].hydra
+    assert heads is not None
+    assert [shard.path for shard in heads.security] == [
+        str(tmp_path / "security" / f"shard_{head}") for head in range(2)
+    ]
+
+
+def test_a_shard_that_is_missing_is_told_with_its_entrant(tmp_path: Path) -> None:
+    """Several Hydras share a folder, and only one of them asks for so many heads."""
+    poe = hydra_in(lay_out(tmp_path))
+
+    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), {**poe, "heads": 3}]))
+
+    assert found.startswith("entrant 'poe': security: its final checkpoint is not one of 3 heads:")
+
+
+def hydra_in(folder: Path) -> dict[str, object]:
+    """Write what a Hydra of two heads is made of, and return its section."""
+    write_olmo(folder / "olmo", n_layers=3)
+    for head in range(2):
+        write_shard(folder / "security" / f"shard_{head}", 2)
+    given = {"loader": "hydra", "weights": "olmo", "security": "security"}
+    return entrant_section("poe", **given, heads=2, heads_depth=1)
 
 
 def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import rubrics
 from commands.bank import read_bank
+from commands.entrant_section import EntrantSection
 from commands.errors import ConfigurationError
+from commands.rubric_file import read_rubric
 from commands.settings_file import read_settings
 from commands.shipped import lay_out_demo, shipped_data
+from ledger.identity import Dimension
 
 
 def names(folder: Path) -> set[str]:
@@ -23,6 +27,46 @@ def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> No
 
     assert len(read_bank(tmp_path / "demo" / settings.prompts.bank)) == 143
     assert all((tmp_path / "demo" / rubric.path).is_file() for rubric in settings.rubrics)
+
+
+def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
+    """Each differs from the one before it in one thing, so that a difference can be told."""
+    shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
+
+    base, security, robust, jury = shipped.entrants
+    one_head = {"bypass_jury": True, "temperature": 0.98}
+    assert [each.id for each in shipped.entrants] == [
+        "base_olmo",
+        "security_only",
+        "security_plus_robustness",
+        "full_poe",
+    ]
+    assert (base.loader, base.temperature) == ("hf", None)
+    assert said(security) == {"rob_checkpoint": None, **one_head}
+    assert said(robust) == {"rob_checkpoint": -1, **one_head}
+    assert said(jury) == {"rob_checkpoint": -1, **one_head, "bypass_jury": False}
+    assert len({each.weights for each in shipped.entrants}) == 1
+
+
+def said(section: EntrantSection) -> dict[str, object]:
+    """Return what tells one Hydra from another, once the defaults of all are seen to hold."""
+    fields = section.model_dump(include={"heads", "heads_depth", "gamma", "beta"})
+    assert fields == {"heads": 9, "heads_depth": 3, "gamma": 4, "beta": 1.0}
+    return section.model_dump(include={"rob_checkpoint", "bypass_jury", "temperature"})
+
+
+def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
+    """Its paths are those of the folder that a user copies bank and rubrics to."""
+    shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
+
+    folder = Path(rubrics.__path__[0])
+    assert {each.path for each in shipped.rubrics} == {
+        Path("rubrics") / file.name for file in folder.glob("*.md")
+    }
+    assert all(
+        read_rubric(folder / each.path.name, Dimension(each.dimension)) for each in shipped.rubrics
+    )
+    assert shipped.judge.provider == "anthropic-batch"
 
 
 def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import WeightsError
-from commands.weights import folder_digest, tensor_shapes
+from commands.weights import file_digest, folder_digest, tensor_shapes
 from tests.commands.builders import BASE_SHAPES, write_weights
 
 
@@ -62,13 +62,35 @@ def test_a_folder_without_safetensors_is_refused(tmp_path: Path) -> None:
         folder_digest(tmp_path)
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_folder(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
     """Caches of downloads hold links, and what they point at is pruned."""
     folder = write_weights(tmp_path / "weights")
     (folder / "config.json").symlink_to(tmp_path / "pruned")
 
-    with pytest.raises(WeightsError, match=r"cannot be read: .*fetch the folder again"):
+    with pytest.raises(
+        WeightsError, match=r"config\.json: it cannot be read: No such file.*; fetch"
+    ):
         folder_digest(folder)
+
+
+def test_a_pointer_of_git_lfs_is_told_as_such(tmp_path: Path) -> None:
+    """A clone without Git LFS looks complete, and its pointers must not be named as weights."""
+    folder = write_weights(tmp_path / "weights")
+    pointer = b"version https://git-lfs.github.com/spec/v1\nsize 4865522496\n"
+    (folder / "model.safetensors").write_bytes(pointer)
+
+    with pytest.raises(
+        WeightsError, match=r"it is a Git LFS pointer; fetch the file with `git lfs"
+    ):
+        folder_digest(folder)
+
+
+def test_a_file_is_named_by_its_bytes(tmp_path: Path) -> None:
+    """Pinned to what sha256sum prints, so that users can check what a ledger says."""
+    file = tmp_path / "shard_0_lora.pt"
+    file.write_bytes(b"abc")
+
+    assert file_digest(file) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 def test_shapes_are_read_from_the_header_alone(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""[[entrants]]: what a user may set of a configuration that competes, by its loader."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from commands.section import Section
+
+
+class EntrantSection(Section):
+    """One configuration that competes; temperature is left out for greedy decoding."""
+
+    loader: str
+    id: str = Field(min_length=1)
+    weights: Path
+    temperature: float | None = Field(default=None, gt=0)
+    max_new_tokens: int | None = Field(default=None, gt=0)  # goes before [generation]
+
+
+class HfSection(EntrantSection):
+    """Weights as transformers reads them, with adapters merged in order."""
+
+    loader: Literal["hf"] = "hf"
+    adapters: tuple[Path, ...] = ()
+
+
+class HydraSection(EntrantSection):
+    """Heads over one trunk, each with LoRA shards of its own, that decode together.
+
+    A folder alone asks for nothing: robustness is merged where rob_checkpoint says which of it, and
+    uncertainty is asked where needs_uncertainty says so.
+    """
+
+    loader: Literal["hydra"]
+    heads: int = Field(default=9, ge=2)
+    heads_depth: int = Field(default=3, ge=1)  # a head's layers, the last of the weights
+    security: Path
+    robustness: Path | None = None  # merged after security
+    rob_checkpoint: int | None = None  # of robustness; -1: the final one; left out: none
+    uncertainty: Path | None = None
+    needs_uncertainty: bool = False  # ask the uncertainty head how sure each response is
+    bypass_jury: bool = False  # one head, drawn by the seed, is sampled alone
+    gamma: int = Field(default=4, ge=1)  # tokens drafted before the jury verifies them
+    beta: float = Field(default=1.0, gt=0)  # the exponent of every head in the product
+
+    @field_validator("rob_checkpoint")
+    @classmethod
+    def _goes_with_robustness(cls, checkpoint: int | None, info: ValidationInfo) -> int | None:
+        robustness = info.data.get("robustness", checkpoint)  # absent where it is faulty itself
+        if checkpoint is not None and robustness is None:
+            raise PydanticCustomError("checkpoint", "the folder of robustness is left out")
+        if checkpoint is not None and (checkpoint == 0 or checkpoint < -1):
+            raise PydanticCustomError("checkpoint", "Input should be a step, or -1 for the final")
+        return checkpoint
+
+    @field_validator("needs_uncertainty")
+    @classmethod
+    def _has_whom_to_ask(cls, needs: bool, info: ValidationInfo) -> bool:
+        if needs and info.data.get("uncertainty", needs) is None:
+            raise PydanticCustomError("uncertainty", "the folder of uncertainty is left out")
+        return needs
+
+
+LOADERS: Final[Mapping[str, type[EntrantSection]]] = {"hf": HfSection, "hydra": HydraSection}
+"""What each loader's [[entrants]] tables may say."""
+
+UNKNOWN_LOADER: Final = "unknown_loader"
+"""The type of pydantic's error about an entrant whose loader is none of these."""
+
+
+def _loader_of(entrant: object) -> str:
+    match entrant:
+        case {"loader": loader} | EntrantSection(loader=loader):
+            return str(loader)
+        case _:
+            return "hf"
+
+
+AnyEntrantSection: TypeAlias = Annotated[
+    Annotated[HfSection, Tag("hf")] | Annotated[HydraSection, Tag("hydra")],
+    Discriminator(
+        _loader_of,
+        custom_error_type=UNKNOWN_LOADER,
+        custom_error_message="Input should be 'hf' or 'hydra'",
+    ),
+]

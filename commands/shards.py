@@ -1,0 +1,150 @@
+"""The LoRA shards of a Hydra's heads: which files of a folder they are.
+
+A set of shards lies in one of three layouts, told apart by what is there:
+
+    shard_0/adapter_config.json, and step_50/shard_0/... at an earlier step    folders of peft
+    shard_0_lora.pt                                                            published files
+    shard_0/RUN/checkpoints/checkpoint_step_50.pt, checkpoint_final.pt         a training's own
+
+A training may keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the
+slim file is the one that is read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from commands.errors import WeightsError
+from commands.weights import file_digest, folder_digest
+from ledger.identity import Digest
+
+FINAL: Final = -1
+"""The checkpoint that training ended with; any other is called by its step."""
+
+_SETTINGS: Final = "adapter_config.json"  # what peft makes a folder an adapter by
+_LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
+        "step_*/shard_*/adapter_config.json": (
+            r"step_(?P<step>[0-9]+)/(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json"
+        ),
+        "shard_*_lora.pt": r"(?P<source>shard_(?P<head>[0-9]+)_lora\.pt)",
+        "shard_*/*/checkpoints/checkpoint_*.pt": (
+            r"(?P<source>shard_(?P<head>[0-9]+)/[^/]+)/checkpoints/"
+            r"checkpoint_(?:final|step_(?P<step>[0-9]+))(?:_slim)?\.pt"
+        ),
+    }
+)
+"""Where to look, and what is a shard of it."""
+
+
+class _Shard(NamedTuple):
+    head: int
+    checkpoint: int
+    source: str  # what one training left
+    path: Path
+
+
+def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path, ...]:
+    """Return the shard of each head, in order: a folder of peft or a `.pt` file.
+
+    Raises:
+        WeightsError: There is no such folder or checkpoint, its shards are more or fewer than the
+            heads, or a head has shards of several trainings.
+    """
+    checkpoints = _checkpoints(folder)
+    if checkpoint not in checkpoints:
+        there = ", ".join(map(_name, _in_order(checkpoints)))
+        why = f"it has no {_name(checkpoint)}; the checkpoints there are: {there}"
+        raise WeightsError(folder, why, "name one of them, or another folder")
+    shards, heads = checkpoints[checkpoint], range(n_heads)
+    faults = [
+        *(f"shard {head} is missing" for head in heads if head not in shards),
+        *(f"shard {head} is left over" for head in sorted(shards) if head not in heads),
+    ]
+    if faults:
+        why = f"its {_name(checkpoint)} is not one of {n_heads} heads: {', '.join(faults)}"
+        raise WeightsError(folder, why, "complete it, or set heads to the number of its shards")
+    return tuple(shards[head] for head in heads)
+
+
+def checkpoints_of(folder: Path) -> tuple[int, ...]:
+    """Return the steps that a folder has shards of, in order; FINAL, where it is there, is last.
+
+    Raises:
+        WeightsError: There is no such folder, or no shard in it, or a head has shards of several
+            trainings.
+    """
+    return tuple(_in_order(_checkpoints(folder)))
+
+
+def uncertainty_of(path: Path) -> Path:
+    """Return the uncertainty head's adapter: a folder of peft or a `.pt` file.
+
+    Args:
+        path: The adapter itself, or a folder that holds `checkpoint_final.pt`.
+
+    Raises:
+        WeightsError: There is no such adapter, or it is not clear which of two is meant.
+    """
+    if path.is_file():
+        return path
+    file = path / "checkpoint_final.pt"
+    is_peft, is_pt = (path / _SETTINGS).is_file(), file.is_file()
+    if is_peft == is_pt:
+        why = f"it holds {'both' if is_pt else 'neither'} of {_SETTINGS} and {file.name}"
+        raise WeightsError(path, why, "name a folder of peft, or the file itself")
+    return path if is_peft else file
+
+
+def shard_digest(shard: Path) -> Digest:
+    """Name a shard by its content, wherever it lies.
+
+    Raises:
+        WeightsError: It cannot be read, or is a Git LFS pointer instead.
+    """
+    return folder_digest(shard) if shard.is_dir() else file_digest(shard)
+
+
+def _checkpoints(folder: Path) -> Mapping[int, Mapping[int, Path]]:
+    """Return the shards by checkpoint and head."""
+    if not folder.is_dir():
+        raise WeightsError(folder, "there is no such folder of shards", "correct its name")
+    shards = list(_shards(folder))
+    if not shards:
+        remedy = f"name one that holds {', '.join(_LAYOUTS)}"
+        raise WeightsError(folder, "there are no shards in it", remedy)
+    _require_one_training(folder, shards)
+    checkpoints: dict[int, dict[int, Path]] = {}
+    for shard in shards:
+        checkpoints.setdefault(shard.checkpoint, {})[shard.head] = shard.path
+    return checkpoints
+
+
+def _shards(folder: Path) -> Iterator[_Shard]:
+    for glob, pattern in _LAYOUTS.items():
+        for file in sorted(folder.glob(glob)):  # whole before slim, which so replaces it
+            if match := re.fullmatch(pattern, file.relative_to(folder).as_posix()):
+                checkpoint = int(match.groupdict().get("step") or FINAL)
+                path = file.parent if file.name == _SETTINGS else file
+                yield _Shard(int(match["head"]), checkpoint, match["source"], path)
+
+
+def _require_one_training(folder: Path, shards: Iterable[_Shard]) -> None:
+    sources: dict[int, set[str]] = {}
+    for shard in shards:
+        sources.setdefault(shard.head, set()).add(shard.source)
+    several = [", ".join(sorted(names)) for _, names in sorted(sources.items()) if len(names) > 1]
+    if several:
+        why = f"it holds several trainings of one head: {'; '.join(several)}"
+        raise WeightsError(folder, why, "leave one of them there")
+
+
+def _in_order(checkpoints: Iterable[int]) -> Sequence[int]:
+    return sorted(checkpoints, key=lambda checkpoint: (checkpoint == FINAL, checkpoint))
+
+
+def _name(checkpoint: int) -> str:
+    return "final checkpoint" if checkpoint == FINAL else f"step {checkpoint}"

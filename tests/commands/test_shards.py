@@ -1,0 +1,178 @@
+"""Which files of a folder are the shards of a Hydra's heads."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from commands.errors import WeightsError
+from commands.shards import FINAL, checkpoints_of, shard_digest, shards_of, uncertainty_of
+from tests.commands.builders import write_weights
+
+PEFT = [f"shard_{head}/adapter_config.json" for head in range(3)]
+PUBLISHED = [f"shard_{head}_lora.pt" for head in range(3)]
+
+
+def training(checkpoint: str, *, run: str = "run_7", n_heads: int = 3) -> list[str]:
+    """Return the files that training leaves of one checkpoint."""
+    return [f"shard_{n}/{run}/checkpoints/checkpoint_{checkpoint}.pt" for n in range(n_heads)]
+
+
+def folder_of(place: Path, files: Sequence[str], *more: Sequence[str]) -> Path:
+    """Write files, each of which says its own name."""
+    for name in (*files, *(each for group in more for each in group)):
+        file = place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name, encoding="utf-8")
+    return place
+
+
+def names(place: Path, shards: Sequence[Path]) -> list[str]:
+    """Return shards by their names in the folder."""
+    return [shard.relative_to(place).as_posix() for shard in shards]
+
+
+def test_folders_of_peft_are_shards(tmp_path: Path) -> None:
+    """What this project writes itself; a shard is the folder and not a file of it."""
+    folder_of(tmp_path, PEFT, [f"step_50/{name}" for name in PEFT])
+
+    assert names(tmp_path, shards_of(tmp_path, 3)) == ["shard_0", "shard_1", "shard_2"]
+    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == [f"step_50/shard_{n}" for n in range(3)]
+
+
+def test_published_files_are_shards(tmp_path: Path) -> None:
+    """The weights as they were handed over, with a manifest and other files beside them."""
+    folder_of(tmp_path, PUBLISHED, ["manifest.json", "shard_0_lora.pt.sha256", "shard_x_lora.pt"])
+
+    assert names(tmp_path, shards_of(tmp_path, 3)) == PUBLISHED
+
+
+def test_what_training_left_is_shards(tmp_path: Path) -> None:
+    """The checkpoints lie below the name of the run, whatever that is."""
+    folder_of(tmp_path, training("final"), training("step_50"), training("best"))
+
+    assert names(tmp_path, shards_of(tmp_path, 3)) == training("final")
+    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == training("step_50")
+
+
+def test_a_slim_checkpoint_is_read_rather_than_the_whole(tmp_path: Path) -> None:
+    """Both hold the same LoRA tensors, and the optimizer's state is ten times as large."""
+    folder_of(tmp_path, training("final_slim"), training("final"), training("step_50_slim"))
+
+    assert names(tmp_path, shards_of(tmp_path, 3)) == training("final_slim")
+    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == training("step_50_slim")
+
+
+def test_shards_are_in_the_order_of_their_heads(tmp_path: Path) -> None:
+    """Sorted as text, shard_10 would be head 2."""
+    files = [f"shard_{head}_lora.pt" for head in range(12)]
+
+    assert names(tmp_path, shards_of(folder_of(tmp_path, files), 12)) == files
+
+
+def test_the_checkpoints_there_are_can_be_listed(tmp_path: Path) -> None:
+    """In the order of training: 100 comes after 50, and the final one is last."""
+    folder_of(tmp_path, training("final"), training("step_100"), training("step_50"))
+
+    assert checkpoints_of(tmp_path) == (50, 100, FINAL)
+
+
+@pytest.mark.parametrize(
+    ("files", "checkpoint", "fault"),
+    [
+        ([], FINAL, r"there are no shards in it; name one that holds shard_\*/adapter_config"),
+        (PEFT[:1] + PEFT[2:], FINAL, "final checkpoint is not one of 3 heads: shard 1 is missing;"),
+        (PEFT[:1], FINAL, "3 heads: shard 1 is missing, shard 2 is missing; complete it, or set"),
+        ([*PUBLISHED, "shard_3_lora.pt"], FINAL, "3 heads: shard 3 is left over; complete it, or"),
+        (training("step_50", n_heads=2), 50, "its step 50 is not one of 3 heads: shard 2 is"),
+        (PUBLISHED, 50, "it has no step 50; the checkpoints there are: final checkpoint; name"),
+        (
+            [*training("step_100"), *training("step_50"), *training("final")],
+            75,
+            "it has no step 75; the checkpoints there are: step 50, step 100, final checkpoint;",
+        ),
+        (training("step_50"), FINAL, "it has no final checkpoint; the checkpoints there are: ste"),
+    ],
+)
+def test_a_set_that_is_not_whole_is_refused(
+    tmp_path: Path, files: list[str], checkpoint: int, fault: str
+) -> None:
+    """Eight heads instead of nine, or another step, would be another entrant under this name."""
+    folder_of(tmp_path, files)
+
+    with pytest.raises(WeightsError, match=fault):
+        shards_of(tmp_path, 3, checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("more", "listed"),
+    [
+        (training("final", run="run_8"), "shard_0/run_7, shard_0/run_8; shard_1/run_7, shard_1/"),
+        (training("step_50", run="run_8"), "shard_0/run_7, shard_0/run_8; shard_1/run_7, shard_1/"),
+        (PUBLISHED[:1], "shard_0/run_7, shard_0_lora.pt; leave one of them there"),
+        (PEFT[1:2], "shard_1, shard_1/run_7; leave one of them there"),
+    ],
+    ids=["two_runs", "another_step_of_another_run", "published", "peft"],
+)
+def test_nobody_guesses_which_of_two_trainings_is_meant(
+    tmp_path: Path, more: list[str], listed: str
+) -> None:
+    """The first that a file system happens to name is another one on another machine."""
+    folder_of(tmp_path, training("final"), more)
+
+    with pytest.raises(WeightsError, match=f"it holds several trainings of one head: {listed}"):
+        shards_of(tmp_path, 3)
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    """Shards of a folder that is not there must not look like a set of none."""
+    with pytest.raises(WeightsError, match="secruity: there is no such folder of shards; correct"):
+        shards_of(tmp_path / "secruity", 9)
+
+
+def test_the_uncertainty_heads_adapter_is_found_or_named(tmp_path: Path) -> None:
+    """A folder of peft, a folder of the file that training ends with, or that file."""
+    peft = folder_of(tmp_path / "peft", ["adapter_config.json"])
+    trained = folder_of(tmp_path / "trained", ["checkpoint_final.pt", "manifest.json"])
+
+    assert uncertainty_of(peft) == peft
+    assert uncertainty_of(trained) == trained / "checkpoint_final.pt"
+    assert uncertainty_of(trained / "checkpoint_final.pt") == trained / "checkpoint_final.pt"
+
+
+@pytest.mark.parametrize(
+    ("files", "quantity"),
+    [([], "neither"), (["adapter_config.json", "checkpoint_final.pt"], "both")],
+)
+def test_an_uncertain_uncertainty_head_is_refused(
+    tmp_path: Path, files: list[str], quantity: str
+) -> None:
+    """Its answers would be believed, whoever gave them."""
+    folder_of(tmp_path, files)
+
+    with pytest.raises(WeightsError, match=f"it holds {quantity} of adapter_config.json and che"):
+        uncertainty_of(tmp_path)
+
+
+def test_a_shard_is_named_by_its_content(tmp_path: Path) -> None:
+    """As file or folder, and wherever it lies: a set that moved is the same set."""
+    here, there = (write_weights(tmp_path / name, first_byte=1) for name in ("here", "there"))
+    other = write_weights(tmp_path / "other", first_byte=2)
+
+    assert shard_digest(here) == shard_digest(there) != shard_digest(other)
+    assert shard_digest(file_in(here)) == shard_digest(file_in(there)) != shard_digest(here)
+    assert shard_digest(file_in(here)) != shard_digest(file_in(other))
+
+
+def file_in(folder: Path) -> Path:
+    """Return a file of bytes."""
+    return folder / "model.safetensors"
+
+
+def test_a_pointer_of_git_lfs_is_no_shard(tmp_path: Path) -> None:
+    """A clone without Git LFS looks complete, and holds a hundred bytes for every shard."""
+    pointer = tmp_path / "shard_0_lora.pt"
+    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\nsize 8712345\n")
+
+    with pytest.raises(WeightsError, match=r"_lora\.pt: it is a Git LFS pointer; fetch .*lfs pull"):
+        shard_digest(pointer)
