@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from commands.errors import MissingExtra
+from commands.hydra_import import ToPeft
 from commands.panel import section_of, weights_of
 from commands.ports import BatchJudge, Generator, Judge, TokenCounter
 from commands.settings import Settings
@@ -33,6 +34,19 @@ def make_generator(settings: Settings) -> Generator:
         device=settings.generation.device,
         cpu_threads=settings.generation.cpu_threads,
     )
+
+
+def make_shard_reader() -> ToPeft:
+    """Return what reads a Hydra's shards.
+
+    Raises:
+        MissingExtra: torch and its kin are not installed.
+    """
+    try:
+        from commands.backends.lora_files import as_peft_folder
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "models") from error
+    return as_peft_folder
 
 
 def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:

@@ -1,4 +1,4 @@
-"""`tourney import` and `tourney merge`: what others recorded, taken into the ledger."""
+"""`tourney import` and `tourney merge`: what others recorded or trained, taken in."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,13 +14,16 @@ from commands.cli.options import (
     LedgerOption,
 )
 from commands.cli.place import allows_network, ledger_path
-from commands.cli.streams import write
+from commands.cli.streams import say, write
 from commands.cli.workshop import require_sound, writing
 from commands.counted import counted
 from commands.errors import ConfigurationError, DoneWithGaps
 from commands.exchange import Taken, take_in
+from commands.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.render import Format
+from commands.tables.imported import imported_table
 from commands.tables.keeping import conflicts_table
+from commands.wiring import make_shard_reader
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
@@ -47,6 +50,47 @@ def import_events(
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
     _tell(taken, output_format, as_json=as_json)
+
+
+@app.command(name="hydra-weights")
+def import_hydra_weights(
+    weights: Annotated[
+        Path, typer.Argument(metavar="WEIGHTS", help="The folder that the shards were trained on.")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write, a new one.")],
+    security: Annotated[
+        Path | None, typer.Option("--security", metavar="DIR", help="Its security shards.")
+    ] = None,
+    robustness: Annotated[
+        Path | None,
+        typer.Option("--robustness", metavar="DIR", help="Its robustness shards, at every step."),
+    ] = None,
+    uncertainty: Annotated[
+        Path | None, typer.Option("--uncertainty", metavar="DIR", help="Its uncertainty head.")
+    ] = None,
+    heads: Annotated[int, typer.Option("--heads", min=1, help="How many shards a set has.")] = 9,
+    heads_depth: Annotated[
+        int | None,
+        typer.Option(
+            "--heads-depth",
+            min=1,
+            help=f"The layers of a head; without it as the security shards' manifest.json says,"
+            f" or {DEFAULT_DEPTH}.",
+        ),
+    ] = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Convert a Hydra's shards to folders of peft.
+
+    Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod.
+    """
+    sets = ShardSets(security, robustness, uncertainty)
+    imported = import_hydra(
+        weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
+    )
+    write(imported_table(out, imported), output_format, as_json=as_json)
+    say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
 def merge(

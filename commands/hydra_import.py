@@ -1,0 +1,138 @@
+"""The shards of a Hydra, however they were kept, written anew as folders of peft.
+
+All of them are read and compared with the weights before any is written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, PositiveInt, ValidationError
+
+from commands.adapter_fit import head_layers, require_tensors_fit
+from commands.errors import ConfigurationError, WeightsError
+from commands.run_folder import write_files
+from commands.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
+
+DEFAULT_DEPTH: Final = 3
+_MANIFEST: Final = "manifest.json"  # says, beside some sets, how they were trained
+
+
+class PeftFolder(NamedTuple):
+    """An adapter as peft keeps it, in memory."""
+
+    rank: int
+    shapes: Mapping[str, tuple[int, ...]]  # of its tensors
+    files: Mapping[str, bytes]  # by name
+
+
+ToPeft: TypeAlias = Callable[[Path, range, str], PeftFolder]
+"""Reads a shard of a head of these layers, which was trained on the weights so named."""
+
+
+class ShardSets(NamedTuple):
+    """The folders that shards are in; None: there is no such set."""
+
+    security: Path | None = None
+    robustness: Path | None = None
+    uncertainty: Path | None = None
+
+
+class Imported(NamedTuple):
+    """A shard, the name of the folder that it became, and what is in that."""
+
+    source: Path
+    name: str
+    folder: PeftFolder
+
+
+def import_hydra(
+    weights: Path,
+    out: Path,
+    sets: ShardSets,
+    to_peft: ToPeft,
+    *,
+    n_heads: int,
+    heads_depth: int | None = None,
+) -> list[Imported]:
+    """Write sets of shards as folders of peft, at every checkpoint that there is.
+
+    Args:
+        weights: The folder of the weights that they were trained on.
+        out: The folder to write, which must not be there.
+        sets: Where the shards are.
+        to_peft: What reads a shard.
+        n_heads: How many shards a set has, uncertainty's apart.
+        heads_depth: How many layers a head has; None: as the security shards' manifest says.
+
+    Raises:
+        ConfigurationError: No set is named.
+        WeightsError: A shard is missing, unreadable, does not fit the weights or is not as its
+            manifest says; nothing is written.
+        FolderTaken: Something is there already.
+        CannotWrite: The place refuses; nothing is left behind.
+    """
+    if not any(sets):
+        raise ConfigurationError([f"nothing to import: name one of {', '.join(sets._fields)}"])
+    depth = heads_depth or _training_of(sets.security).heads_depth or DEFAULT_DEPTH
+    layers = head_layers(weights, depth)
+    shards = _shards(sets, n_heads)
+    imported = [_imported(shard, to_peft, weights, layers) for shard in shards]
+    write_files(out.resolve(), dict(_files(imported)))
+    return imported
+
+
+class _Shard(NamedTuple):
+    name: str
+    path: Path
+    set_of: Path
+
+
+def _shards(sets: ShardSets, n_heads: int) -> Iterator[_Shard]:
+    for name, folder in (("security", sets.security), ("robustness", sets.robustness)):
+        if folder is not None:
+            for checkpoint in checkpoints_of(folder):
+                place = name if checkpoint == FINAL else f"{name}/step_{checkpoint}"
+                for head, path in enumerate(shards_of(folder, n_heads, checkpoint)):
+                    yield _Shard(f"{place}/shard_{head}", path, folder)
+    if sets.uncertainty is not None:
+        yield _Shard("uncertainty", uncertainty_of(sets.uncertainty), sets.uncertainty)
+
+
+def _imported(shard: _Shard, to_peft: ToPeft, weights: Path, layers: range) -> Imported:
+    """Read a shard, which must fit the weights and be of the rank that its manifest says."""
+    folder = to_peft(shard.path, layers, str(weights))
+    require_tensors_fit(weights, shard.path, folder.shapes)
+    said = _training_of(shard.set_of).lora_r
+    if said not in {None, folder.rank}:
+        why = f"its rank is {folder.rank}, and {shard.set_of / _MANIFEST} says lora_r {said}"
+        raise WeightsError(shard.path, why, "put the manifest and the shards of one training there")
+    return Imported(shard.path, shard.name, folder)
+
+
+def _files(imported: Iterable[Imported]) -> Iterator[tuple[str, bytes]]:
+    for each in imported:
+        for name, content in each.folder.files.items():
+            yield f"{each.name}/{name}", content
+
+
+class _Training(BaseModel):
+    """How a set was trained, as far as its manifest says."""
+
+    lora_r: PositiveInt | None = None
+    heads_depth: PositiveInt | None = None
+
+
+class _Manifest(BaseModel):
+    config: _Training = _Training()
+
+
+def _training_of(folder: Path | None) -> _Training:
+    if folder is None or not (folder / _MANIFEST).is_file():
+        return _Training()
+    file = folder / _MANIFEST
+    try:
+        return _Manifest.model_validate_json(file.read_bytes()).config
+    except (OSError, ValidationError) as error:
+        why = "it does not say lora_r and heads_depth under config as numbers from 1"
+        raise WeightsError(file, why, "correct it, or take it away") from error
