@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -11,6 +11,7 @@ import typer
 from commands.cli.reading import Reading, reading, reading_verdicts
 from commands.errors import ConfigurationError
 from commands.tables.agreement import agreement_table
+from commands.tables.calibration import calibration_table
 from commands.tables.elo import elo_table
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.responses import progress_table, responses_table
@@ -19,6 +20,7 @@ from commands.tables.table import Table
 from commands.validation import place_and_fault
 from ledger.events.ratings import EloParameters, TieRule
 from projections.agreement import agreement as agreement_of
+from projections.calibration import against_gold, against_verdicts
 from projections.progress import progress as progress_of
 from projections.reconcile import MAJORITY
 from projections.rule import RECORDED
@@ -78,6 +80,29 @@ def agreement(source: Reading) -> Table:
     measures = agreement_of(source.state, prompts, source.state.panel, source.rule)
     named = source.named_judge
     return agreement_table(each for each in measures if named is None or named in each.judges)
+
+
+@app.command()
+@reading_verdicts
+def calibration(
+    source: Reading,
+    against: Annotated[
+        Literal["gold", "judged"],
+        typer.Option(
+            "--against",
+            help="gold: whether the gold answer is in a response; judged: its share of wins.",
+        ),
+    ] = "gold",
+) -> Table:
+    """Compare p_correct with being right. Example: tourney project calibration --against judged."""
+    if against == "judged":
+        found = against_verdicts(source.state, source.settlements)
+        return calibration_table(found, source.judge, accounts=source.accounts)
+    if source.named_judge or source.named_dimension or source.rule != RECORDED:
+        raise ConfigurationError(
+            ["--judge, --dimension, --policy and --parser are of verdicts: add --against judged"]
+        )
+    return calibration_table(against_gold(source.state))
 
 
 @app.command()

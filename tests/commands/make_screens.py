@@ -23,6 +23,7 @@ from commands.recorder import Recorder
 from commands.render import Format, print_table
 from commands.replay import Difference, Replayed
 from commands.scripted import ScriptedGenerator, ScriptedJudge
+from commands.tables.calibration import calibration_table
 from commands.tables.elo import elo_table
 from commands.tables.history import differences_table, faults_table, log_table
 from commands.tables.keeping import checkpoint_table, conflicts_table
@@ -34,9 +35,11 @@ from commands.verify import Verified
 from ledger.audit import Fault
 from ledger.events.ratings import EloParameters
 from ledger.head import Head
+from ledger.identity import EntrantId
 from ledger.row import Row
 from ledger.store import Ledger
 from ledger.writer import Conflict
+from projections.calibration import Calibration, Case
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules, progress
 from projections.settlement import by_dimension, settle
@@ -124,6 +127,14 @@ BANK: Final = (prompt("p1"), prompt("p2"), prompt("p3", gold=None))
 ROSTER: Final = (entrant("base"), entrant("tuned"), entrant("broken"))
 
 
+SURE: Final = Calibration(
+    EntrantId("full_poe"),
+    None,
+    tuple(Case(*each) for each in ((0.95, 1.0), (0.9, 0.0), (0.35, 0.0), (0.1, 0.0))),
+    n_left_out=2,
+)
+
+
 def _answer(task: GenerationTask) -> str | GenerationFailure:
     if task.entrant.entrant_id == "broken":
         return GenerationFailure(task.response_key, "not_finite", "logits are NaN at token 1")
@@ -147,6 +158,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "matches": matches_table(settled),
         "responses": responses_table(state),
         "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),
+        "calibration": calibration_table([SURE]),
     }
 
 

@@ -1,0 +1,85 @@
+"""How far an entrant's own probability of being right can be believed, bin by bin."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from commands.tables.table import Column, Table
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+from projections.calibration import Bin, Calibration
+
+_NOBODY: Final = (
+    "no response says how likely it is right: only entrants with needs_uncertainty = true do"
+)
+_BY_GOLD: Final = "Correct: the gold answer's words are in the response, whatever it says of them."
+_BY_VERDICTS: Final = "Correct: the share that a response won of its pairs, decided or tied (1/2)."
+
+
+def calibration_table(
+    calibrations: Iterable[Calibration],
+    judge: JudgeSettings | None = None,
+    *,
+    accounts: Iterable[str] = (),
+) -> Table:
+    """Show a reliability table of each entrant, with what sums it up in the notes.
+
+    Args:
+        calibrations: What was measured.
+        judge: By whose verdicts; None: by gold answers.
+        accounts: What became of the pairings that the verdicts are of.
+    """
+    calibrations = tuple(calibrations)
+    return Table(
+        schema="tourney/calibration@1",
+        title="Confidence beside correctness",
+        columns=(
+            *((Column("dimension", "Dimension"),) if judge else ()),
+            Column("entrant", "Entrant"),
+            Column("bin", "Bin"),
+            Column("n", "n"),
+            Column("confidence", "Confidence", 3),
+            Column("correctness", "Correct", 3),
+        ),
+        rows=tuple(_row(each, part) for each in calibrations for part in each.bins),
+        notes=(*_notes(calibrations, is_judged=judge is not None), *accounts),
+        facts={
+            "against": "judged" if judge else "gold",
+            "judge": judge.judge_id if judge else None,
+            "measures": [_measures(each) for each in calibrations],
+        },
+    )
+
+
+def _row(calibration: Calibration, part: Bin) -> dict[str, Json]:
+    end = "]" if part.high == 1 else ")"
+    return {
+        "dimension": calibration.dimension,
+        "entrant": calibration.entrant_id,
+        "bin": f"[{part.low}, {part.high}{end}",
+        **part._asdict(),
+    }
+
+
+def _measures(calibration: Calibration) -> dict[str, Json]:
+    return {
+        "dimension": calibration.dimension,
+        "entrant": calibration.entrant_id,
+        "n": len(calibration.cases),
+        "n_left_out": calibration.n_left_out,
+        "ece": calibration.ece,
+        "brier": calibration.brier,
+    }
+
+
+def _notes(calibrations: Sequence[Calibration], *, is_judged: bool) -> Iterator[str]:
+    if not calibrations:
+        yield _NOBODY
+        return
+    lacks = "a pair that was decided or tied" if is_judged else "a gold answer"
+    for each in calibrations:
+        name = f"{each.entrant_id} on {each.dimension}" if each.dimension else each.entrant_id
+        measured = f"{name}: n = {len(each.cases)}"
+        if each.ece is not None and each.brier is not None:
+            measured += f", ECE {each.ece:.3f}, Brier {each.brier:.3f}"
+        yield f"{measured}; {each.n_left_out} left out for want of {lacks}"
+    yield _BY_VERDICTS if is_judged else _BY_GOLD
