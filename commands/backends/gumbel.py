@@ -6,11 +6,12 @@ Sampling". The noise comes from one CPU generator per row, so a row's tokens dep
 seed only: neither on the batch's size and order, nor on its neighbours, nor on the device.
 """
 
-import hashlib
 from collections.abc import Sequence
 
 import torch
 from transformers import LogitsProcessor
+
+from commands.backends.streams import random_stream
 
 
 class GumbelNoise(LogitsProcessor):
@@ -27,12 +28,6 @@ class GumbelNoise(LogitsProcessor):
         rows = [gumbel_noise(stream, n_tokens) for stream in self._streams]
         noise = torch.stack(rows).to(scores.device)  # (B, V)
         return scores / self._temperature + noise
-
-
-def random_stream(seed: int) -> torch.Generator:
-    """Start a CPU generator from a seed mixed by SHA-256, so that near seeds give far streams."""
-    mixed = hashlib.sha256(f"tourney.gumbel:{seed}".encode()).digest()
-    return torch.Generator("cpu").manual_seed(int.from_bytes(mixed[:8], "big"))
 
 
 def gumbel_noise(stream: torch.Generator, n_tokens: int) -> torch.Tensor:
