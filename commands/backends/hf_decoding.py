@@ -27,11 +27,12 @@ class PromptRow(NamedTuple):
 
     task: GenerationTask
     prompt_ids: tuple[int, ...]
+    n_afterwards: int = 0  # tokens of a question about the answer
 
     @property
     def n_tokens(self) -> int:
-        """Count the prompt's tokens and all that may be generated."""
-        return len(self.prompt_ids) + self.task.entrant.max_new_tokens
+        """Count the prompt's tokens, all that may be generated, and what is asked of that."""
+        return len(self.prompt_ids) + self.task.entrant.max_new_tokens + self.n_afterwards
 
 
 def answer_batch(
@@ -53,9 +54,9 @@ def answer_batch(
     )
     elapsed_s = time.perf_counter() - started
     return tuple(
-        _broken(row, step)
+        broken(row, step)
         if step < len(tokens)
-        else _answered(row, tokens, loaded, elapsed_s=elapsed_s)
+        else answered(row, tokens, loaded.tokenizer, loaded.end_ids, elapsed_s=elapsed_s)
         for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
     )
 
@@ -128,13 +129,19 @@ def text_of(tokenizer: PreTrainedTokenizerBase, tokens: list[int]) -> str:
     )
 
 
-def _answered(
-    row: PromptRow, tokens: list[int], loaded: LoadedWeights, *, elapsed_s: float
+def answered(
+    row: PromptRow,
+    tokens: list[int],
+    tokenizer: PreTrainedTokenizerBase,
+    end_ids: frozenset[int],
+    *,
+    elapsed_s: float,
 ) -> GeneratedText:
-    has_ended = tokens[-1] in loaded.end_ids
+    """Return what a row answered: one new token at least, the last of them maybe an end token."""
+    has_ended = tokens[-1] in end_ids
     return GeneratedText(
         response_key=row.task.response_key,
-        text=text_of(loaded.tokenizer, tokens[:-1] if has_ended else tokens),
+        text=text_of(tokenizer, tokens[:-1] if has_ended else tokens),
         finish_reason="stop" if has_ended else "length",
         n_prompt_tokens=len(row.prompt_ids),
         n_generated_tokens=len(tokens),
@@ -142,6 +149,7 @@ def _answered(
     )
 
 
-def _broken(row: PromptRow, step: int) -> GenerationFailure:
-    detail = f"the logits of new token {step + 1} are not finite, in {row.task.entrant.dtype}"
+def broken(row: PromptRow, n_tokens: int) -> GenerationFailure:
+    """Return why a row has no answer: after n_tokens the logits were no numbers."""
+    detail = f"the logits of new token {n_tokens + 1} are not finite, in {row.task.entrant.dtype}"
     return GenerationFailure(row.task.response_key, "not_finite", detail)

@@ -13,6 +13,9 @@ from commands.backends.hf_chat import encode_prompt
 from commands.backends.hf_decoding import PromptRow, answer_batch
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_weights
+from commands.backends.hydra_answers import answer_as_hydra
+from commands.backends.hydra_weights import LoadedHydra, check_hydra, load_hydra
+from commands.backends.uncertainty import n_question_tokens
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 
@@ -20,11 +23,25 @@ Finished = tuple[GeneratedText | GenerationFailure, ...]
 Item = TypeVar("Item")
 
 
+Loaded = LoadedWeights | LoadedHydra
+
+
+def load_entrant(entrant: Entrant, device: torch.device) -> Loaded:
+    """Load what an entrant answers with.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    if entrant.hydra is None:
+        return load_weights(entrant, device)
+    return load_hydra(entrant, entrant.hydra, device)
+
+
 class HfGenerator:
     """Answers tasks load by load and batch by batch.
 
-    A load is weights, adapters and dtype: entrants that share one are answered together, and it
-    is freed before the next. In float32 an answer does not depend on the batch it was made in.
+    A load is weights, adapters or shards, and dtype: entrants that share one are answered together,
+    and it is freed before the next. In float32 an answer does not depend on its batch.
     """
 
     def __init__(
@@ -32,7 +49,7 @@ class HfGenerator:
         batch_tokens: int,
         device: str = "auto",
         cpu_threads: int | None = None,
-        load: Callable[[Entrant, torch.device], LoadedWeights] = load_weights,
+        load: Callable[[Entrant, torch.device], Loaded] = load_entrant,
     ) -> None:
         """Allow batches of that many tokens, prompts, padding and new tokens together.
 
@@ -51,16 +68,21 @@ class HfGenerator:
         """Yield what each finished batch made, each task exactly once.
 
         Raises:
-            WeightsError: An entrant cannot be loaded as registered.
+            WeightsError: An entrant cannot be loaded as registered; what can be told of that before
+                its turn is told before the first answer.
         """
-        for same_load in grouped(tasks, lambda task: load_key(task.entrant)):
+        loads = grouped(tasks, lambda task: load_key(task.entrant))
+        for entrant in (same_load[0].entrant for same_load in loads):
+            if entrant.hydra is not None:
+                check_hydra(entrant, entrant.hydra)
+        for same_load in loads:
             yield from self._answer_load(same_load)
             free_memory(self._device)
 
     def _answer_load(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
         loaded = self._load(tasks[0].entrant, self._device)
         with quiet_transformers():
-            rows = [PromptRow(t, encode_prompt(loaded.tokenizer, t.prompt_text)) for t in tasks]
+            rows = [_row(loaded, task) for task in tasks]
         limit = float("inf") if loaded.n_positions is None else loaded.n_positions
         too_long = tuple(_too_long(row, limit) for row in rows if row.n_tokens > limit)
         if too_long:
@@ -69,9 +91,9 @@ class HfGenerator:
         for same_decoding in grouped(fitting, lambda row: decoding_key(row.task.entrant)):
             yield from self._answer_rows(loaded, same_decoding)
 
-    def _answer_rows(self, loaded: LoadedWeights, rows: Sequence[PromptRow]) -> Iterator[Finished]:
+    def _answer_rows(self, loaded: Loaded, rows: Sequence[PromptRow]) -> Iterator[Finished]:
         queue = BatchQueue(rows, lambda row: row.n_tokens, self._batch_tokens)
-        for batch, finished in drained(queue, partial(answer_batch, loaded), self._device):
+        for batch, finished in drained(queue, partial(_answer, loaded), self._device):
             yield finished or (_out_of_memory(batch[0], self._device),)
 
 
@@ -86,12 +108,35 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list
 def load_key(entrant: Entrant) -> Hashable:
     """Return what an entrant loads."""
     adapters = tuple(adapter.digest for adapter in entrant.adapters)
-    return entrant.weights_digest, adapters, entrant.dtype
+    heads = entrant.hydra and (
+        entrant.hydra.heads_depth,
+        tuple(shard.digest for shard in entrant.hydra.security),
+        tuple(shard.digest for shard in entrant.hydra.robustness),
+        entrant.hydra.uncertainty and entrant.hydra.uncertainty.digest,
+    )
+    return entrant.weights_digest, adapters, heads, entrant.dtype
 
 
 def decoding_key(entrant: Entrant) -> Hashable:
     """Return what the rows of a batch must have in common."""
-    return entrant.temperature, entrant.max_new_tokens
+    heads = entrant.hydra and (
+        entrant.hydra.bypass_jury,
+        entrant.hydra.gamma,
+        entrant.hydra.beta,
+    )
+    return entrant.temperature, entrant.max_new_tokens, heads
+
+
+def _row(loaded: Loaded, task: GenerationTask) -> PromptRow:
+    prompt_ids = encode_prompt(loaded.tokenizer, task.prompt_text)
+    is_rated = task.entrant.hydra is not None and task.entrant.hydra.uncertainty is not None
+    return PromptRow(task, prompt_ids, n_question_tokens(loaded.tokenizer) if is_rated else 0)
+
+
+def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:
+    if isinstance(loaded, LoadedHydra):
+        return answer_as_hydra(loaded, rows)
+    return answer_batch(loaded, rows)
 
 
 def _too_long(row: PromptRow, limit: float) -> GenerationFailure:

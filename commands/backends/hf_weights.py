@@ -72,16 +72,55 @@ def load_folder(
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
     """
+    read = read_folder(folder, dtype=dtype)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        model = read.model
+        for adapter in adapters:
+            model = merge_adapter(model, adapter)
+    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
+    placed = cast("TextModel", made_ready(model, device, folder))
+    return LoadedWeights(placed, read.tokenizer, device, read.end_ids, read.n_positions)
+
+
+class ReadWeights(NamedTuple):
+    """A folder's weights as they are, in memory, and what goes with them."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    end_ids: frozenset[int]
+    n_positions: int | None  # None: the weights set no limit
+
+
+def read_folder(folder: Path, *, dtype: str) -> ReadWeights:
+    """Read a folder's weights and tokenizer.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
     check_folder(folder)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         tokenizer = load_tokenizer(folder)
         end_ids = end_of_turn(tokenizer, folder)
         model = load_model(folder, DTYPES[dtype])
-        for adapter in adapters:
-            model = merge_adapter(model, adapter)
+    check_vocabulary(tokenizer, n_embeddings(model), folder)
     end_ids |= own_end_ids(model, tokenizer)
-    limit = n_positions(model)
-    return LoadedWeights(made_ready(model, device, folder), tokenizer, device, end_ids, limit)
+    return ReadWeights(model, tokenizer, end_ids, n_positions(model))
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
+    """Require that the weights have an embedding for each token of the tokenizer.
+
+    More embeddings than tokens are padding, as OLMo 2 has, and do no harm.
+
+    Raises:
+        WeightsError: A token would be looked up beyond the end of the embeddings.
+    """
+    last = max(tokenizer.get_vocab().values(), default=-1)
+    if last >= n_tokens:
+        why = f"the tokenizer's tokens go up to {last}, the weights' embeddings to {n_tokens - 1}"
+        raise WeightsError(
+            folder, why, "put the tokenizer there that the weights were trained with"
+        )
 
 
 def check_folder(folder: Path) -> None:
@@ -155,6 +194,11 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     return model
 
 
+def n_embeddings(model: PreTrainedModel) -> int:
+    """Return how many tokens the weights have an embedding for."""
+    return cast("torch.Tensor", model.get_input_embeddings().weight).shape[0]
+
+
 def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """Return the end tokens that the weights and the tokenizer name themselves."""
     named = getattr(model.generation_config, "eos_token_id", None)
@@ -168,17 +212,14 @@ def n_positions(model: PreTrainedModel) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def made_ready(model: PreTrainedModel, device: torch.device, folder: Path) -> TextModel:
-    """Move a model to a device, for inference, with no settings of its own for decoding.
+def made_ready(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:
+    """Move a module to a device, for inference.
 
     Raises:
         WeightsError: The device's memory is too small.
     """
-    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
-    module: torch.nn.Module = model
     try:
-        module.eval().to(device)
+        return module.eval().to(device)
     except torch.OutOfMemoryError as error:
         remedy = "choose a smaller dtype or another --device"
         raise WeightsError(folder, f"the weights do not fit on {device}", remedy) from error
-    return cast("TextModel", model)

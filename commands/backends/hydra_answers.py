@@ -1,0 +1,88 @@
+"""Answer one batch of prompts with a loaded Hydra."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from commands.backends.hf_decoding import PromptRow, answered, broken
+from commands.backends.hydra_decoding import decode
+from commands.backends.hydra_rounds import HydraDecoding
+from commands.backends.hydra_row import HydraRow, start_row
+from commands.backends.hydra_weights import LoadedHydra
+from commands.backends.uncertainty import Testimony, p_correct
+from commands.ports import GeneratedText, GenerationFailure
+from ledger.events.registration import Hydra
+
+Answer = GeneratedText | GenerationFailure
+
+
+def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[Answer, ...]:
+    """Generate an answer to each prompt; all are of one temperature, length limit and decoding.
+
+    Raises:
+        torch.OutOfMemoryError: The batch is too large for the device.
+    """
+    started = time.perf_counter()
+    heads = cast("Hydra", prompts[0].task.entrant.hydra)  # or no Hydra would have been loaded
+    rows = [
+        start_row(
+            prompt.prompt_ids,
+            seed=prompt.task.seed,
+            n_heads=loaded.n_heads,
+            bypass_jury=heads.bypass_jury,
+        )
+        for prompt in prompts
+    ]
+    decode(loaded.net, rows, _decoding(loaded, heads, prompts[0]))
+    elapsed_s = time.perf_counter() - started
+    answers = tuple(
+        _answer(loaded, prompt, row, elapsed_s) for prompt, row in zip(prompts, rows, strict=True)
+    )
+    return _rated(loaded, prompts, rows, answers) if heads.uncertainty else answers
+
+
+def _decoding(loaded: LoadedHydra, heads: Hydra, prompt: PromptRow) -> HydraDecoding:
+    return HydraDecoding(
+        temperature=prompt.task.entrant.temperature,
+        max_new_tokens=prompt.task.entrant.max_new_tokens,
+        end_ids=loaded.end_ids,
+        gamma=heads.gamma,
+        beta=heads.beta,
+    )
+
+
+def _answer(loaded: LoadedHydra, prompt: PromptRow, row: HydraRow, elapsed_s: float) -> Answer:
+    if row.is_broken:
+        return broken(prompt, len(row.tokens))
+    text = answered(prompt, row.tokens, loaded.tokenizer, loaded.end_ids, elapsed_s=elapsed_s)
+    return replace(text, diagnostics=row.diagnostics())
+
+
+def _rated(
+    loaded: LoadedHydra,
+    prompts: Sequence[PromptRow],
+    rows: Sequence[HydraRow],
+    answers: Sequence[Answer],
+) -> tuple[Answer, ...]:
+    """Let the uncertainty head say of each answer how probably it is correct."""
+    testimonies = [
+        Testimony(prompt.task.prompt_text, answer.text, row.witness)
+        for prompt, row, answer in zip(prompts, rows, answers, strict=True)
+        if isinstance(answer, GeneratedText) and row.witness is not None
+    ]
+    rates = iter(p_correct(loaded, testimonies))
+    return tuple(
+        _with_p(prompt, answer, next(rates)) if isinstance(answer, GeneratedText) else answer
+        for prompt, answer in zip(prompts, answers, strict=True)
+    )
+
+
+def _with_p(prompt: PromptRow, answer: GeneratedText, p: float) -> Answer:
+    if math.isnan(p):
+        detail = (
+            f"the logits of the uncertainty head are not finite, in {prompt.task.entrant.dtype}"
+        )
+        return GenerationFailure(answer.response_key, "not_finite", detail)
+    return replace(answer, p_correct=p)
