@@ -106,6 +106,7 @@ def test_sections_that_are_made_already_are_taken_as_they_are() -> None:
         ("beta = 0  #!", "'entrants.2.beta' is 0: Input should be greater than 0"),
         ("heads = 1  #!", "'entrants.2.heads' is 1: Input should be greater than or equal to 2"),
         ("heads_depth = 0  #!", "'entrants.2.heads_depth' is 0: Input should be greater than or"),
+        ("beta = inf  #!", "'entrants.2.beta' is inf: Input should be a finite number"),
         ("temperature = -0.98  #!", "'entrants.2.temperature' is -0.98: Input should be greater"),
         ("max_new_tokens = 0  #!", "'entrants.2.max_new_tokens' is 0: Input should be greater"),
         ("rob_checkpoint = 50  #!", "'entrants.2.rob_checkpoint' is 50: the folder of robustness"),
