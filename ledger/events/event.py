@@ -9,7 +9,9 @@ from ledger.events.batches import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
 )
+from ledger.events.battles import BattlesImported
 from ledger.events.exchange import LedgerMerged
+from ledger.events.imported_ratings import RatingsImported
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -45,6 +47,8 @@ Event: TypeAlias = (
     | PairReconciled
     | RatingsPublished
     | LedgerMerged
+    | BattlesImported
+    | RatingsImported
 )
 
 
@@ -60,6 +64,7 @@ UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
     ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
     ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price
     ("PairReconciled", 1): _as_it_was,  # 2: basis
+    ("RatingsPublished", 1): _as_it_was,  # 2: edition, bootstraps, bradley_terry
 }
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

@@ -11,6 +11,7 @@ Seed32: TypeAlias = Annotated[int, Meta(ge=0, lt=2**32)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 Duration: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 Probability: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Level: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]  # of confidence
 FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0)]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]

@@ -1,14 +1,18 @@
 """What was claimed: the ratings of a run and the bytes of its artifacts."""
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, Ordinal, Positive
+from ledger.events.limits import Count, Level, Ordinal, Positive
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 
 Mode = Literal["pilot", "headline"]
+Edition = Literal[1, 2]
 TieRule = Literal["drop", "half"]
+TieModel = Literal["half", "davidson"]
+IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
+IntervalUnit = Literal["prompts", "battles"]
 
 
 class EloParameters(Value, frozen=True):
@@ -20,10 +24,25 @@ class EloParameters(Value, frozen=True):
     permutations: Ordinal = 500
     seed: Count = 20260425
     ties: TieRule = "drop"
+    bootstraps: Count = 0  # resamples of the prompts, for an interval; 0: none
+
+
+class BradleyTerryParameters(Value, frozen=True):
+    """Everything a Bradley-Terry rating and its interval depend on beside the battles."""
+
+    ties: TieModel = "half"  # of a win each, or an outcome with a probability of its own
+    prior_sd: Positive | None = None  # Elo points about the mean; None: no prior
+    anchor: EntrantId | None = None  # has anchor_rating; None: a component has mean 1000
+    anchor_rating: float = 1000.0
+    interval: IntervalKind = "sandwich"
+    unit: IntervalUnit = "prompts"  # what is one piece of evidence
+    level: Level = 0.95
+    resamples: Ordinal = 1000  # of a bootstrap
+    seed: Count = 20260425  # of a bootstrap
 
 
 class Terms(Value, frozen=True):
-    """What is rated, and how."""
+    """What is rated, and how; editions differ in the files' fields and in Elo's last bits."""
 
     mode: Mode
     judge: JudgeId
@@ -31,6 +50,8 @@ class Terms(Value, frozen=True):
     elo: EloParameters
     entrants: tuple[EntrantId, ...]
     prompts: tuple[PromptId, ...]
+    edition: Edition = 1
+    bradley_terry: BradleyTerryParameters | None = None  # of the first edition: there was none
 
 
 class Publication(Value, frozen=True):
@@ -52,6 +73,8 @@ class ArtifactDigest(Value, frozen=True):
 
 class RatingsPublished(Fact, frozen=True):
     """A run's ratings were published: what a later replay must reproduce."""
+
+    schema_version: ClassVar[int] = 2
 
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]

@@ -1,0 +1,125 @@
+"""Battles that others held: imported from a file, up to 5,000 an event, column by column.
+
+A column is kept as its distinct values and, for each battle, one sign that says which. The first 91
+signs take a byte, most others two; so a ledger's file takes at most a fifth more than the columns
+do as plain arrays: two bytes a battle for each entrant, and for its prompt where one is there more
+than once; one for who won; eight for each number that is not always the same; and each name and
+prompt's id as a line of UTF-8, once an event. Preferences that are nearly all different take more,
+seventeen digits each: they are kept as JSON writes them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Generic, Literal, TypeVar
+
+from ledger.events.fact import Fact, Value
+from ledger.events.limits import Count, FilledText, Ordinal, Positive, Probability
+from ledger.identity import Digest, StreamId
+
+Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
+Source = Literal["llm-judge", "human"]
+Cell = TypeVar("Cell")
+
+_SETS: Final = "battles:"  # how streams of battles begin, and no tournament's does
+MAX_BATTLES: Final = 5_000
+"""How many one event holds."""
+
+SIGNS: Final = "".join(
+    map(chr, (*range(0x23, 0x5C), *range(0x5D, 0x7F), *range(0xA1, 0xA1 + 2 * MAX_BATTLES)))
+)
+"""What stands for the first value, the second, and so on; JSON writes each as it is."""
+
+
+def battles_stream(name: str) -> StreamId:
+    """Return the stream that a set of battles has to itself."""
+    return StreamId(f"{_SETS}{name}")
+
+
+def set_of(stream: StreamId) -> str | None:
+    """Return the name of the set of battles that a stream is; None of a tournament's."""
+    return stream.removeprefix(_SETS) if stream.startswith(_SETS) else None
+
+
+def coded(cells: Iterable[Cell], values: Iterable[Cell]) -> str:
+    """Return for each cell the sign of its place among the values."""
+    signs = dict(zip(values, SIGNS, strict=False))
+    return "".join(map(signs.__getitem__, cells))
+
+
+class Column(Value, Generic[Cell], frozen=True):
+    """What each battle has of something.
+
+    There are no codes where all battles have the same, or each has its own.
+    """
+
+    values: tuple[Cell, ...]
+    codes: str = ""
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> "Column[Cell]":
+        """Keep the cells of a column, at least one."""
+        values = tuple(dict.fromkeys(cells))
+        is_plain = len(values) in {1, len(cells)}
+        return cls(values) if is_plain else cls(values, coded(cells, values))
+
+    def cells(self, n_battles: int) -> Sequence[Cell]:
+        """Return the cells of a column that has so many."""
+        if self.codes:
+            return [*map(dict(zip(SIGNS, self.values, strict=False)).__getitem__, self.codes)]
+        return self.values if len(self.values) == n_battles else self.values * n_battles
+
+    def fits(self, n_battles: int) -> bool:
+        """Say whether the column has a cell for each of so many battles."""
+        if self.codes:
+            return len(self.codes) == n_battles and are_codes(self.codes, len(self.values))
+        return len(self.values) in {1, n_battles}
+
+
+def are_codes(codes: str, n_values: int) -> bool:
+    """Say whether each code stands for one of the first so many values."""
+    return set(codes) <= set(SIGNS[:n_values])
+
+
+class BattlesImported(Fact, frozen=True, kw_only=True):
+    """Battles were read from a file, by a version of the mapping of its format."""
+
+    file_digest: Digest  # of its bytes
+    format: FilledText
+    mapping_version: Ordinal
+    chunk: Ordinal  # 1, 2, 3 ... of the file
+    n_skipped: Count  # rows that are no battles: behind those of the chunk before, left out
+    entrants: tuple[FilledText, ...]
+    a: str  # codes of entrants
+    b: str
+    winners: Column[Winner]
+    prefs: Column[Probability | None]  # that b is better: 0 is a, 1/2 a tie, 1 is b
+    prompts: Column[str | None]  # ids of theirs, which need not be ours
+    sources: Column[Source]
+    judges: Column[str | None]
+    weights: Column[Positive]
+
+    @property
+    def n_battles(self) -> int:
+        """How many battles these are."""
+        return len(self.a)
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """A file's chunk is read once by a mapping; a mapping put right reads it anew."""
+        return (self.file_digest, f"{self.format}@{self.mapping_version}", str(self.chunk))
+
+    def __post_init__(self) -> None:
+        """Check what no field can say of itself.
+
+        Raises:
+            ValueError: The columns are not those of the same battles.
+        """
+        n = self.n_battles
+        if not 1 <= n <= MAX_BATTLES or len(self.b) != n:
+            raise ValueError(f"there are {n} a and {len(self.b)} b, of at most {MAX_BATTLES}")
+        if not are_codes(self.a + self.b, len(self.entrants)):
+            raise ValueError("a code of `a` or `b` stands for no entrant")
+        if any(map(str.__eq__, self.a, self.b)):
+            raise ValueError("an entrant battles itself")
+        columns = ("winners", "prefs", "prompts", "sources", "judges", "weights")
+        if odd := [name for name in columns if not getattr(self, name).fits(n)]:
+            raise ValueError(f"{', '.join(odd)}: not a cell for each of {n} battles")

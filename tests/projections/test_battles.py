@@ -1,0 +1,81 @@
+"""Battles in columns."""
+
+import numpy as np
+import pytest
+
+from projections.battles import Battle, Battles, battles_of
+from projections.errors import NotABattle
+
+
+def columns(**given: list[float]) -> dict[str, np.ndarray]:
+    """Return the columns of two battles, but for what is given."""
+    usual = {"a": [0, 1], "b": [1, 0], "score": [1, 0.5], "cluster": [0, 0], "weight": [1, 1]}
+    numbers = {"score": np.float64, "weight": np.float64}
+    return {
+        name: np.array(column, dtype=numbers.get(name, np.intp))
+        for name, column in {**usual, **given}.items()
+    }
+
+
+def test_rows_become_columns() -> None:
+    """Names are sorted so that equal battles are equal tables; prompts are numbered as met."""
+    battles = battles_of(
+        [("zoe", "amy", 1.0, "p7"), Battle("amy", "kim", 0.5, "p2"), ("kim", "zoe", 0.2, "p7", 3.0)]
+    )
+
+    assert battles.entrants == ("amy", "kim", "zoe")
+    assert (battles.a.tolist(), battles.b.tolist()) == ([2, 0, 1], [0, 1, 2])
+    assert battles.score.tolist() == [1.0, 0.5, 0.2]
+    assert battles.cluster.tolist() == [0, 1, 0]
+    assert battles.weight.tolist() == [1.0, 1.0, 3.0]
+    assert len(battles) == 3
+
+
+def test_no_rows_are_no_battles() -> None:
+    """A tournament is looked at before its first verdict, and that is no error."""
+    battles = battles_of([])
+
+    assert (battles.entrants, len(battles)) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (("amy", "amy", 1.0, "p1"), "cannot meet itself"),
+        (("amy", "zoe", 1.1, "p1"), "from 0 to 1"),
+        (("amy", "zoe", -0.1, "p1"), "from 0 to 1"),
+        (("amy", "zoe", float("nan"), "p1"), "from 0 to 1"),
+        (("amy", "zoe", 1.0, "p1", 0.0), "positive and finite"),
+        (("amy", "zoe", 1.0, "p1", float("inf")), "positive and finite"),
+        (("amy", "zoe", 1.0, "p1", float("nan")), "positive and finite"),
+    ],
+)
+def test_what_is_no_battle_is_refused_by_its_number(row: Battle, why: str) -> None:
+    """A wrong row among thousands must be found by who has to correct it."""
+    with pytest.raises(NotABattle, match=rf"^battle 1, counted from 0: .*{why}; .*") as refusal:
+        battles_of([("amy", "zoe", 1.0, "p0"), row])
+
+    assert refusal.value.number == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"a": [0, 2]}, "no name"), ({"b": [1, -1]}, "no name"), ({"cluster": [0, -1]}, "0 or more")],
+)
+def test_numbers_that_lead_nowhere_are_refused(wrong: dict[str, list[float]], why: str) -> None:
+    """NumPy takes -1 for the last, and would rate somebody else."""
+    with pytest.raises(NotABattle, match=why):
+        Battles(("amy", "zoe"), **columns(**wrong))
+
+
+def test_columns_that_are_no_table_are_refused() -> None:
+    """A shorter column would be stretched over the others in silence."""
+    with pytest.raises(ValueError, match="differ in length"):
+        Battles(("amy", "zoe"), **columns(weight=[1]))
+
+
+@pytest.mark.parametrize("names", [("zoe", "amy"), ("amy", "amy")])
+def test_names_that_are_unsorted_or_repeated_are_refused(names: tuple[str, ...]) -> None:
+    """The same entrant twice would be two."""
+    with pytest.raises(ValueError, match="not sorted, or one is named twice"):
+        Battles(names, **columns())

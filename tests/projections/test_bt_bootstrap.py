@@ -1,0 +1,109 @@
+"""Fitting again with evidence drawn anew."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from ledger.events.ratings import IntervalUnit
+from projections.battles import battles_of
+from projections.bradley_terry import BradleyTerry
+from projections.bt_bootstrap import Bootstrap, percentiles, resampled
+from projections.davidson import Davidson
+from projections.likelihood import Likelihood
+from projections.pair_model import Floats, PairModel
+from projections.sandwich import covariance
+from projections.units import units_of
+
+SCORES = [1.0] * 30 + [0.0] * 20 + [0.5] * 10
+PAIRS = [("a", "b"), ("b", "c"), ("c", "a")]
+ROWS = [(a, b, score, n // 3) for n, score in enumerate(SCORES) for a, b in PAIRS]
+
+
+def fitted(likelihood: Likelihood) -> Floats:
+    """Return the fit, of which there is one."""
+    fit = likelihood.fit()
+    assert fit is not None
+    return fit
+
+
+def draws_of(likelihood: Likelihood, kind: Bootstrap, *, resamples: int = 2000) -> Floats:
+    """Return the strengths of resamples, less their mean."""
+    rng = np.random.default_rng(4)
+    draws = resampled(likelihood, fitted(likelihood), kind, resamples=resamples, rng=rng)
+    return np.asarray(draws - draws.mean(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("kind", ["bayesian", "multinomial"])
+@pytest.mark.parametrize("unit", ["prompts", "battles"])
+@pytest.mark.parametrize("model", [BradleyTerry(3), Davidson(3)])
+def test_its_spread_is_that_of_the_closed_form(
+    kind: Bootstrap, unit: IntervalUnit, model: PairModel
+) -> None:
+    """Two ways to the same errors: each is the other's check, to what 2,000 draws can say."""
+    likelihood = Likelihood(model, units_of(battles_of(ROWS), unit))
+    centred = np.eye(3) - 1 / 3
+
+    errors = draws_of(likelihood, kind).std(axis=0)
+
+    closed = centred @ covariance(likelihood, fitted(likelihood)) @ centred
+    assert errors == pytest.approx(np.sqrt(closed.diagonal()), rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["bayesian", "multinomial"])
+def test_a_prior_is_drawn_too(kind: Bootstrap) -> None:
+    """An entrant of whom there is next to no battle must be as unsure as the prior is."""
+    rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2)]
+    units = units_of(battles_of([*rows, ("c", "a", 1.0, 3, 1e-6)]), "battles")
+    likelihood = Likelihood(BradleyTerry(3), units, precision=1 / 0.5**2)
+    centred = np.eye(3) - 1 / 3
+
+    errors = draws_of(likelihood, kind).std(axis=0)
+
+    closed = centred @ covariance(likelihood, fitted(likelihood)) @ centred
+    assert errors[2] == pytest.approx(np.sqrt(closed[2, 2]), rel=0.1)
+    assert errors[2] > 0.35
+
+
+def test_bayesian_resamples_always_have_a_fit() -> None:
+    """No weight is 0, so nobody loses a last win; of multinomial resamples many have none."""
+    rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2), ("b", "c", 1.0, 3), ("c", "a", 0.5, 4)]
+    likelihood = Likelihood(BradleyTerry(3), units_of(battles_of(rows), "prompts"))
+
+    bayesian = draws_of(likelihood, "bayesian", resamples=200)
+    multinomial = draws_of(likelihood, "multinomial", resamples=200)
+
+    assert np.isfinite(bayesian).all()
+    assert 0.2 < np.isnan(multinomial).any(axis=1).mean() < 0.95
+    assert np.isnan(multinomial).any(axis=1).tolist() == np.isnan(multinomial).all(axis=1).tolist()
+
+
+def test_a_resample_that_lost_all_ties_still_rates() -> None:
+    """Davidson's nu is 0 then, which no step of log nu reaches; strengths do not wait for it."""
+    rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5])]
+    likelihood = Likelihood(Davidson(2), units_of(battles_of(rows), "battles"))
+
+    draws = draws_of(likelihood, "multinomial", resamples=100)
+
+    assert np.isfinite(draws).all()
+
+
+def test_an_interval_leaves_out_as_many_below_as_above() -> None:
+    """Of 1,000 draws and 90 % fifty at either end, though 1 - 0.9 is a little less than 0.1."""
+    draws = np.random.default_rng(1).permutation(np.arange(1000.0)).reshape(-1, 1)
+
+    lower, upper = percentiles(draws, 0.9)
+
+    assert (lower.tolist(), upper.tolist()) == ([50.0], [949.0])
+
+
+@pytest.mark.parametrize(("n_without", "expected"), [(2, (0.0, 97.0)), (3, (-inf, inf))])
+def test_resamples_without_a_fit_are_beyond_both_bounds(
+    n_without: int, expected: tuple[float, float]
+) -> None:
+    """They are where data say least; without them an interval would look too sure."""
+    draws = np.array([*range(100 - n_without), *[nan] * n_without]).reshape(-1, 1)
+
+    bounds = percentiles(draws, 0.95)
+
+    assert (bounds.lower.tolist(), bounds.upper.tolist()) == ([expected[0]], [expected[1]])
