@@ -4,10 +4,12 @@ They are imported inside functions, so that a command that needs no torch never 
 """
 
 import os
+from collections.abc import Collection
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, assert_never
 
+from commands.battle_readers.records import Sheet
 from commands.errors import MissingExtra
 from commands.hydra_import import ToPeft
 from commands.panel import section_of, weights_of
@@ -47,6 +49,20 @@ def make_shard_reader() -> ToPeft:
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "models") from error
     return as_peft_folder
+
+
+def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
+    """Open a Parquet file; what reads it is imported when there is one.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ConfigurationError: It is no Parquet.
+    """
+    try:
+        from commands.backends import parquet_rows
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "pyarrow", "parquet") from error
+    return parquet_rows.open_parquet(path, wanted)
 
 
 def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:

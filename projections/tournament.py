@@ -18,8 +18,10 @@ from ledger.events.batches import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
 )
+from ledger.events.battles import BattlesImported
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value
+from ledger.events.imported_ratings import RatingsImported
 from ledger.events.judging import (
     FINAL,
     PAID,
@@ -198,7 +200,7 @@ class _Draft:
             case RatingsPublished():
                 self._publications += [event] if is_own else []
                 return
-            case LedgerMerged():
+            case LedgerMerged() | BattlesImported() | RatingsImported():
                 return
             case _ if is_own:
                 self._add_own(event)

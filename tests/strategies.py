@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, get_args
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec.structs import fields
 
 from ledger.events.batches import (
@@ -14,9 +14,11 @@ from ledger.events.batches import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
 )
+from ledger.events.battles import BattlesImported, Column, Source, Winner, coded
 from ledger.events.event import Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import Value, type_name
+from ledger.events.imported_ratings import ImportedRating, RatingsImported
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -314,6 +316,7 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
         initial_rating=_FINITE,
         permutations=_ORDINALS,
         seed=_COUNTS,
+        bootstraps=_COUNTS,
     )
     terms = _built(
         Terms, judge=_LABELS, elo=elo, entrants=_tuples(_LABELS), prompts=_tuples(_LABELS)
@@ -334,6 +337,54 @@ def ledger_merged() -> SearchStrategy[LedgerMerged]:
     return _built(LedgerMerged, head=digests(), n_events=_ORDINALS, n_taken=_ORDINALS)
 
 
+@st.composite
+def battles_imported(draw: DrawFn) -> BattlesImported:
+    """Draw battles; who won and what was preferred need not go together."""
+    entrants = tuple(draw(st.lists(_LABELS, min_size=2, max_size=4, unique=True)))
+    pair = st.permutations(entrants).map(lambda each: each[:2])
+    a, b = zip(*draw(st.lists(pair, min_size=1, max_size=6)), strict=True)
+
+    def column(cells: SearchStrategy[_Element]) -> Column[_Element]:
+        return Column.of(draw(st.lists(cells, min_size=len(a), max_size=len(a))))
+
+    return BattlesImported(
+        file_digest=draw(digests()),
+        format=draw(_LABELS),
+        mapping_version=draw(_ORDINALS),
+        chunk=draw(_ORDINALS),
+        n_skipped=draw(_COUNTS),
+        entrants=entrants,
+        a=coded(a, entrants),
+        b=coded(b, entrants),
+        winners=column(st.sampled_from(get_args(Winner))),
+        prefs=column(st.none() | st.floats(min_value=0, max_value=1)),
+        prompts=column(st.none() | _TEXTS),
+        sources=column(st.sampled_from(get_args(Source))),
+        judges=column(st.none() | _TEXTS),
+        weights=column(_POSITIVE),
+    )
+
+
+def ratings_imported() -> SearchStrategy[RatingsImported]:
+    """Return ratings of others."""
+    ratings = _built(
+        ImportedRating,
+        entrant=_LABELS,
+        rating=_FINITE,
+        ci_low=st.none() | _FINITE,
+        ci_high=st.none() | _FINITE,
+        n_battles=st.none() | _COUNTS,
+    )
+    return _built(
+        RatingsImported,
+        file_digest=digests(),
+        format=_LABELS,
+        mapping_version=_ORDINALS,
+        n_bootstraps=st.none() | _COUNTS,
+        ratings=_tuples(ratings),
+    )
+
+
 BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "TournamentOpened": tournament_opened(),
     "PromptRegistered": prompt_registered(),
@@ -352,4 +403,6 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "PairReconciled": pair_reconciled(),
     "RatingsPublished": ratings_published(),
     "LedgerMerged": ledger_merged(),
+    "BattlesImported": battles_imported(),
+    "RatingsImported": ratings_imported(),
 }

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from commands.battle_readers.formats import FORMATS
+from commands.battle_readers.records import records_of
+from commands.cli.battle_sets import format_of, set_name
 from commands.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -20,10 +23,14 @@ from commands.counted import counted
 from commands.errors import ConfigurationError, DoneWithGaps
 from commands.exchange import Taken, take_in
 from commands.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
+from commands.import_battles import import_battles as take_in_battles
+from commands.import_battles import listed
+from commands.import_ratings import import_ratings
 from commands.render import Format
+from commands.tables.battles import battles_table, imported_ratings_table
 from commands.tables.imported import imported_table
 from commands.tables.keeping import conflicts_table
-from commands.wiring import make_shard_reader
+from commands.wiring import make_shard_reader, open_parquet
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
@@ -50,6 +57,62 @@ def import_events(
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
     _tell(taken, output_format, as_json=as_json)
+
+
+@app.command(name="battles")
+def import_battles(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
+    ],
+    source: Annotated[
+        str, typer.Option("--from", help=f"Who wrote it so: {', '.join(FORMATS)}.")
+    ] = "plain",
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="The set of battles to join; without it, one of the format."),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out rows that are no battles.")
+    ] = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in what others compared.
+
+    Example: tourney import battles train.csv --from lmarena-55k.
+    """
+    of = format_of(source)
+    chosen = of.name if name is None else set_name(name)
+    records = records_of(file, of, open_parquet)
+    with _writing(ledger, config) as opened:
+        taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
+    for row in listed(file, taken):
+        say(row)
+    write(battles_table(chosen, of, taken), output_format, as_json=as_json)
+
+
+@app.command(name="elo-ratings")
+def import_elo_ratings(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
+    ],
+    name: Annotated[
+        str, typer.Option("--name", help="The set of battles that they belong to.")
+    ] = "judgearena",
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in ratings of others, to be seen beside ours.
+
+    Example: tourney import elo-ratings elo_ratings.json.
+    """
+    with _writing(ledger, config) as opened:
+        imported = import_ratings(opened, file, name=set_name(name))
+    write(imported_ratings_table(name, imported), output_format, as_json=as_json)
 
 
 @app.command(name="hydra-weights")

@@ -12,6 +12,7 @@ from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.toml_file import variable
 from commands.where_kept import Kept, where_kept
+from ledger.events.battles import set_of
 from ledger.events.registration import JudgeSettings
 from ledger.head import Head
 from ledger.identity import JudgeId, StreamId
@@ -68,7 +69,7 @@ def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:
         ConfigurationError: There are several, and none is named.
         NothingRecorded: The one that is named is not there.
     """
-    streams = ledger.streams()
+    streams = [stream for stream in ledger.streams() if set_of(stream) is None]
     found = kept(config)
     name = tournament or (found.id if found else None)
     if name is None and len(streams) > 1:

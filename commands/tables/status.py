@@ -6,6 +6,7 @@ from typing import Final
 
 from commands.counted import counted
 from commands.tables.table import Column, Table
+from ledger.events.battles import set_of
 from ledger.identity import Json
 from ledger.store import Ledger
 from projections.flights import Flight
@@ -53,6 +54,7 @@ def status_table(
                 **_of_outcomes(outcomes.of(stream)),
             }
             for stream in ledger.streams()
+            if set_of(stream) is None
         ),
         notes=(
             (

@@ -44,6 +44,17 @@ except Exception as error:
     print(type(error).__name__, error)
 """
 
+WITHOUT_PYARROW = """
+import sys
+from pathlib import Path
+sys.modules["pyarrow"] = None
+from commands.wiring import open_parquet
+try:
+    open_parquet(Path("battles.parquet"), ())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
 
 def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge:
     """Return the port of a judge of the panel."""
@@ -93,6 +104,17 @@ def test_without_the_client_the_missing_extra_is_named() -> None:
 
     assert done.stdout == (
         "MissingExtra package 'openai' is not installed; pip install 'tourney[endpoint]'\n"
+    )
+
+
+def test_without_pyarrow_the_missing_extra_is_named() -> None:
+    """Battles come as CSV and JSON, too, for which it is not needed."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYARROW], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == (
+        "MissingExtra package 'pyarrow' is not installed; pip install 'tourney[parquet]'\n"
     )
 
 

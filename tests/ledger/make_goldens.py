@@ -15,9 +15,11 @@ from ledger.events.batches import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
 )
+from ledger.events.battles import BattlesImported, Column
 from ledger.events.event import EVENTS, Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import type_name
+from ledger.events.imported_ratings import ImportedRating, RatingsImported
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -26,6 +28,7 @@ from ledger.events.judging import (
 )
 from ledger.events.ratings import (
     ArtifactDigest,
+    BradleyTerryParameters,
     EloParameters,
     Publication,
     RatingsPublished,
@@ -216,9 +219,11 @@ SAMPLES: Final[tuple[Event, ...]] = (
                 mode="headline",
                 judge=REFERENCE,
                 policy="agreement@1",
-                elo=EloParameters(),
+                elo=EloParameters(bootstraps=400),
                 entrants=(BASE, TUNED),
                 prompts=(RECALL_1,),
+                edition=2,
+                bradley_terry=BradleyTerryParameters(prior_sd=300.0, anchor=BASE, level=0.9),
             ),
             started_at=datetime(2026, 4, 27, 12, 0, 0, 500, tzinfo=UTC),
             as_of=1_234,
@@ -227,6 +232,43 @@ SAMPLES: Final[tuple[Event, ...]] = (
         artifacts=(ArtifactDigest(path="ratings.csv", digest=key("ratings")),),
     ),
     LedgerMerged(head=key("head"), n_events=1_234, n_taken=56),
+    BattlesImported(
+        file_digest=key("battles.jsonl"),
+        format="judgearena",
+        mapping_version=1,
+        chunk=2,
+        n_skipped=1,
+        entrants=('a "quoted" name', "β", "base"),
+        a="#$#",
+        b="$%%",
+        winners=Column(("model_a", "no verdict"), "#$#"),
+        prefs=Column((0.25, None, 0.125)),
+        prompts=Column(("recall_001", None), "##$"),
+        sources=Column(("llm-judge",)),
+        judges=Column(("chrF2", "a \\ b"), "#$#"),
+        weights=Column((1.0, 3.0), "##$"),
+    ),
+    RatingsImported(
+        file_digest=key("elo_ratings.json"),
+        format="judgearena",
+        mapping_version=1,
+        arena="LMArena-100k",
+        evaluated="tuned",
+        judge_model="chrF2",
+        n_bootstraps=20,
+        seed=0,
+        ratings=(
+            ImportedRating(
+                entrant="tuned",
+                rating=1_012.5,
+                ci_low=990.25,
+                ci_high=1_031.0,
+                n_battles=858,
+                source="evaluated",
+                dimension="factuality",
+            ),
+        ),
+    ),
 )
 
 

@@ -1,0 +1,1 @@
+"""Readers of battles that others held: what the rows of their files say, format by format."""

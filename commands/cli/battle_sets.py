@@ -1,0 +1,68 @@
+"""From options to a format of battles, and to the set of battles that is meant."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from commands.battle_readers.formats import FORMATS, Format
+from commands.cli.place import position_of
+from commands.errors import ConfigurationError
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.imported_battles import IMPORTED_BATTLES, ImportedBattles
+
+_NAME: Final = re.compile(r"[\w.-]+")
+
+
+def format_of(name: str) -> Format:
+    """Return the format that --from names.
+
+    Raises:
+        ConfigurationError: There is no such format.
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
+    remedy = (
+        f"did you mean {' or '.join(close)}?" if close else f"it is one of {', '.join(FORMATS)}"
+    )
+    raise ConfigurationError([f"--from {name!r} is no format of battles; {remedy}"])
+
+
+def set_name(name: str) -> str:
+    """Return the name of a set of battles, if it can be one.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(
+        [f"--name {name!r}: letters, digits, dots, dashes and underscores only"]
+    )
+
+
+def imported_battles(path: Path, as_of: str | None) -> ImportedBattles:
+    """Read all battles that were imported into a ledger.
+
+    Raises:
+        LedgerError: It cannot be read.
+    """
+    with Ledger.read_only(path) as opened:
+        until = position_of(opened, as_of)
+        return fold(IMPORTED_BATTLES, opened.read(until=until, types={"BattlesImported"}))
+
+
+def chosen(battles: ImportedBattles, names: Sequence[str]) -> ImportedBattles:
+    """Return the sets of battles that are named.
+
+    Raises:
+        ConfigurationError: There is no such set.
+    """
+    for name in names:
+        if name not in battles.names:
+            known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
+            raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
+    return battles.of(names)

@@ -1,0 +1,151 @@
+"""Use case: take in the battles that a file holds, all or none.
+
+They go into a stream of their own: a tournament's version and decisions stay as they are, and there
+need be no tournament.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.battle_readers.formats import Format
+from commands.battle_readers.row import BadRow, BattleRow, Records
+from commands.counted import counted
+from commands.errors import ConfigurationError
+from ledger.events.battles import MAX_BATTLES, BattlesImported, Column, battles_stream, coded
+from ledger.identity import Digest
+from ledger.store import Ledger
+from ledger.writer import draft
+
+_N_LISTED: Final = 20  # rows that are no battles
+
+
+@dataclass
+class Taken:
+    """What a file held, counted as it is read."""
+
+    n_battles: int = 0
+    n_known: int = 0  # battles that were on the ledger already
+    winners: Counter[str] = field(default_factory=Counter)
+    entrants: set[str] = field(default_factory=set)
+    judges: set[str] = field(default_factory=set)
+    n_skipped: int = 0  # rows that are no battles
+    skipped: list[BadRow] = field(default_factory=list)  # the first of them
+
+    def skip(self, row: BadRow) -> None:
+        """Count a row that is no battle."""
+        self.n_skipped += 1
+        if len(self.skipped) < _N_LISTED:
+            self.skipped.append(row)
+
+    def add(self, event: BattlesImported, *, is_new: bool) -> None:
+        """Count the battles of an event."""
+        self.n_battles += event.n_battles
+        self.n_known += 0 if is_new else event.n_battles
+        self.winners.update(event.winners.cells(event.n_battles))
+        self.entrants.update(event.entrants)
+        self.judges.update(judge for judge in event.judges.values if judge is not None)
+
+
+def import_battles(
+    ledger: Ledger, file: Path, of: Format, records: Records, *, name: str, skip_bad: bool = False
+) -> Taken:
+    """Append a file's battles; doing it again, or after it was broken off, appends them once.
+
+    Args:
+        ledger: Open for writing; others wait until the end.
+        file: What is read, to be named by its digest.
+        of: Its format.
+        records: Its rows.
+        name: Of the set of battles that they join.
+        skip_bad: Whether to leave out rows that are no battles.
+
+    Raises:
+        ConfigurationError: Rows are no battles and are not to be left out, there is no battle, or
+            the file changed meanwhile; nothing was appended.
+        LedgerError: The ledger cannot be written; nothing was appended.
+    """
+    digest, stream, taken = _digest_of(file), battles_stream(name), Taken()
+    with ledger.adopting() as writer:
+        for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
+            if taken.n_skipped and not skip_bad:
+                continue  # to count what else is wrong
+            event = _event(chunk, of, digest, number)
+            (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
+            writer.flush()
+            taken.add(event, is_new=receipt.is_new)
+        _require_sound(file, of, taken, skip_bad=skip_bad)
+        if _digest_of(file) != digest:
+            raise ConfigurationError([f"{file}: it changed while it was read; import it again"])
+    return taken
+
+
+class _Chunk(NamedTuple):
+    battles: Sequence[BattleRow]
+    n_skipped: int  # rows among them and behind them that are no battles
+
+
+def _chunks(rows: Iterable[BattleRow | BadRow], taken: Taken) -> Iterator[_Chunk]:
+    """Yield as many battles as an event holds, time and again; what is none is noted."""
+    battles: list[BattleRow] = []
+    n_skipped = 0  # up to the chunk
+    for row in rows:
+        if isinstance(row, BadRow):
+            taken.skip(row)
+            continue
+        if len(battles) == MAX_BATTLES:
+            yield _Chunk(battles, taken.n_skipped - n_skipped)
+            battles, n_skipped = [], taken.n_skipped
+        battles.append(row)
+    if battles:
+        yield _Chunk(battles, taken.n_skipped - n_skipped)
+
+
+def _event(chunk: _Chunk, of: Format, digest: Digest, number: int) -> BattlesImported:
+    """Turn rows into columns."""
+    a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
+    entrants = tuple(dict.fromkeys((*a, *b)))
+    return BattlesImported(
+        file_digest=digest,
+        format=of.name,
+        mapping_version=of.mapping_version,
+        chunk=number,
+        n_skipped=chunk.n_skipped,
+        entrants=entrants,
+        a=coded(a, entrants),
+        b=coded(b, entrants),
+        winners=Column.of(winners),
+        prefs=Column.of(prefs),
+        prompts=Column.of(prompts),
+        sources=Column.of(sources),
+        judges=Column.of(judges),
+        weights=Column.of(weights),
+    )
+
+
+def _require_sound(file: Path, of: Format, taken: Taken, *, skip_bad: bool) -> None:
+    if taken.n_skipped and not skip_bad:
+        rows = f"{file}: format {of.name} cannot read {counted(taken.n_skipped, 'row')}"
+        remedy = "nothing is imported; correct them, or leave them out with --skip-bad"
+        raise ConfigurationError([f"{rows}: {remedy}", *listed(file, taken)])
+    if not taken.n_battles:
+        raise ConfigurationError([f"{file}: it holds no battle of format {of.name}"])
+
+
+def listed(file: Path, taken: Taken) -> Iterator[str]:
+    """Yield a line for each of the first rows that are no battles, and one for the others."""
+    for row in taken.skipped:
+        yield f"{file}:{row.line}: {row.why}"
+    if others := taken.n_skipped - len(taken.skipped):
+        yield f"... and {counted(others, 'row')} more"
+
+
+def _digest_of(file: Path) -> Digest:
+    try:
+        with file.open("rb") as opened:
+            return Digest(hashlib.file_digest(opened, "sha256").hexdigest())
+    except OSError as error:
+        raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error

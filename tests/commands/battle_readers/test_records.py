@@ -1,0 +1,145 @@
+"""The rows of files of every kind."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet as pq
+
+from commands.battle_readers.formats import Format
+from commands.battle_readers.plain import read
+from commands.battle_readers.records import records_of
+from commands.battle_readers.row import BadRow, Fields, Record
+from commands.errors import ConfigurationError
+from commands.wiring import open_parquet
+
+FORMAT = Format("plain", 1, read, "a table", needs=("a",), may_have=("b",))
+
+
+def records(path: Path, content: str | bytes | None = None) -> list[Record | BadRow]:
+    """Read a file, which is written first where its content is given."""
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [*records_of(path, FORMAT, open_parquet)]
+
+
+def refusal(path: Path, content: str | bytes | None = None) -> str:
+    """Return why a file is not read."""
+    with pytest.raises(ConfigurationError) as caught:
+        records(path, content)
+    return str(caught.value)
+
+
+def write_parquet(path: Path, *rows: Fields) -> Path:
+    """Write a Parquet file."""
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+    return path
+
+
+def test_a_csv_row_has_the_line_that_it_begins_on(tmp_path: Path) -> None:
+    """Conversations hold line breaks; an editor finds a row by its line."""
+    found = records(tmp_path / "b.csv", 'a,b\n"x\ny",1\n\nz,2\n')
+
+    assert found == [Record(2, {"a": "x\ny", "b": "1"}), Record(5, {"a": "z", "b": "2"})]
+
+
+def test_a_csv_of_a_spreadsheet_begins_with_a_mark(tmp_path: Path) -> None:
+    """It is no part of the first column's name."""
+    assert records(tmp_path / "b.csv", "\ufeffa\nx\n") == [Record(2, {"a": "x"})]
+
+
+def test_a_long_cell_is_read(tmp_path: Path) -> None:
+    """Python's limit is 131,072 characters, and conversations are longer."""
+    (record,) = records(tmp_path / "b.csv", f"a\n{'x' * 200_000}\n")
+
+    assert isinstance(record, Record)
+    assert record.fields["a"] == "x" * 200_000
+
+
+def test_a_csv_row_of_other_length_is_bad(tmp_path: Path) -> None:
+    """Filled up, it would say what nobody wrote."""
+    found = records(tmp_path / "b.csv", "a,b\nx\ny,1\n")
+
+    assert found == [BadRow(2, "it has 1 cells, and the header 2"), Record(3, {"a": "y", "b": "1"})]
+
+
+def test_lines_of_json_are_objects_or_bad(tmp_path: Path) -> None:
+    """One line that was cut short hides no other."""
+    [good, torn, listed, spaced] = records(tmp_path / "b.jsonl", '{"a": 1}\n{"a"\n[1]\n\n{"a": 2}')
+
+    assert (good, spaced) == (Record(1, {"a": 1}), Record(5, {"a": 2}))
+    assert isinstance(torn, BadRow)
+    assert torn.why.startswith("it is no JSON: ")
+    assert listed == BadRow(3, "it is no JSON object")
+
+
+def test_a_json_file_is_an_array_or_one_object(tmp_path: Path) -> None:
+    """AlpacaEval writes the one, and ratings are the other."""
+    assert records(tmp_path / "b.json", '[{"a": NaN}, 1]') == [
+        Record(1, {"a": None}),
+        BadRow(2, "it is no JSON object"),
+    ]
+    assert records(tmp_path / "b.json", '{"a": 1}') == [Record(1, {"a": 1})]
+
+
+def test_a_number_that_is_infinite_is_not_taken_for_nothing(tmp_path: Path) -> None:
+    """Only NaN says that there is no number."""
+    assert records(tmp_path / "b.jsonl", '{"a": Infinity}') == [Record(1, {"a": float("inf")})]
+
+
+def test_of_a_parquet_file_the_wanted_columns_are_read(tmp_path: Path) -> None:
+    """Whole conversations lie beside what is wanted, and would take most of the time."""
+    path = write_parquet(tmp_path / "b.parquet", {"a": 1, "c": "long"}, {"a": None, "c": "longer"})
+
+    assert records(path) == [Record(1, {"a": 1}), Record(2, {"a": None})]
+
+
+def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
+    """Else each of its million rows would be called bad."""
+    path = write_parquet(tmp_path / "b.parquet", {"x": 1})
+    why = "it has no column 'a', which format plain needs; its columns are 'x'"
+
+    assert refusal(path) == f"{path}: {why}"
+    assert refusal(tmp_path / "b.csv", "x\n1\n") == f"{tmp_path / 'b.csv'}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("b.xlsx", "", "'.xlsx' is no .csv, .json, .jsonl or .parquet; rename the file"),
+        ("b.csv", "", "it has no column 'a'"),
+        ("b.csv", b"a\n\xff\n", "cannot be read: 'utf-8' codec can't decode"),
+        ("b.csv", None, "cannot be read: [Errno 2] No such file"),
+        ("b.json", '{"a": 1}\n{"a": 2}', "call a file of JSON lines .jsonl"),
+        ("b.parquet", "PAR", "cannot be read as Parquet: "),
+        ("b.parquet", None, "cannot be read: [Errno 2]"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(
+    tmp_path: Path, name: str, content: str | bytes | None, why: str
+) -> None:
+    """One line, and no traceback of somebody else's library."""
+    refused = refusal(tmp_path / name, content)
+
+    assert refused.startswith(f"{tmp_path / name}: ")
+    assert why in refused
+
+
+@settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_a_parquet_file_with_a_damaged_byte_is_read_or_refused(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    """Its library knows many errors, and a user one."""
+    path = write_parquet(tmp_path / "b.parquet", *({"a": f"entrant {n}"} for n in range(500)))
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+
+    with suppress(ConfigurationError):
+        records(path)

@@ -1,0 +1,96 @@
+"""Imported battles as columns of numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from ledger.events.battles import MAX_BATTLES, SIGNS, BattlesImported, Column
+from projections.battle_table import WINNERS, table_of
+from tests.battles import battles
+from tests.builders import key
+from tests.projections.strategies import QUICK
+from tests.strategies import battles_imported
+
+JUDGED = battles(
+    ("y", "x", "y", "z"),
+    ("x", "y", "z", "x"),
+    winners=Column.of(["model_a", "tie", "no verdict", "tie (bothbad)"]),
+    prefs=Column.of([0.25, None, None, None]),
+    prompts=Column.of(["q1", "q2", "q1", "q1"]),
+    sources=Column.of(["llm-judge", "human", "llm-judge", "human"]),
+    weights=Column.of([1.0, 3.0, 1.0, 1.0]),
+)
+
+
+def test_columns_say_what_the_battles_say() -> None:
+    """Entrants by name, so that the order of a file changes nothing."""
+    table = table_of([JUDGED])
+
+    assert table.entrants == ("x", "y", "z")
+    assert table.a.tolist() == [1, 0, 1, 2]
+    assert table.b.tolist() == [0, 1, 2, 0]
+    assert [WINNERS[place] for place in table.winner] == list(JUDGED.winners.cells(4))
+    np.testing.assert_array_equal(table.pref, [0.25, np.nan, np.nan, np.nan])
+    assert table.prompt.tolist() == [0, 1, 0, 0]
+    assert table.weight.tolist() == [1, 3, 1, 1]
+    assert table.is_human.tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize(("soft", "first"), [(True, 0.75), (False, 1.0)])
+def test_a_score_is_what_a_took(*, soft: bool, first: float) -> None:
+    """A preference is told of b, a score of a; without a verdict there is none of either."""
+    rated = table_of([JUDGED]).battles(soft=soft)
+
+    assert rated.score.tolist() == [first, 0.5, 0.5]
+    assert rated.cluster.tolist() == [0, 1, 0]
+    assert rated.weight.tolist() == [1, 3, 1]
+
+
+def test_no_verdict_is_no_tie() -> None:
+    """JudgeArena's hard mode counts replies that it could not read as half a win for each."""
+    table = table_of([JUDGED])
+
+    assert table.has_verdict.tolist() == [True, True, False, True]
+
+
+def test_some_of_the_battles_are_rated_among_all_the_names() -> None:
+    """What people said alone is compared with what judges say, entrant by entrant."""
+    table = table_of([JUDGED])
+
+    by_people = table.where(table.is_human).battles()
+
+    assert by_people.entrants == table.entrants
+    assert by_people.a.tolist() == [0, 2]
+
+
+def test_battles_of_one_id_are_of_one_prompt_in_all_files() -> None:
+    """A judge's battles and people's on the same prompt are no independent evidence."""
+    asked = battles(file_digest=key("more"), prompts=Column(("q2",)))
+    unnamed = battles(("x", "x"), ("y", "z"))
+
+    table = table_of([JUDGED, unnamed, asked])
+
+    assert table.prompt.tolist() == [0, 1, 0, 0, 2, 3, 1]
+
+
+def test_more_entrants_than_signs_of_one_byte_are_told_apart() -> None:
+    """The ninety-second sign is the first of two bytes."""
+    names = [f"{n:04}" for n in range(MAX_BATTLES + 1)]
+
+    table = table_of([battles(names[:-1], names[1:])])
+
+    assert table.a.tolist() == [*range(len(names) - 1)]
+    assert table.b.tolist() == [*range(1, len(names))]
+
+
+@QUICK
+@given(event=battles_imported())
+def test_every_battle_has_its_row(event: BattlesImported) -> None:
+    """Whatever is on a ledger can be rated."""
+    table = table_of([event, event])
+
+    n = event.n_battles
+    places = dict(zip(SIGNS, event.entrants, strict=False))
+    assert [table.entrants[place] for place in table.a] == 2 * [places[sign] for sign in event.a]
+    assert table.weight.tolist() == 2 * list(event.weights.cells(n))
+    assert len(table.battles()) == table.has_verdict.sum()
