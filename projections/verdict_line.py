@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ledger.events.judging import Verdict
+from projections.score_lines import SCORE_PARSER, parse_score_verdict
 
 PARSER: Final = "final-line@1"
 
@@ -68,7 +69,12 @@ PARSER_OF: Final[Mapping[str, str]] = MappingProxyType({"line": PARSER, "schema"
 """How replies are read, by how they were asked for."""
 
 PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = MappingProxyType(
-    {PARSER: parse_verdict, JSON_PARSER: parse_json_verdict, LENIENT_PARSER: parse_leniently}
+    {
+        PARSER: parse_verdict,
+        JSON_PARSER: parse_json_verdict,
+        LENIENT_PARSER: parse_leniently,
+        SCORE_PARSER: parse_score_verdict,
+    }
 )
 """Every rule that verdicts were ever read by; a stored verdict names its own."""
 

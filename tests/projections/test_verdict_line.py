@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
+from projections.score_lines import parse_score_verdict
 from projections.verdict_line import (
     PARSER_OF,
     PARSERS,
@@ -99,6 +100,7 @@ def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
         "final-line@1": parse_verdict,
         "json-verdict@1": parse_json_verdict,
         "lenient-tap@1": parse_leniently,
+        "judgearena-score@1": parse_score_verdict,
     }
     assert set(PARSER_OF.values()) <= set(PARSERS)
 

@@ -1,0 +1,144 @@
+"""What a took by a judge's marks for both sides, and how steeply to read marks.
+
+A soft score is sigma(T (mark of a - mark of b)); JudgeArena's preference is what b took, 1 less
+it. T, called the temperature there although more of it is steeper, can be calibrated: so that
+soft scores tell best whom people preferred.
+"""
+
+from math import nan
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.errors import TourneyError
+from projections.battles import Battles
+from projections.logistic import sigma
+from projections.pair_model import TIE, Floats
+
+TEMPERATURE: Final = 0.3  # JudgeArena's, for marks from 0 to 10
+FEWEST_PAIRS: Final = 10  # to calibrate by, as there
+
+_SETTLED: Final = 1e-9  # logarithms of odds move less; what is left is about the square of it
+
+
+class CannotCalibrate(TourneyError):
+    """Human battles do not tell how steeply a judge's marks are to be read."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(f"cannot calibrate the temperature: {why}; {remedy}")
+        self.why, self.remedy = why, remedy
+
+
+class Temperature(NamedTuple):
+    """A calibrated temperature; below 0 if people tend to prefer what the judge marks down.
+
+    error: standard, clustered by prompt, NaN if there is one prompt only; n_pairs: battles that
+    people decided; n_ties: those that were skipped.
+    """
+
+    value: float
+    error: float
+    n_pairs: int
+    n_ties: int
+
+
+class _Pairs(NamedTuple):
+    """Decided battles, (n,) each; margin is the mark of a less that of b."""
+
+    margin: Floats
+    score: Floats
+    weight: Floats
+    prompt: NDArray[np.intp]
+
+
+def soft_scores(
+    marks_a: Floats | float, marks_b: Floats | float, *, temperature: float = TEMPERATURE
+) -> Floats:
+    """Return what a took by each pair of marks, in [0, 1], in the shape of the marks."""
+    return sigma(temperature * (np.asarray(marks_a, dtype=np.float64) - marks_b))
+
+
+def calibrate(battles: Battles, margin: Floats) -> Temperature:
+    """Find the temperature by which a judge's marks tell best whom people preferred.
+
+    T = argmin sum of w log(1 + exp(-T (2 y - 1) margin)) over decided battles, where y is 1 if
+    people preferred a. Ties are skipped: they would only make T small. The standard error is the
+    sandwich's, right even where sigma is not quite the shape.
+
+    Args:
+        battles: What people said.
+        margin: (n,) the judge's mark of a less that of b.
+
+    Raises:
+        CannotCalibrate: Fewer than 10 battles are decided, or no finite T is best, because people
+            always preferred what the judge marked up, or never did.
+        ValueError: The margins are not finite, or not one a battle.
+    """
+    if margin.shape != battles.score.shape or not np.isfinite(margin).all():
+        raise ValueError("margins are finite numbers, one for each battle")
+    decided = battles.score != TIE
+    pairs = _Pairs(
+        margin[decided], battles.score[decided], battles.weight[decided], battles.cluster[decided]
+    )
+    n_pairs = len(pairs.margin)
+    if n_pairs < FEWEST_PAIRS:
+        raise CannotCalibrate(
+            f"people decided {n_pairs} of the battles, and {FEWEST_PAIRS} are the fewest",
+            f"judge more of what people decided, or keep {TEMPERATURE}",
+        )
+    _require_finite_fit(pairs)
+    value = _fit(pairs)
+    return Temperature(value, _error(pairs, value), n_pairs, len(battles) - n_pairs)
+
+
+def _require_finite_fit(pairs: _Pairs) -> None:
+    """Refuse battles by which T would run to infinity, or could be anything."""
+    up, down = np.maximum(pairs.margin, 0), np.maximum(-pairs.margin, 0)
+    agreed = (pairs.score * up + (1 - pairs.score) * down).any()
+    differed = (pairs.score * down + (1 - pairs.score) * up).any()
+    match bool(agreed), bool(differed):
+        case True, False:
+            why = "people always preferred what the judge marked up: the steeper, the better"
+        case False, True:
+            why = "people never preferred what the judge marked up: the steeper down, the better"
+        case False, False:
+            why = "the judge marked both sides alike in every battle that people decided"
+        case _:
+            return
+    raise CannotCalibrate(why, f"judge more of what people decided, or keep {TEMPERATURE}")
+
+
+def _fit(pairs: _Pairs) -> float:
+    """Minimise by Newton's method, which needs no safeguard here.
+
+    The second derivative falls with |T|, so that from 0 on no step goes past the minimum.
+    """
+    value, moved = 0.0, np.inf
+    while moved > _SETTLED:
+        step = float(_slopes(pairs, value).sum()) / _curvature(pairs, value)
+        moved = abs(step) * float(np.abs(pairs.margin).max())
+        value += step
+    return value
+
+
+def _error(pairs: _Pairs, value: float) -> float:
+    _, unit = np.unique(pairs.prompt, return_inverse=True)
+    by_prompt = np.bincount(unit, _slopes(pairs, value))
+    if len(by_prompt) == 1:
+        return nan
+    meat = by_prompt @ by_prompt * len(by_prompt) / (len(by_prompt) - 1)
+    return float(np.sqrt(meat)) / _curvature(pairs, value)
+
+
+def _slopes(pairs: _Pairs, value: float) -> Floats:
+    """Return each pair's derivative of the log-likelihood by T, w margin (score - sigma)."""
+    log_odds = value * pairs.margin
+    surprise = pairs.score * sigma(-log_odds) - (1 - pairs.score) * sigma(log_odds)
+    return pairs.weight * pairs.margin * surprise
+
+
+def _curvature(pairs: _Pairs, value: float) -> float:
+    """Return the sum over pairs of w margin^2 sigma (1 - sigma)."""
+    log_odds = value * pairs.margin
+    return float(np.sum(pairs.weight * pairs.margin**2 * sigma(log_odds) * sigma(-log_odds)))

@@ -1,0 +1,134 @@
+"""What is counted of how a response is written."""
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projections.style import Style, style_features, style_of
+from tests.projections.strategies import QUICK
+
+HEADERS = [
+    ("# One\n## Two\n###### Six", 3),
+    ("####### seven", 0),
+    ("#tag", 0),
+    ("text # no", 0),
+    ("   # still", 1),
+    ("    # code", 0),
+    ("#\n##", 2),
+]
+LISTS = [
+    ("- a\n* b\n+ c", 3),
+    ("1. a\n2) b\n10. c", 3),
+    ("  - nested\n\t- deeper", 2),
+    ("-no\n1.5 no\n---\n**no**", 0),
+    ("a - no", 0),
+]
+BOLD = [
+    ("**a** and __b c__", 2),
+    ("***both***", 1),
+    ("** no **", 0),
+    ("2 * 3 ** 4", 0),
+    ("**over\nlines**", 0),
+    ("****", 0),
+]
+FENCED = [
+    "```\n# no\n- no\n**no**\n```",
+    "```python\n# no\n```",
+    "~~~\n# no\n```\n# no\n~~~",
+    "````\n```\n# no\n```\n# no\n````",
+    "  ```\n# no\n  ```",
+    "```\n# no, to the end\n- no",
+]
+
+
+@pytest.mark.parametrize(("text", "n"), HEADERS)
+def test_headers_are_counted(text: str, n: int) -> None:
+    """One to six hashes begin a line, and a blank follows."""
+    assert style_of(text).n_headers == n
+
+
+@pytest.mark.parametrize(("text", "n"), LISTS)
+def test_list_items_are_counted(text: str, n: int) -> None:
+    """Bullets and numbers, at any depth."""
+    assert style_of(text).n_list_items == n
+
+
+@pytest.mark.parametrize(("text", "n"), BOLD)
+def test_bold_spans_are_counted(text: str, n: int) -> None:
+    """Stars or underlines close upon text in a line."""
+    assert style_of(text).n_bold == n
+
+
+@pytest.mark.parametrize("code", FENCED)
+def test_code_has_a_length_and_no_layout(code: str) -> None:
+    """A comment of Python looks like a header, and is none."""
+    assert style_of(code) == Style(len(code), None, 0, 0, 0)
+
+
+def test_what_follows_code_counts() -> None:
+    """Backticks in a line open nothing."""
+    text = "```\n# no\n```\n# yes\n```not code```\n- yes\n**yes**"
+
+    assert style_of(text, n_tokens=20) == Style(len(text), 20, 1, 1, 1)
+
+
+@QUICK
+@given(text=st.text() | st.text(alphabet="#-*_`~1. \t\n"))
+def test_any_text_has_a_style(text: str) -> None:
+    """Responses are whatever entrants wrote."""
+    style = style_of(text)
+
+    assert style.n_characters == len(text)
+    assert min(style.n_headers, style.n_list_items, style.n_bold) >= 0
+
+
+@pytest.mark.parametrize("part", ["**a", "__", "*", "#", " ", "`", "```\n", "```a`", "- ", "\n"])
+def test_long_texts_are_counted_at_once(part: str) -> None:
+    """An entrant that loops fills its whole response."""
+    begun = perf_counter()
+
+    style_of(part * (100_000 // len(part)))
+
+    assert perf_counter() - begun < 1.0
+
+
+def test_features_by_hand() -> None:
+    """Twice 9 tokens against 9, and 2 headers of 20 against 1 of 10: longer, not denser."""
+    features = style_features([Style(90, 19, 2, 0, 0)], [Style(10, 9, 1, 3, 0)])
+
+    assert {name: column.tolist() for name, column in features.items()} == {
+        "length": pytest.approx([10 / 28]),
+        "headers": [0.0],
+        "lists": pytest.approx([-0.3 / 1.3]),
+        "bold": [0.0],
+    }
+
+
+def test_lengths_are_in_characters_unless_all_tokens_are_counted() -> None:
+    """Tokens of some against characters of others would make a difference of nothing."""
+    short, long = Style(10, 9, 0, 0, 0), Style(30, None, 0, 0, 0)
+
+    assert style_features([long, short], [short, short])["length"].tolist() == [0.5, 0.0]
+
+
+def test_empty_responses_are_of_equal_length() -> None:
+    """Nothing divided by nothing is no difference."""
+    empty = style_of("")
+
+    assert [column.tolist() for column in style_features([empty], [empty]).values()] == [[0.0]] * 4
+
+
+@QUICK
+@given(texts=st.lists(st.tuples(st.text("#- *\na"), st.text("#- *\na"))))
+def test_exchanging_responses_changes_the_sign(texts: list[tuple[str, str]]) -> None:
+    """Features are differences, by 1 at most: which response is a is arbitrary."""
+    a = [style_of(first) for first, _ in texts]
+    b = [style_of(second) for _, second in texts]
+
+    forth, back = style_features(a, b), style_features(b, a)
+
+    for name, column in forth.items():
+        assert column.tolist() == (-back[name]).tolist()
+        assert not column.size or abs(column).max() <= 1
