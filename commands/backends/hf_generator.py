@@ -22,7 +22,6 @@ from ledger.events.registration import Entrant
 Finished = tuple[GeneratedText | GenerationFailure, ...]
 Item = TypeVar("Item")
 
-
 Loaded = LoadedWeights | LoadedHydra
 
 
@@ -140,16 +139,20 @@ def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:
 
 
 def _too_long(row: PromptRow, limit: float) -> GenerationFailure:
-    detail = (
-        f"{len(row.prompt_ids)} prompt tokens and {row.task.entrant.max_new_tokens} new ones"
-        f" are more than the {limit} positions of the weights"
-    )
+    detail = f"{_sizes(row)} are more than the {limit} positions of the weights"
     return GenerationFailure(row.task.response_key, "prompt_too_long", detail)
 
 
 def _out_of_memory(row: PromptRow, device: torch.device) -> GenerationFailure:
-    detail = (
-        f"{len(row.prompt_ids)} prompt tokens and {row.task.entrant.max_new_tokens} new ones"
-        f" do not fit into the memory of {device}, alone in a batch"
-    )
+    detail = f"{_sizes(row)} do not fit into the memory of {device}, alone in a batch"
     return GenerationFailure(row.task.response_key, "out_of_memory", detail)
+
+
+def _sizes(row: PromptRow) -> str:
+    n_prompt, n_new = len(row.prompt_ids), row.task.entrant.max_new_tokens
+    if row.n_afterwards:
+        return (
+            f"{n_prompt} prompt tokens, {n_new} new ones"
+            f" and {row.n_afterwards} to ask if they are right"
+        )
+    return f"{n_prompt} prompt tokens and {n_new} new ones"

@@ -17,34 +17,37 @@ class Block(NamedTuple):
 
 
 class BlockTold(NamedTuple):
-    """A block off the device: n_accepted and is_sound by row, all else by row and step."""
+    """A block off the device; what is said of drafts means nothing where all were accepted."""
 
-    n_accepted: list[int]
+    n_accepted: list[int]  # by row, as the others
     is_sound: list[bool]  # False: the logits behind the accepted drafts are no numbers
-    tokens: list[list[int]]
-    drafts: list[list[int]]
+    tokens: list[list[int]]  # by row and step, as the next three
     entropy: list[list[float]]
     stability_radius: list[list[int]]
     stability_margin: list[list[float]]
-    suppression: list[list[float]]
-    votes: list[list[list[int]]]
+    draft: list[int]  # the first that was not accepted
+    suppression: list[float]  # of that draft
+    votes: list[list[int]]  # of each row's jurors, where it was
 
     def emitted(self, row: int) -> Iterator[Emitted | None]:
         """Yield a row's accepted drafts and what replaced the first that was not."""
-        n_accepted, n_steps = self.n_accepted[row], len(self.tokens[row])
-        for step in range(min(n_accepted + 1, n_steps)):
-            if step == n_accepted and not self.is_sound[row]:
-                yield None
-                return
-            votes = Votes(
-                self.entropy[row][step],
-                self.stability_radius[row][step],
-                self.stability_margin[row][step],
-            )
-            rejection = self._rejection(row, step) if step == n_accepted else None
-            yield Emitted(self.tokens[row][step], votes, rejection)
+        n_accepted, tokens = self.n_accepted[row], self.tokens[row]
+        for step in range(n_accepted):
+            yield Emitted(tokens[step], self._votes(row, step))
+        if n_accepted == len(tokens):
+            return
+        if self.is_sound[row]:
+            yield Emitted(tokens[n_accepted], self._votes(row, n_accepted), self._rejection(row))
+        else:
+            yield None
 
-    def _rejection(self, row: int, step: int) -> Rejection:
-        draft = self.drafts[row][step]
-        radius = validity_radius(self.votes[row][step], draft)
-        return Rejection(draft, radius, self.suppression[row][step])
+    def _votes(self, row: int, step: int) -> Votes:
+        return Votes(
+            self.entropy[row][step],
+            self.stability_radius[row][step],
+            self.stability_margin[row][step],
+        )
+
+    def _rejection(self, row: int) -> Rejection:
+        draft = self.draft[row]
+        return Rejection(draft, validity_radius(self.votes[row], draft), self.suppression[row])

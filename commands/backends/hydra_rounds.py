@@ -142,19 +142,22 @@ def _emitted(
     proposal: Proposal, verified: Verified, log_p: torch.Tensor, votes: torch.Tensor
 ) -> list[list[Emitted | None]]:
     """Say what came of a block: log_p is (B, G, V), votes (E, B, G) are each juror's favourites."""
-    steps = torch.arange(log_p.shape[1], device=log_p.device)
+    n_rows, n_steps = proposal.tokens.shape
+    rows, steps = (torch.arange(n, device=log_p.device) for n in (n_rows, n_steps))
     tokens = torch.where(
         steps == verified.n_accepted[:, None], verified.replacement[:, None], proposal.tokens
     )  # (B, G)
+    place = verified.n_accepted.clamp(max=n_steps - 1)  # (B,)
+    draft = proposal.tokens[rows, place]  # (B,)
     told = BlockTold(
         n_accepted=verified.n_accepted.tolist(),
         is_sound=verified.is_sound.tolist(),
         tokens=tokens.tolist(),
-        drafts=proposal.tokens.tolist(),
         entropy=entropy(log_p).tolist(),
         stability_radius=stability_radius(votes, tokens).tolist(),
         stability_margin=stability_margin(log_p).tolist(),
-        suppression=suppression(log_p, proposal.tokens).tolist(),
-        votes=votes.permute(1, 2, 0).tolist(),
+        draft=draft.tolist(),
+        suppression=suppression(log_p[rows, place], draft).tolist(),
+        votes=votes[:, rows, place].T.tolist(),
     )
-    return [list(told.emitted(row)) for row in range(len(tokens))]
+    return [list(told.emitted(row)) for row in range(n_rows)]

@@ -11,17 +11,17 @@ from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.adapter_fit import head_layers
 from commands.backends.faults import gist
-from commands.backends.hf_quiet import quiet_transformers
-from commands.backends.hf_weights import (
+from commands.backends.hf_folder import (
     DOWNLOAD,
     UNREADABLE,
     check_folder,
     check_vocabulary,
     load_tokenizer,
-    made_ready,
     n_embeddings,
     read_folder,
 )
+from commands.backends.hf_quiet import quiet_transformers
+from commands.backends.hf_weights import made_ready
 from commands.backends.hydra import HydraNet, grow, sharing_copy
 from commands.backends.lora import ADAPTER, Lora, check_fit, refusals
 from commands.backends.lora_files import shard_lora

@@ -1,5 +1,6 @@
 """Tiny real weights, tokenizers and adapters, and builders that give defaults."""
 
+import gc
 import json
 import shutil
 import warnings
@@ -28,6 +29,7 @@ from tests.anthropic_api.batches import Pace as BatchPace
 from tests.anthropic_api.server import FakeAnthropic
 from tests.builders import valid
 from tests.commands.backends.anthropic_builders import CANARY
+from tests.commands.backends.hydra_builders import HydraFiles, save_hydra
 
 SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
 CHAT_TEMPLATE = (
@@ -44,6 +46,14 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(n_threads)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _imports_are_no_garbage() -> Iterator[None]:
+    """Leave what is imported out of collections: one follows each load, and would walk it all."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
@@ -120,6 +130,14 @@ def adapters(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
         save_adapter(weights, first, rank=4, targets=["q_proj", "v_proj"])
         save_adapter(weights, second, rank=2, targets=["q_proj", "down_proj"])
     return first, second
+
+
+@pytest.fixture(scope="session")
+def hydra_files(
+    tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
+) -> HydraFiles:
+    """Give the files of a Hydra of nine heads and one for uncertainty."""
+    return save_hydra(tmp_path_factory.mktemp("hydra"), tokenizer)
 
 
 def save_adapter(weights: Path, folder: Path, *, rank: int, targets: list[str]) -> None:

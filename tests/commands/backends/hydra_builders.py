@@ -1,0 +1,136 @@
+"""Tiny Hydras: their files, and whole models to compare their heads with."""
+
+import copy
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from peft import LoraConfig, PeftModel
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, Olmo2Config, Olmo2ForCausalLM
+from transformers import PreTrainedTokenizerFast as Tokenizer
+
+from commands.backends.hydra import HydraNet
+from ledger.events.registration import Adapter, Entrant, Hydra
+from ledger.identity import EntrantId, digest_of
+from tests.builders import valid
+
+N_HEADS, DEPTH = 9, 2
+MLP = ("gate_proj", "up_proj", "down_proj")
+
+
+class HydraFiles(NamedTuple):
+    """Where a Hydra's files lie."""
+
+    weights: Path
+    security: tuple[Path, ...]
+    robustness: tuple[Path, ...]
+    uncertainty: Path
+
+
+def tiny_olmo2(seed: int, **changes: object) -> Olmo2ForCausalLM:
+    """Return random weights of four layers, scaled so that answers vary."""
+    settings = {
+        "vocab_size": 270,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 160,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "pad_token_id": 4,
+        "initializer_range": 0.5,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Olmo2ForCausalLM(Olmo2Config.from_dict(settings | changes))
+    return cast("Olmo2ForCausalLM", model.train(mode=False))
+
+
+def save_hydra(root: Path, tokenizer: Tokenizer) -> HydraFiles:
+    """Write weights, nine heads' shards of two trainings, and an uncertainty head's."""
+    weights = root / "weights"
+    tiny_olmo2(seed=1).save_pretrained(weights)
+    tokenizer.save_pretrained(weights)
+    return HydraFiles(
+        weights,
+        tuple(save_shard(root / f"security {n}", seed=n) for n in range(N_HEADS)),
+        tuple(save_shard(root / f"robustness {n}", seed=20 + n, rank=8) for n in range(N_HEADS)),
+        save_shard(root / "uncertainty", seed=40, rank=8),
+    )
+
+
+def save_shard(folder: Path, *, seed: int, rank: int = 4, targets: Sequence[str] = MLP) -> Path:
+    """Write a folder of peft with LoRA of the last layers' MLPs, none of it zero."""
+    stream = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for layer in (2, 3):
+        for name in targets:
+            n_out, n_in = (32, 64) if name == "down_proj" else (64, 32)
+            module = f"base_model.model.model.layers.{layer}.mlp.{name}"
+            tensors[f"{module}.lora_A.weight"] = 0.15 * torch.randn(rank, n_in, generator=stream)
+            tensors[f"{module}.lora_B.weight"] = 0.15 * torch.randn(n_out, rank, generator=stream)
+    settings = LoraConfig(
+        task_type="CAUSAL_LM",
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules=list(targets),
+        layers_to_transform=[2, 3],
+    )
+    settings.save_pretrained(str(folder))
+    save_file(tensors, folder / "adapter_model.safetensors")
+    return folder
+
+
+def copied_head(weights: Path, *shards: Path) -> Olmo2ForCausalLM:
+    """Return a whole model of its own for one head, merged by peft's own way."""
+    model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32)
+    for shard in shards:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+            model = PeftModel.from_pretrained(model, str(shard)).merge_and_unload()
+    return cast("Olmo2ForCausalLM", model)
+
+
+def scattered_heads(
+    plain: Olmo2ForCausalLM, n_heads: int, *, depth: int, noise: float
+) -> tuple[HydraNet, list[Olmo2ForCausalLM]]:
+    """Return a Hydra whose heads were each changed at random, and each head as a whole model."""
+    stream = torch.Generator().manual_seed(0)
+    copies = [copy.deepcopy(plain) for _ in range(n_heads)]
+    for one in copies:
+        for layer in one.model.layers[-depth:]:
+            for tensor in layer.mlp.parameters():
+                tensor.data += noise * torch.randn(tensor.shape, generator=stream)
+    heads = [[copy.deepcopy(layer.mlp) for layer in one.model.layers[-depth:]] for one in copies]
+    return HydraNet(copy.deepcopy(plain), heads), copies
+
+
+def hydra_entrant(files: HydraFiles, **changes: object) -> Entrant:
+    """Return the full jury, sampling 12 tokens; changes are an entrant's fields or its Hydra's."""
+    of_hydra = {name: changes.pop(name) for name in Hydra.__struct_fields__ if name in changes}
+    heads: dict[str, object] = {
+        "heads_depth": DEPTH,
+        "security": tuple(map(adapter, files.security)),
+        "robustness": tuple(map(adapter, files.robustness)),
+    }
+    fields: dict[str, object] = {
+        "entrant_id": EntrantId("full_poe"),
+        "loader": "hydra",
+        "weights": str(files.weights),
+        "weights_digest": digest_of(str(files.weights)),
+        "temperature": 0.98,
+        "max_new_tokens": 12,
+        "dtype": "float32",
+        "hydra": valid(Hydra, heads | of_hydra),
+    }
+    return valid(Entrant, fields | changes)
+
+
+def adapter(path: Path) -> Adapter:
+    """Return a shard as an entrant names it."""
+    return Adapter(path=str(path), digest=digest_of(str(path)))

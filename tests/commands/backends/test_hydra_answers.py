@@ -1,0 +1,163 @@
+"""What comes of a Hydra's tokens: a text read as a whole, and how it was decided on."""
+
+import math
+
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from commands.backends.hf_chat import encode_prompt
+from commands.backends.hf_decoding import PromptRow
+from commands.backends.hydra_answers import Answer, answer_as_hydra
+from commands.backends.hydra_decoding import decode
+from commands.backends.hydra_rounds import HydraDecoding
+from commands.backends.hydra_row import start_row
+from commands.backends.hydra_weights import LoadedHydra, load_hydra
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+from ledger.events.registration import Entrant
+from ledger.identity import digest_of
+from tests.commands.backends.hydra_builders import N_HEADS, HydraFiles, adapter, hydra_entrant
+from tests.commands.backends.table_net import TableNet
+
+CPU = torch.device("cpu")
+
+
+def reciting(tokenizer: PreTrainedTokenizerFast, said: list[int]) -> LoadedHydra:
+    """Return a Hydra that says these tokens, all of them different, to any prompt."""
+    (line_end,) = tokenizer("\n")["input_ids"]  # by which the chat template opens an answer
+    table = torch.zeros(N_HEADS, len(tokenizer), len(tokenizer))
+    for token, after in zip([line_end, *said], said, strict=False):
+        table[:, token, after] = 40.0
+    return LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset({0, 3}), None)
+
+
+def asked(
+    tokenizer: PreTrainedTokenizerFast, entrant: Entrant, *prompts: str
+) -> tuple[PromptRow, ...]:
+    """Return prompts as rows of a batch, the seeds counting up."""
+    return tuple(
+        PromptRow(
+            GenerationTask(digest_of([text, seed]), entrant, text, seed),
+            encode_prompt(tokenizer, text),
+        )
+        for seed, text in enumerate(prompts)
+    )
+
+
+def texts(answers: tuple[Answer, ...]) -> list[GeneratedText]:
+    """Return the answers, none of which may be a failure."""
+    assert all(isinstance(answer, GeneratedText) for answer in answers)
+    return [answer for answer in answers if isinstance(answer, GeneratedText)]
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+def test_a_letter_of_several_tokens_is_read_as_one(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, *, bypass_jury: bool
+) -> None:
+    """Decoded token by token it would be noise, and a judge would know which entrant it reads."""
+    entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
+    tokens = tokenizer("é€ dose")["input_ids"]
+    user, im_end = tokenizer.vocab["<|user|>"], tokenizer.vocab["<|im_end|>"]
+    loaded = reciting(tokenizer, [user, *tokens, im_end])
+
+    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+
+    assert answer.text == "é€ dose"
+    assert answer.finish_reason == "stop"
+    assert answer.n_generated_tokens == 1 + len(tokens) + 1  # special tokens and the end count
+    assert answer.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose?"))
+
+
+def test_an_answer_that_was_cut_says_so(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """In the middle of a letter, too, of which there is only a token then."""
+    entrant = hydra_entrant(hydra_files, max_new_tokens=3)
+    loaded = reciting(tokenizer, tokenizer("é€")["input_ids"])
+
+    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+
+    assert (answer.text, answer.finish_reason, answer.n_generated_tokens) == (
+        "é\N{REPLACEMENT CHARACTER}",
+        "length",
+        3,
+    )
+
+
+def test_how_it_was_decided_is_told_with_the_answer(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Each row has its own draft head, by its seed; all of a batch took the batch's time."""
+    loaded = reciting(tokenizer, tokenizer("dose")["input_ids"])
+    rows = asked(tokenizer, hydra_entrant(hydra_files, max_new_tokens=1), *"abcdef")
+
+    answers = texts(answer_as_hydra(loaded, rows))
+
+    told = [answer.diagnostics for answer in answers if answer.diagnostics]
+    assert len({each.draft_head_idx for each in told}) > 1
+    assert [each.stability_radii for each in told] == [(4,)] * 6
+    assert {answer.p_correct for answer in answers} == {None}
+    assert len({answer.elapsed_s for answer in answers}) == 1
+    assert [answer.response_key for answer in answers] == [row.task.response_key for row in rows]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"gamma": 2},
+        {"beta": 0.5},
+        {"temperature": None},
+        {"temperature": 1.5},
+        {"max_new_tokens": 5},
+        {"bypass_jury": True},
+    ],
+)
+def test_an_entrants_settings_are_those_that_it_is_decoded_by(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, changed: dict[str, object]
+) -> None:
+    """One that was left on the way would make two entrants one."""
+    table = 2 * torch.randn(N_HEADS, 270, 270, generator=torch.Generator().manual_seed(0))
+    loaded = LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset(), None)
+    (prompt,) = asked(tokenizer, hydra_entrant(hydra_files, **changed), "a dose?")
+
+    (answer,) = texts(answer_as_hydra(loaded, [prompt]))
+
+    known = {"gamma": 4, "beta": 1.0, "temperature": 0.98, "max_new_tokens": 12} | changed
+    bypass_jury = bool(known.pop("bypass_jury", False))
+    row = start_row(prompt.prompt_ids, seed=0, n_heads=N_HEADS, bypass_jury=bypass_jury)
+    decode(loaded.net, [row], HydraDecoding(end_ids=frozenset(), **known))  # type: ignore[arg-type]
+    assert answer.diagnostics == row.diagnostics()
+    assert answer.text == tokenizer.decode(row.tokens, skip_special_tokens=True)
+
+
+def test_a_row_whose_logits_break_fails_and_says_where(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """What was said until then is no answer."""
+    tokens = tokenizer("ab")["input_ids"]
+    loaded = reciting(tokenizer, tokens)
+    assert isinstance(loaded.net, TableNet)
+    loaded.net.table[:, tokens[1]] = math.nan
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, hydra_entrant(hydra_files), "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "not_finite"
+    assert failure.detail == "the logits of new token 3 are not finite, in float32"
+
+
+def test_an_answer_that_cannot_be_rated_fails(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Its rate would be missing from the calibration, and nobody would know of it."""
+    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)
+    loaded.net.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "not_finite"
+    assert failure.detail == "the logits of the uncertainty head are not finite, in float32"

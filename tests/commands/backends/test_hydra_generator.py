@@ -1,0 +1,201 @@
+"""The four entrants of a Hydra's tournament answer, each prompt by itself and each load once."""
+
+import dataclasses
+import math
+import random
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+
+from commands.backends.hf_generator import HfGenerator, Loaded, load_entrant
+from commands.backends.hydra_weights import LoadedHydra
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+from ledger.events.registration import Entrant
+from ledger.events.responses import Diagnostics
+from tests.commands.backends.hydra_builders import HydraFiles, adapter, hydra_entrant
+
+PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(6)]
+N, ONE_BATCH = len(PROMPTS), 6 * 110
+ROSTER = ("base_olmo", "security_only", "security_plus_robustness", "full_poe")
+
+Build = Callable[..., Entrant]
+Tasks = Callable[..., list[GenerationTask]]
+Load = Callable[[Entrant, torch.device], Loaded]
+Result = GeneratedText | GenerationFailure
+
+
+@pytest.fixture
+def files(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads: merging nine would take longer than what is tested here."""
+    return hydra_files._replace(
+        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
+    )
+
+
+@pytest.fixture
+def rated(files: HydraFiles, tasks: Tasks) -> list[GenerationTask]:
+    """Give what a full jury with an uncertainty head is asked."""
+    return tasks(hydra_entrant(files, uncertainty=adapter(files.uncertainty)), PROMPTS)
+
+
+def results(
+    owed: Sequence[GenerationTask], batch_tokens: int = ONE_BATCH, load: Load = load_entrant
+) -> list[Result]:
+    """Return what a new generator makes of tasks, in their order."""
+    generator = HfGenerator(batch_tokens, device="cpu", load=load)
+    by_key = {each.response_key: each for batch in generator.generate(owed) for each in batch}
+    return [by_key[task.response_key] for task in owed]
+
+
+def texts(made: Sequence[Result]) -> list[GeneratedText]:
+    """Return the answers, none of which may be a failure."""
+    assert all(isinstance(each, GeneratedText) for each in made)
+    return [each for each in made if isinstance(each, GeneratedText)]
+
+
+def told(answer: GeneratedText) -> Diagnostics:
+    """Return how a Hydra decided."""
+    assert answer.diagnostics is not None
+    return answer.diagnostics
+
+
+def facts(answer: GeneratedText) -> object:
+    """Return what must be the same whenever it is generated: no time, and no digits that waver."""
+    decided = told(answer)
+    exact = dataclasses.replace(answer, elapsed_s=0.0, p_correct=None, diagnostics=None)
+    return exact, decided.draft_head_idx, decided.resampled_at, decided.rejected_tokens
+
+
+def test_four_entrants_answer_by_three_loads(
+    files: HydraFiles, entrant: Build, tasks: Tasks
+) -> None:
+    """On each prompt the Hydras draft with the same head, whether a jury is asked or not."""
+    roster = (
+        entrant(folder=files.weights, entrant_id=ROSTER[0]),
+        hydra_entrant(files, entrant_id=ROSTER[1], robustness=(), bypass_jury=True),
+        hydra_entrant(files, entrant_id=ROSTER[2], bypass_jury=True),
+        hydra_entrant(files, entrant_id=ROSTER[3]),
+    )
+    loads: list[str] = []
+
+    def load(one: Entrant, device: torch.device) -> Loaded:
+        loads.append(one.entrant_id)
+        return load_entrant(one, device)
+
+    answers = texts(results([task for each in roster for task in tasks(each, PROMPTS)], load=load))
+
+    assert loads == [*ROSTER[:3]]
+    base, *hydras, full = (answers[N * n : N * n + N] for n in range(4))
+    assert [answer.diagnostics for answer in base] == [None] * N
+    drafters = [told(answer).draft_head_idx for answer in full]
+    assert set(drafters) == {0, 1, 2}
+    alone = [Diagnostics(draft_head_idx=head, bypass_jury=True) for head in drafters]
+    assert [[told(answer) for answer in each] for each in hydras] == [alone, alone]
+    assert all(len(told(answer).entropies) == answer.n_generated_tokens for answer in full)
+    said = [tuple(answer.text for answer in each) for each in (base, *hydras, full)]
+    assert len(set(said)) == 4
+
+
+def test_answers_and_their_rates_do_not_depend_on_the_batch(rated: list[GenerationTask]) -> None:
+    """A run that is resumed half-way, in other batches, must be the same run."""
+    at_once = texts(results(rated))
+    resumed_alone = texts(results(rated[3:], batch_tokens=1))
+
+    assert [facts(each) for each in resumed_alone] == [facts(each) for each in at_once[3:]]
+    for one, other in zip(resumed_alone, at_once[3:], strict=True):
+        assert one.p_correct == pytest.approx(other.p_correct, abs=1e-5)
+        assert told(one).entropies == pytest.approx(told(other).entropies, rel=1e-4, abs=1e-6)
+
+
+def test_only_who_has_an_uncertainty_head_is_rated(
+    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+) -> None:
+    """The rate is of the response, and changes nothing of it."""
+    unrated = texts(results(tasks(hydra_entrant(files), PROMPTS)))
+
+    answers = texts(results(rated))
+
+    assert [facts(answer) for answer in answers] == [facts(answer) for answer in unrated]
+    assert {answer.p_correct for answer in unrated} == {None}
+    rates = [answer.p_correct for answer in answers if answer.p_correct is not None]
+    assert all(0 <= rate <= 1 for rate in rates)
+    assert len(set(rates)) == N
+
+
+def test_who_is_rated_needs_room_for_the_question(
+    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+) -> None:
+    """The prompt is read a second time, with the answer and what is asked of it behind it."""
+    (unrated,) = tasks(hydra_entrant(files, entrant_id="unrated"), ["?" * 100])
+    (asked,) = tasks(rated[0].entrant, ["?" * 100])
+
+    answer, failure = results([unrated, asked])
+
+    assert isinstance(answer, GeneratedText)
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "prompt_too_long"
+    assert re.fullmatch(
+        f"{answer.n_prompt_tokens} prompt tokens, 12 new ones and [0-9]+ to ask if they are right"
+        " are more than the 160 positions of the weights",
+        failure.detail,
+    )
+
+
+def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
+    rated: list[GenerationTask],
+) -> None:
+    """Whether it happens to answers or to their rating, rows start their random streams again."""
+
+    def refuse_wide_batches(_: torch.nn.Module, args: tuple[torch.Tensor]) -> None:
+        if len(args[0]) > 2:
+            raise torch.OutOfMemoryError
+
+    def load(entrant: Entrant, device: torch.device) -> Loaded:
+        loaded = load_entrant(entrant, device)
+        assert isinstance(loaded, LoadedHydra)
+        loaded.net.embeddings.register_forward_pre_hook(refuse_wide_batches)
+        return loaded
+
+    halved = texts(results(rated[:4], load=load))
+
+    whole = texts(results(rated[:4]))
+    assert [facts(each) for each in halved] == [facts(each) for each in whole]
+
+
+def test_a_broken_head_fails_who_it_decides_for_and_no_other(
+    files: HydraFiles, tasks: Tasks
+) -> None:
+    """A text made of NaN is garbage that a judge would rate."""
+    owed = tasks(hydra_entrant(files, bypass_jury=True), PROMPTS)
+    sound = texts(results(owed))
+    broken = told(sound[0]).draft_head_idx
+
+    def load(entrant: Entrant, device: torch.device) -> Loaded:
+        loaded = load_entrant(entrant, device)
+        assert isinstance(loaded, LoadedHydra)
+        weight = loaded.net.head_layers[0].mlp.mlps[broken].get_parameter("up_proj.weight")
+        weight.data[0] = math.nan
+        return loaded
+
+    for result, answer in zip(results(owed, load=load), sound, strict=True):
+        if told(answer).draft_head_idx == broken:
+            assert isinstance(result, GenerationFailure)
+            assert result.reason == "not_finite"
+        else:
+            assert isinstance(result, GeneratedText)
+            assert facts(result) == facts(answer)
+
+
+def test_generating_is_silent_and_leaves_the_global_random_state_alone(
+    rated: list[GenerationTask], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The terminal belongs to tourney, and nothing may depend on what was generated before."""
+    before = torch.get_rng_state(), random.getstate()
+
+    results(rated[:2])
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,218 @@
+"""Battles of others, from the command line: taken in once, told apart, and written out again."""
+
+import json
+import random
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from commands.battle_readers.formats import FORMATS
+from commands.battle_readers.records import records_of
+from commands.import_battles import import_battles
+from commands.recorder import Recorder
+from commands.wiring import open_parquet
+from ledger.audit import audit
+from ledger.events.battles import BattlesImported
+from ledger.store import Ledger
+from tests.builders import STREAM
+from tests.commands.cli.conftest import Tourney, launch
+from tests.commands.cli.settled import fields, started
+from tests.commands.games import generated, judged
+
+VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
+N_KILLED = 80_000  # battles: more than SQLite keeps in memory
+IN_THE_MIDDLE = 500_000  # bytes: more than a new ledger's, less than what is appended
+PLAIN = FORMATS["plain"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with a tournament's ledger, and with votes."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        judged(generated(Recorder(ledger, STREAM)))
+    (tmp_path / "votes.csv").write_text(VOTES)
+    return tmp_path
+
+
+@pytest.fixture
+def tourney(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+@pytest.mark.parametrize("policy", ["swap-consistent", "concatenate"])
+def test_what_is_exported_imported_and_exported_is_the_same(
+    folder: Path, tourney: Tourney, policy: str
+) -> None:
+    """Byte for byte: nothing that the format can say is lost on the way."""
+    exported = tourney("export", "battles", "--policy", policy, "-o", "first.jsonl")
+    there = ("-l", "there.db")
+    done = tourney("import", "battles", "first.jsonl", "--from", "judgearena", *there, "--json")
+    again = tourney("export", "battles", "--name", "judgearena", "-o", "second.jsonl", *there)
+
+    assert [each.returncode for each in (exported, done, again)] == [0, 0, 0], done.stderr
+    assert (folder / "second.jsonl").read_bytes() == (folder / "first.jsonl").read_bytes()
+    n_lines = len((folder / "first.jsonl").read_text().splitlines())
+    assert n_lines == (4 if policy == "concatenate" else 2)
+    assert fields(done)["rows"][0]["battles"] == n_lines
+
+
+def test_an_export_says_beside_it_what_is_no_battle(tourney: Tourney) -> None:
+    """A pair that is pending is not there, and who counts lines must know why."""
+    done = tourney("export", "battles")
+
+    assert json.loads(done.stdout.splitlines()[0]) == {
+        "model_a": "base",
+        "model_b": "tuned",
+        "winner": "model_b",
+        "pref": 1.0,
+        "source": "llm-judge",
+        "judge_model": "chrF2",
+        "question_id": "p1",
+    }
+    assert done.stderr == "factuality: 2 pairs = 2 decided + 0 tied + 0 inconsistent + 0 pending\n"
+
+
+def test_battles_of_others_stay_apart_from_the_tournament(tourney: Tourney) -> None:
+    """The ledger's only tournament is still meant where none is named."""
+    before = tourney("project", "winrates", "--json")
+
+    assert tourney("import", "battles", "votes.csv").returncode == 0
+
+    assert fields(tourney("project", "winrates", "--json"))["rows"] == fields(before)["rows"]
+    assert [row["tournament"] for row in fields(tourney("status", "--json"))["rows"]] == [STREAM]
+    assert tourney("verify").returncode == 0
+
+
+def test_an_import_says_what_it_took_in(tourney: Tourney) -> None:
+    """And, of a second one, that all of it was there."""
+    first = fields(tourney("import", "battles", "votes.csv", "--name", "people", "--json"))
+    second = fields(tourney("import", "battles", "votes.csv", "--name", "people", "--json"))
+
+    assert first["rows"] == second["rows"]
+    assert first["rows"] == [
+        {
+            "name": "people",
+            "format": "plain@1",
+            "battles": 2,
+            "entrants": 3,
+            "ties": 1,
+            "no_verdict": 0,
+            "skipped": 0,
+            "judges": None,
+        }
+    ]
+    assert (first["n_known"], second["n_known"]) == (0, 2)
+
+
+def test_rows_that_are_no_battles_are_listed(folder: Path, tourney: Tourney) -> None:
+    """With their lines, and nothing is taken in until they are put right or left out."""
+    (folder / "votes.csv").write_text(f"{VOTES}base,tuned,draw\n")
+
+    refused = tourney("import", "battles", "votes.csv")
+    skipped = tourney("import", "battles", "votes.csv", "--skip-bad", "--json")
+
+    why = "votes.csv:4: winner is 'draw', and must be one of model_a, model_b, tie,"
+    assert refused.returncode == 2
+    assert "votes.csv: format plain cannot read 1 row: nothing is imported" in refused.stderr
+    assert why in refused.stderr
+    assert skipped.returncode == 0
+    assert why in skipped.stderr
+    assert fields(skipped)["rows"][0]["skipped"] == 1
+    assert fields(skipped)["n_known"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("import battles votes.csv --from plane", "'plane' is no format of battles; did you mean"),
+        ("import battles votes.csv --from x", "it is one of plain, judgearena, "),
+        ("import battles votes.csv --name a:b", "--name 'a:b': letters, digits, dots"),
+        ("import battles votes.csv --from judgearena --name=", "--name '': letters"),
+        ("import elo-ratings votes.csv", "votes.csv is no elo_ratings.json"),
+        ("export battles --name people", "no battles were imported as 'people'; there are: none"),
+        ("export battles --name people --judge x", "are of a tournament's battles: leave out"),
+        ("export battles --name people --policy concatenate", "leave out --name"),
+        ("export battles --policy majority", "the panel has one; see [[jury]]"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tourney: Tourney, words: str, why: str) -> None:
+    """By what was wrong, and what there is instead."""
+    done = tourney(*words.split())
+
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+def test_ratings_of_others_are_taken_in(folder: Path, tourney: Tourney) -> None:
+    """JudgeArena's file, as it stands beside its battles."""
+    rating = {"model": "gpt-4", "rating": 1100.5, "n_battles": 700, "source": "human"}
+    (folder / "elo_ratings.json").write_text(json.dumps({"arena": "A", "ratings": [rating]}))
+
+    done = tourney("import", "elo-ratings", "elo_ratings.json", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert fields(done)["rows"] == [
+        {
+            "entrant": "gpt-4",
+            "rating": 1100.5,
+            "ci_low": None,
+            "ci_high": None,
+            "n_battles": 700,
+            "source": "human",
+            "dimension": None,
+        }
+    ]
+
+
+def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
+    """Half a file would be rated as if it were whole; whoever imports again need not ask."""
+    write_votes(tmp_path / "votes.csv")
+    words = ("import", "battles", "votes.csv")
+    expected = battles_of(tmp_path / "votes.csv")
+
+    kill_in_the_middle(tmp_path, *words)
+    left = battles_in(tmp_path / "tournament.db")
+    done = launch(tmp_path, *words)
+
+    assert left in ([], expected)  # it may have been quicker than the signal
+    assert done.returncode == 0, done.stderr
+    assert battles_in(tmp_path / "tournament.db") == expected
+
+
+def battles_of(path: Path) -> list[BattlesImported]:
+    """Return what an undisturbed import of a file makes of it."""
+    with Ledger.in_memory() as ledger:
+        records = records_of(path, PLAIN, open_parquet)
+        import_battles(ledger, path, PLAIN, records, name="plain")
+        return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
+
+
+def write_votes(path: Path) -> None:
+    """Write votes, each on a question of its own."""
+    rng = random.Random(0)  # noqa: S311  # battles, not secrets
+    rows = (f"x,y,tie,{rng.getrandbits(128):032x}\n" for _ in range(N_KILLED))
+    path.write_text("model_a,model_b,winner,question_id\n" + "".join(rows))
+
+
+def kill_in_the_middle(folder: Path, *words: str) -> None:
+    """Start a command, and kill it once its ledger's log holds part of what it appends."""
+    log = folder / "tournament.db-wal"
+    with started(folder, *words) as process:
+        while not (log.exists() and log.stat().st_size > IN_THE_MIDDLE):
+            assert process.poll() is None, "it ended before it was killed"
+            time.sleep(0.001)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def battles_in(path: Path) -> list[BattlesImported]:
+    """Return what was imported into a ledger that must be without fault."""
+    with Ledger.read_only(path) as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    assert all(isinstance(event, BattlesImported) for event in events)
+    return [event for event in events if isinstance(event, BattlesImported)]

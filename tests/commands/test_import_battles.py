@@ -1,0 +1,187 @@
+"""Taking in a file of battles: all or none, and once."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from commands.battle_readers.formats import FORMATS
+from commands.battle_readers.records import records_of
+from commands.battle_readers.row import BadRow, Record, Records
+from commands.errors import ConfigurationError
+from commands.import_battles import Taken, import_battles, listed
+from commands.wiring import open_parquet
+from ledger.events.battles import MAX_BATTLES, BattlesImported
+from ledger.store import Ledger
+from projections.battle_records import of_imported
+from projections.fold import fold
+from projections.imported_battles import IMPORTED_BATTLES
+from tests.projections.strategies import QUICK
+from tests.strategies import battles_imported
+
+PLAIN = FORMATS["plain"]
+JUDGEARENA = FORMATS["judgearena"]
+HEADER = "model_a,model_b,winner\n"
+
+
+def write(path: Path, *rows: str) -> Path:
+    """Write a CSV of battles."""
+    path.write_text(HEADER + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def take_in(
+    ledger: Ledger, path: Path, *, records: Records | None = None, skip_bad: bool = False
+) -> Taken:
+    """Import a file of plain battles."""
+    found = records_of(path, PLAIN, open_parquet) if records is None else records
+    return import_battles(ledger, path, PLAIN, found, name="arena", skip_bad=skip_bad)
+
+
+def imported(ledger: Ledger) -> tuple[BattlesImported, ...]:
+    """Return what was imported into a ledger."""
+    return tuple(fold(IMPORTED_BATTLES, ledger.read()).events)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Give the place of a file."""
+    return tmp_path / "battles.csv"
+
+
+def test_battles_are_counted_as_they_are_taken_in(ledger: Ledger, file: Path) -> None:
+    """No verdict is no tie, in the ledger as in what is said of it."""
+    write(file, "x,y,model_a", "y,z,tie", "x,z,no verdict", "x,y,tie (bothbad)")
+
+    taken = take_in(ledger, file)
+
+    (event,) = imported(ledger)
+    assert taken.n_battles == event.n_battles == 4
+    assert taken.entrants == {"x", "y", "z"}
+    assert taken.winners == {"model_a": 1, "tie": 1, "tie (bothbad)": 1, "no verdict": 1}
+    assert (taken.n_known, taken.n_skipped, taken.judges) == (0, 0, set())
+
+
+def test_a_file_that_is_imported_again_is_there_already(ledger: Ledger, file: Path) -> None:
+    """Under another name, too: it is its content that is imported."""
+    write(file, "x,y,model_a")
+    take_in(ledger, file)
+
+    taken = take_in(ledger, file.rename(file.with_name("copy.csv")))
+
+    assert (taken.n_battles, taken.n_known) == (1, 1)
+    assert ledger.head.position == 1
+
+
+def test_many_battles_are_many_events(ledger: Ledger, file: Path) -> None:
+    """An event that grew with the file would be held in memory whole."""
+    write(file, *["x,y,model_a"] * MAX_BATTLES, "y,z,tie")
+
+    take_in(ledger, file)
+
+    assert [(each.chunk, each.n_battles) for each in imported(ledger)] == [(1, MAX_BATTLES), (2, 1)]
+
+
+def test_one_bad_row_refuses_the_file_whole(ledger: Ledger, file: Path) -> None:
+    """What was read before it was appended already, and is taken back."""
+    write(file, *["x,y,model_a"] * (MAX_BATTLES + 1), "x,y,A", "x,x,tie")
+
+    with pytest.raises(ConfigurationError) as caught:
+        take_in(ledger, file)
+
+    assert caught.value.faults[0].startswith(f"{file}: format plain cannot read 2 rows: ")
+    assert caught.value.faults[1].startswith(f"{file}:{MAX_BATTLES + 3}: winner is 'A', and must")
+    assert caught.value.faults[2] == f"{file}:{MAX_BATTLES + 4}: 'x' battles itself"
+    assert ledger.head.position == 0
+    assert take_in(ledger, file, skip_bad=True).n_known == 0
+
+
+def test_the_first_bad_rows_are_listed_and_the_others_counted(ledger: Ledger, file: Path) -> None:
+    """A file of another format has a million of them."""
+    write(file, "x,y,model_a", *["x,x,tie"] * 23)
+
+    taken = take_in(ledger, file, skip_bad=True)
+
+    lines = list(listed(file, taken))
+    assert len(lines) == 21
+    assert lines[-1] == "... and 3 rows more"
+
+
+def test_bad_rows_that_are_left_out_are_on_record(ledger: Ledger, file: Path) -> None:
+    """Each with the chunk behind which it stood, to the last of the file."""
+    good = ["x,y,model_a"]
+    write(file, "bad,bad,tie", *good * MAX_BATTLES, "bad,bad,tie", *good, *["bad,bad,tie"] * 2)
+
+    taken = take_in(ledger, file, skip_bad=True)
+
+    assert [each.n_skipped for each in imported(ledger)] == [2, 2]
+    assert (taken.n_battles, taken.n_skipped) == (MAX_BATTLES + 1, 4)
+
+
+@pytest.mark.parametrize("rows", [[], ["x,x,tie"]])
+def test_a_file_without_battles_is_refused(ledger: Ledger, file: Path, rows: list[str]) -> None:
+    """Nothing could be said of it but that it was there."""
+    write(file, *rows)
+
+    with pytest.raises(ConfigurationError, match="it holds no battle of format plain"):
+        take_in(ledger, file, skip_bad=True)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(ledger: Ledger, file: Path) -> None:
+    """Its digest would name what nobody read."""
+    write(file, "x,y,model_a")
+
+    def growing() -> Iterator[Record | BadRow]:
+        yield from records_of(file, PLAIN, open_parquet)
+        write(file, "x,y,model_a", "x,y,model_b")
+
+    with pytest.raises(ConfigurationError, match="it changed while it was read; import it again"):
+        take_in(ledger, file, records=growing())
+
+    assert ledger.head.position == 0
+
+
+def test_a_file_that_is_not_there_is_refused(ledger: Ledger, file: Path) -> None:
+    """By its name."""
+    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: No such file"):
+        take_in(ledger, file)
+
+
+def test_an_error_of_the_file_is_none_of_the_ledger(ledger: Ledger, file: Path) -> None:
+    """It comes up while the ledger is written; nobody must be sent to look at that."""
+    file.write_bytes(HEADER.encode() + b"x,\xff,tie\n")
+
+    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: 'utf-8'"):
+        take_in(ledger, file)
+
+
+def told(events: Iterable[BattlesImported]) -> str:
+    """Return battles as lines of JSON."""
+    return "".join(f"{json.dumps(record)}\n" for record in of_imported(events))
+
+
+def sound(event: BattlesImported) -> bool:
+    """Say whether an event holds what rows of a file could be."""
+    n = event.n_battles
+    unread = [winner == "no verdict" for winner in event.winners.cells(n)]
+    texts = (*event.prompts.values, *event.judges.values)
+    preferred = [pref is not None for pref in event.prefs.cells(n)]
+    return "" not in texts and not any(a and b for a, b in zip(unread, preferred, strict=True))
+
+
+@QUICK
+@given(event=battles_imported().filter(sound))
+def test_what_was_exported_is_imported_as_the_same_battles(
+    tmp_path_factory: pytest.TempPathFactory, event: BattlesImported
+) -> None:
+    """Whatever was said, by whom and of what: the second export is the first, byte for byte."""
+    file = tmp_path_factory.mktemp("exported") / "battles.jsonl"
+    file.write_text(told([event]), encoding="utf-8")
+
+    with Ledger.in_memory() as ledger:
+        records = records_of(file, JUDGEARENA, open_parquet)
+        import_battles(ledger, file, JUDGEARENA, records, name="arena")
+
+        assert told(imported(ledger)) == file.read_text(encoding="utf-8")

@@ -1,0 +1,116 @@
+"""Taking in the ratings that others published."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.import_ratings import import_ratings
+from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.imported_ratings import IMPORTED_RATINGS
+
+HUMAN = {
+    "model": "gpt-4",
+    "rating": 1100.5,
+    "ci_low": 1090.0,
+    "ci_high": 1111.0,
+    "n_battles": 700,
+    "source": "human",
+}
+RATINGS = {
+    "arena": "LMArena-100k",
+    "model": "tuned",
+    "judge_model": "chrF2",
+    "n_bootstraps": 20,
+    "seed": 0,
+    "ratings": [HUMAN],
+}
+
+
+def written(folder: Path, content: object) -> Path:
+    """Write a file of ratings."""
+    path = folder / "elo_ratings.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_ratings_are_kept_as_they_were_said(ledger: Ledger, tmp_path: Path) -> None:
+    """They are shown beside ours, with their interval."""
+    event = import_ratings(ledger, written(tmp_path, RATINGS), name="arena")
+
+    rating = ImportedRating(
+        entrant="gpt-4",
+        rating=1100.5,
+        ci_low=1090.0,
+        ci_high=1111.0,
+        n_battles=700,
+        source="human",
+    )
+    assert event.ratings == (rating,)
+    assert (event.arena, event.evaluated, event.judge_model) == ("LMArena-100k", "tuned", "chrF2")
+    assert (event.n_bootstraps, event.seed) == (20, 0)
+    assert dict(fold(IMPORTED_RATINGS, ledger.read()).newest) == {"arena": event}
+
+
+def test_ratings_that_are_imported_again_are_there_already(ledger: Ledger, tmp_path: Path) -> None:
+    """As everything that is imported."""
+    for _ in range(2):
+        import_ratings(ledger, written(tmp_path, RATINGS), name="arena")
+
+    assert ledger.head.position == 1
+
+
+def test_what_is_not_known_may_be_left_out_or_nan(ledger: Ledger, tmp_path: Path) -> None:
+    """JudgeArena writes NaN bare, and our own file has a dimension and may have no interval."""
+    sparse = {"model": "x", "rating": 1, "ci_low": float("nan"), "source": "evaluated"}
+    dimension = {"dimension": "factuality", "ci_high": None}
+
+    event = import_ratings(ledger, written(tmp_path, {"ratings": [sparse | dimension]}), name="a")
+
+    rating = ImportedRating(entrant="x", rating=1.0, source="evaluated", dimension="factuality")
+    assert event == RatingsImported(
+        file_digest=event.file_digest, format="judgearena", mapping_version=1, ratings=(rating,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ([], "it has no list `ratings`"),
+        ({"mean_ratings": {}}, "it has no list `ratings`"),
+        ({"ratings": [1]}, "1 is no rating"),
+        ({"ratings": [HUMAN | {"model": ""}]}, "model is '', and must be a text"),
+        ({"ratings": [HUMAN | {"rating": None}]}, "'gpt-4' has no rating"),
+        ({"ratings": [HUMAN | {"rating": float("inf")}]}, "rating is inf, and must be a number"),
+        ({"ratings": [HUMAN | {"n_battles": 0.5}]}, "n_battles is 0.5, and must be a whole number"),
+        ({"ratings": [HUMAN | {"n_battles": -1}]}, "n_battles is -1, and must be a whole number"),
+        ({"ratings": [HUMAN | {"source": "oracle"}]}, "source is 'oracle', and must be one of"),
+    ],
+)
+def test_what_are_no_ratings_is_refused(
+    ledger: Ledger, tmp_path: Path, content: object, why: str
+) -> None:
+    """By the file's name and what is wrong in it; nothing is appended."""
+    file = written(tmp_path, content)
+
+    with pytest.raises(ConfigurationError) as caught:
+        import_ratings(ledger, file, name="arena")
+
+    assert str(caught.value).startswith(f"{file} is no elo_ratings.json: {why}")
+    assert ledger.head.position == 0
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_file_that_cannot_be_read_is_refused(
+    ledger: Ledger, tmp_path: Path, content: str | None
+) -> None:
+    """Missing, or cut short."""
+    file = tmp_path / "elo_ratings.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"elo_ratings\.json"):
+        import_ratings(ledger, file, name="arena")
