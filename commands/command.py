@@ -13,6 +13,7 @@ from ledger.events.registration import (
     Registration,
     TournamentOpened,
 )
+from ledger.events.responses import ResponseGenerated
 from ledger.events.usage import Price
 from ledger.identity import Digest, JudgeId
 from projections.matches import Cell, Match
@@ -39,6 +40,13 @@ class RecordResponse:
 
     cell: Cell
     result: GeneratedText | GenerationFailure
+
+
+@dataclass(frozen=True)
+class ImportResponse:
+    """Keep a response that was generated elsewhere."""
+
+    response: ResponseGenerated
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,7 @@ class PublishRatings:
 Command: TypeAlias = (
     OpenTournament
     | RecordResponse
+    | ImportResponse
     | SubmitQuery
     | ReceiveAnswer
     | PlanBatch

@@ -56,11 +56,14 @@ def _rich(table: Table) -> RichTable:
 
 
 def _cell(value: Json, column: Column) -> str:
+    sign = "+" if column.is_signed else ""
     match value:
         case None:
             return column.unknown
         case float() if column.digits is not None:
-            return f"{value:.{column.digits}f}"
+            return f"{value:{sign}.{column.digits}f}"
+        case int() if sign:
+            return f"{value:+}"
         case str():
             return _DIGEST.sub(r"\1", one_line(value))
         case _:

@@ -7,11 +7,20 @@ from pydantic import Field
 
 from commands.entrant_section import AnyEntrantSection
 from commands.section import Section
-from ledger.events.ratings import EloParameters, TieRule
+from ledger.events.ratings import (
+    BradleyTerryParameters,
+    EloParameters,
+    IntervalKind,
+    IntervalUnit,
+    TieModel,
+    TieRule,
+)
 from ledger.events.registration import Provider
+from projections.elo_bootstrap import BOOTSTRAPS
 from projections.pilot import PILOT_SEED
 
 _ELO: Final = EloParameters()  # the defaults
+_BT: Final = BradleyTerryParameters()
 
 
 class TournamentSection(Section):
@@ -112,11 +121,34 @@ class EloSection(Section):
     permutations: int = Field(default=_ELO.permutations, ge=1)
     seed: int = Field(default=_ELO.seed, ge=0)
     ties: TieRule = _ELO.ties
+    bootstraps: int = Field(default=BOOTSTRAPS, ge=0)  # of the prompts, for intervals; 0: none
 
     @property
     def parameters(self) -> EloParameters:
         """The same, as events keep them."""
         return EloParameters(**self.model_dump())
+
+
+class BradleyTerrySection(Section):
+    """How Bradley-Terry ratings are computed; all of it can be chosen again at every reading.
+
+    An anchor has anchor_rating on its dimensions; without one the mean rating is 1000.
+    """
+
+    ties: TieModel = _BT.ties
+    prior_sd: float | None = Field(default=None, gt=0)  # Elo points about the mean
+    anchor: str | None = None  # an entrant
+    anchor_rating: float = _BT.anchor_rating
+    interval: IntervalKind = _BT.interval
+    unit: IntervalUnit = _BT.unit
+    level: float = Field(default=_BT.level, gt=0, lt=1)
+    resamples: int = Field(default=_BT.resamples, ge=1)  # of bayesian and multinomial intervals
+    seed: int = Field(default=_BT.seed, ge=0)
+
+    @property
+    def parameters(self) -> BradleyTerryParameters:
+        """The same, as events keep them."""
+        return BradleyTerryParameters(**self.model_dump())
 
 
 class Settings(Section):
@@ -131,3 +163,4 @@ class Settings(Section):
     judge: JudgeSection = JudgeSection()
     jury: tuple[JurySection, ...] = ()
     elo: EloSection = EloSection()
+    bradley_terry: BradleyTerrySection = BradleyTerrySection()

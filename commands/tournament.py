@@ -13,6 +13,7 @@ from commands.command import (
     Command,
     DropBatch,
     EndBatch,
+    ImportResponse,
     OpenTournament,
     PlanBatch,
     PublishRatings,
@@ -81,6 +82,8 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
             return _open(command, state)
         case RecordResponse():
             return _record(command, state)
+        case ImportResponse(response=response):
+            return () if response.response_key in state.responses else (response,)
         case SubmitQuery(judge=judge, query=query):
             return _submit(judge, query, state)
         case ReceiveAnswer():

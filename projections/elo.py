@@ -1,39 +1,31 @@
-"""Elo averaged over random orders of the games (Elo 1978; orders as in Boubdir et al. 2023).
+"""Elo averaged over random orders of the battles (Elo 1978; orders as in Boubdir et al. 2023).
 
 Elo depends on the order of play, which a bank of prompts does not have: each permutation is one
 imagined season, and the mean over seasons is the rating. The spread over permutations measures
 that dependence on order only. It says nothing of how sure the rating is.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from ledger.identity import EntrantId
+from projections.battles import Battles
+from projections.fixtures import fixtures
+from projections.seasons import Orders, play
 
-_LOG2_10: Final = math.log2(10.0)
-_LN_2: Final = math.log(2.0)
-
-
-class Game(NamedTuple):
-    """Two entrants met; score is what a took: 1 won, 0 lost, 1/2 tied."""
-
-    a: EntrantId
-    b: EntrantId
-    score: float
+MOST_BYTES: Final = 2**28
 
 
 @dataclass(frozen=True)
 class EloRatings:
     """Ratings of the entrants that played, in order of id."""
 
-    entrants: tuple[EntrantId, ...]
-    n_games: int
+    entrants: tuple[str, ...]
+    n_battles: int
     traces: NDArray[np.float64]  # (n_permutations, n_entrants) final ratings
 
     def mean(self) -> NDArray[np.float64]:
@@ -48,53 +40,46 @@ class EloRatings:
         return np.asarray(self.traces.std(axis=0, ddof=1) / np.sqrt(n_permutations))
 
 
-def rate(games: Sequence[Game], parameters: EloParameters, *, k: float) -> EloRatings:
-    """Rate by Elo, all permutations side by side.
+def rate(
+    battles: Battles,
+    parameters: EloParameters,
+    ks: Sequence[float],
+    *,
+    most_bytes: int = MOST_BYTES,
+) -> Mapping[float, EloRatings]:
+    """Rate by Elo under each K, all permutations and all K side by side.
 
-    The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a game
-    R_a += K (S - E) and R_b -= K (S - E): the sum of ratings is conserved. The permutations are
-    those of one generator seeded once, so every K sees the same orders.
+    The permutations are those of one generator seeded once, so every K sees the same orders.
 
     Args:
-        games: What was played; a tie among them counts as half a win each.
+        battles: What was played.
         parameters: Initial rating, number of permutations, seed.
-        k: The largest step of one game.
+        ks: The largest steps of one battle.
+        most_bytes: Of the orders that are held at once.
+
+    Returns:
+        The ratings by K.
+
+    Raises:
+        CannotRate: A battle has a weight, and Elo plays each once.
     """
-    entrants = tuple(sorted({entrant for game in games for entrant in (game.a, game.b)}))
-    index = {entrant: i for i, entrant in enumerate(entrants)}
-    a = np.array([index[game.a] for game in games], dtype=np.intp)  # (n_games,)
-    b = np.array([index[game.b] for game in games], dtype=np.intp)
-    score = np.array([game.score for game in games], dtype=np.float64)
-    orders = _permutations(len(games), parameters)  # (n_games, n_permutations)
-    ratings = np.full((parameters.permutations, len(entrants)), parameters.initial_rating)
-    lanes = np.arange(parameters.permutations)
-    for played in orders:  # (n_permutations,): in each lane another game
-        rating_a, rating_b = ratings[lanes, a[played]], ratings[lanes, b[played]]
-        expected = 1.0 / (1.0 + _power_of_ten((rating_b - rating_a) / 400.0))
-        step = k * (score[played] - expected)
-        ratings[lanes, a[played]] = rating_a + step
-        ratings[lanes, b[played]] = rating_b - step
-    return EloRatings(entrants, len(games), ratings)
+    played = fixtures(battles)
+    some_orders = _orders(len(battles), parameters, most_bytes)
+    gained = np.concatenate([play(played, orders, ks=ks) for orders in some_orders])
+    points = parameters.initial_rating + gained
+    return {
+        k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
+        for n, k in enumerate(ks)
+    }
 
 
-def _power_of_ten(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 10^x to 1e-15, the same bits on every processor.
-
-    NumPy's own power takes another path where the processor has wider registers, and differs in
-    the last bit; a replay elsewhere would then look like a forgery. Here are exactly rounded
-    operations only: 10^x = 2^n e^f with n whole and |f| <= ln(2) / 2, and e^f by its Taylor
-    series to the 15th term, in Horner's scheme.
-    """
-    exponent = x * _LOG2_10
-    n = np.rint(exponent)
-    f = (exponent - n) * _LN_2
-    series = np.ones_like(f)
-    for term in range(15, 0, -1):
-        series = 1.0 + series * f / term
-    return np.ldexp(series, n.astype(np.intc))
-
-
-def _permutations(n_games: int, parameters: EloParameters) -> NDArray[np.intp]:
+def _orders(n_battles: int, parameters: EloParameters, most_bytes: int) -> Iterator[Orders]:
+    """Yield permutations, (n, n_battles) of them at a time."""
     rng = np.random.default_rng(parameters.seed)
-    orders = [rng.permutation(n_games) for _ in range(parameters.permutations)]
-    return np.array(orders, dtype=np.intp).reshape(parameters.permutations, n_games).T
+    small = np.min_scalar_type(n_battles)
+    n_at_once = max(1, most_bytes // max(1, n_battles * small.itemsize))
+    for start in range(0, parameters.permutations, n_at_once):
+        orders = np.empty((min(n_at_once, parameters.permutations - start), n_battles), small)
+        for order in orders:
+            order[:] = rng.permutation(n_battles)
+        yield orders

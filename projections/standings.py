@@ -1,16 +1,21 @@
 """Entrants by Elo rating on one dimension, with those marked that have nothing to be rated on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from ledger.events.ratings import EloParameters
 from ledger.identity import Dimension, EntrantId
-from projections.elo import EloRatings, Game, rate
+from projections.battles import Battles
+from projections.elo import EloRatings, rate
+from projections.elo_bootstrap import EloBootstrap, bootstrap
+from projections.settled_battles import settled_battles
 from projections.settlement import Account, Settlement, account_of
 
-_SCORES: Final[Mapping[str, float]] = MappingProxyType({"a": 1.0, "b": 0.0, "tie": 0.5})
+Engine: TypeAlias = Callable[[Battles, EloParameters, Sequence[float]], Mapping[float, EloRatings]]
+"""Rates battles by Elo under each K."""
 
 
 class Standing(NamedTuple):
@@ -18,6 +23,8 @@ class Standing(NamedTuple):
 
     entrant_id: EntrantId
     rating: float | None
+    lower: float | None  # of the 95 % interval by resampling prompts; None: there is none
+    upper: float | None
     order_sem: float | None  # dependence on the order of play, not uncertainty
     n_matches: int
 
@@ -30,6 +37,7 @@ class Standings:
     k: float
     rows: tuple[Standing, ...]
     ratings: EloRatings
+    bootstrap: EloBootstrap | None
     sweep: tuple[tuple[float, EloRatings], ...]
     account: Account
 
@@ -39,45 +47,39 @@ def standings(
     settlements: Sequence[Settlement],
     roster: Sequence[EntrantId],
     parameters: EloParameters,
+    engine: Engine = rate,
 ) -> Standings:
     """Rate a dimension's entrants from what became of its pairings."""
-    matches = games(settlements, ties=parameters.ties)
-    by_k = {k: rate(matches, parameters, k=k) for k in {parameters.k, *parameters.k_sweep}}
+    battles = settled_battles(settlements, ties=parameters.ties)
+    by_k = engine(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
+    resampled = bootstrap(battles, parameters, k=parameters.k)
+    rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
+    unrated = [name for name in roster if name not in battles.entrants]
     return Standings(
         dimension=dimension,
         k=parameters.k,
-        rows=_rows(ratings, matches, roster),
+        rows=(*rated, *(Standing(name, None, None, None, None, 0) for name in unrated)),
         ratings=ratings,
+        bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
         account=account_of(settlements),
     )
 
 
-def games(settlements: Iterable[Settlement], *, ties: str) -> tuple[Game, ...]:
-    """Return what counts for a rating: decided matches, and ties if they count half."""
-    counted = {"a", "b"} | ({"tie"} if ties == "half" else set())
-    return tuple(
-        Game(
-            settlement.pairing.a.entrant.entrant_id,
-            settlement.pairing.b.entrant.entrant_id,
-            _SCORES[settlement.status],
+def _rated(
+    battles: Battles, ratings: EloRatings, resampled: EloBootstrap | None
+) -> Iterator[Standing]:
+    """Yield the rows of those that played, in order of id."""
+    means = ratings.mean()
+    bounds = np.full((len(means), 2), np.nan) if resampled is None else resampled.interval(means)
+    n_matches = np.bincount(np.append(battles.a, battles.b), minlength=len(means))
+    columns = zip(ratings.entrants, means, bounds, ratings.order_sem(), n_matches, strict=True)
+    for name, mean, (lower, upper), sem, n in columns:
+        yield Standing(
+            EntrantId(name), float(mean), _known(lower), _known(upper), float(sem), int(n)
         )
-        for settlement in settlements
-        if settlement.status in counted
-    )
 
 
-def _rows(
-    ratings: EloRatings, matches: Sequence[Game], roster: Sequence[EntrantId]
-) -> tuple[Standing, ...]:
-    n_matches = {
-        entrant: sum(entrant in {match.a, match.b} for match in matches) for entrant in roster
-    }
-    columns = zip(ratings.entrants, ratings.mean(), ratings.order_sem(), strict=True)
-    rated = [
-        Standing(entrant, float(mean), float(sem), n_matches[entrant])
-        for entrant, mean, sem in columns
-    ]
-    unrated = [Standing(entrant, None, None, 0) for entrant in roster if not n_matches[entrant]]
-    return (*sorted(rated, key=lambda row: -(row.rating or 0.0)), *unrated)
+def _known(bound: float) -> float | None:
+    return None if np.isnan(bound) else float(bound)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ledger.identity import Dimension, EntrantId
 from projections.settlement import FAILURES, Settlement
+from projections.wilson import Interval, wilson
 
 
 class WinRate(NamedTuple):
@@ -23,8 +24,18 @@ class WinRate(NamedTuple):
     @property
     def win_rate(self) -> float | None:
         """Return a's share of what was decided or tied, ties as half; None without any."""
-        n = self.a_wins + self.b_wins + self.ties
+        n = self._n_counted
         return (self.a_wins + self.ties / 2) / n if n else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the 95 % interval of a's share, a tie being one trial that gave half."""
+        share = self.win_rate
+        return None if share is None else wilson(share, self._n_counted)
+
+    @property
+    def _n_counted(self) -> int:
+        return self.a_wins + self.b_wins + self.ties
 
 
 def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:

@@ -27,6 +27,7 @@ from ledger.events.judging import (
 )
 from ledger.events.ratings import (
     ArtifactDigest,
+    BradleyTerryParameters,
     EloParameters,
     Publication,
     RatingsPublished,
@@ -189,11 +190,12 @@ def response_generated() -> SearchStrategy[ResponseGenerated]:
         prompt_id=_LABELS,
         seed=st.integers(min_value=0, max_value=2**32 - 1),
         sample=_COUNTS,
-        n_prompt_tokens=_COUNTS,
+        n_prompt_tokens=st.none() | _COUNTS,
         n_generated_tokens=_COUNTS,
-        elapsed_s=st.floats(min_value=0, allow_infinity=False),
+        elapsed_s=st.none() | st.floats(min_value=0, allow_infinity=False),
         p_correct=st.none() | st.floats(min_value=0, max_value=1),
         diagnostics=st.none() | diagnostics(),
+        imported_from=st.none() | digests(),
     )
 
 
@@ -318,8 +320,22 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
         seed=_COUNTS,
         bootstraps=_COUNTS,
     )
+    bradley_terry = _built(
+        BradleyTerryParameters,
+        prior_sd=st.none() | _POSITIVE,
+        anchor=st.none() | _LABELS,
+        anchor_rating=_FINITE,
+        level=st.floats(min_value=0.01, max_value=0.99),
+        resamples=_ORDINALS,
+        seed=_COUNTS,
+    )
     terms = _built(
-        Terms, judge=_LABELS, elo=elo, entrants=_tuples(_LABELS), prompts=_tuples(_LABELS)
+        Terms,
+        judge=_LABELS,
+        elo=elo,
+        entrants=_tuples(_LABELS),
+        prompts=_tuples(_LABELS),
+        bradley_terry=st.none() | bradley_terry,
     )
     publications = _built(
         Publication,

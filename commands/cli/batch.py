@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
+from commands.cli.asked import Reading
 from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
 from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.place import ledger_path, read_tournament
 from commands.cli.progress_bar import progress_on_stderr
-from commands.cli.reading import Reading, reading
+from commands.cli.reading import reading
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop, workshop
 from commands.errors import NotFound

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from commands.cli.asked import Asked, Reading, read_verdicts, require_no_tournament
 from commands.cli.battle_sets import chosen, imported_battles
 from commands.cli.bt_records import ratings_of_imported, ratings_of_tournament
 from commands.cli.options import (
@@ -22,7 +23,6 @@ from commands.cli.options import (
     TournamentOption,
 )
 from commands.cli.place import head_at, ledger_path
-from commands.cli.reading import Asked, Reading, read_verdicts, require_no_tournament
 from commands.cli.rule import rule_of
 from commands.cli.streams import say
 from commands.cli.workshop import require_sound

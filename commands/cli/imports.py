@@ -9,6 +9,7 @@ import typer
 from commands.battle_readers.formats import FORMATS
 from commands.battle_readers.records import records_of
 from commands.cli.battle_sets import format_of, set_name
+from commands.cli.cached_responses import responses
 from commands.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -35,6 +36,7 @@ from ledger.exchange import read_export
 from ledger.store import Ledger
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(responses)
 
 
 @app.callback()

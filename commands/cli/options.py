@@ -30,6 +30,10 @@ AsOfOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--as-of", help="Read up to this position, or up to this time (ISO 8601)."),
 ]
+DiffOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--diff", help="Show what changed since this position, or since this time."),
+]
 JudgeOption: TypeAlias = Annotated[
     str | None, typer.Option("--judge", help="Whose verdicts; without it the first that judged.")
 ]

@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from commands.cli.reading import Reading, reading, reading_verdicts
+from commands.cli.asked import Reading
+from commands.cli.bradley_terry import bt
+from commands.cli.reading import reading, reading_ratings, reading_verdicts
 from commands.errors import ConfigurationError
 from commands.tables.agreement import agreement_table
 from commands.tables.calibration import calibration_table
@@ -19,8 +21,10 @@ from commands.tables.spend import spend_table
 from commands.tables.table import Table
 from commands.validation import place_and_fault
 from ledger.events.ratings import EloParameters, TieRule
+from ledger.identity import Json
 from projections.agreement import agreement as agreement_of
 from projections.calibration import against_gold, against_verdicts
+from projections.elo_bootstrap import BOOTSTRAPS
 from projections.progress import progress as progress_of
 from projections.reconcile import MAJORITY
 from projections.rule import RECORDED
@@ -31,6 +35,7 @@ from projections.tournament import Tournament
 from projections.winrates import win_rates
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(bt)
 
 
 @app.command()
@@ -49,11 +54,12 @@ def matches(source: Reading) -> Table:
 
 
 @app.command()
-@reading_verdicts
+@reading_ratings
 def winrates(source: Reading) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
     settlements = (each for group in source.settlements.values() for each in group)
-    return winrates_table(win_rates(settlements), notes=source.accounts)
+    facts: dict[str, Json] = {"judge": source.judge.judge_id}
+    return winrates_table(win_rates(settlements), notes=source.accounts, facts=facts)
 
 
 @app.command()
@@ -120,7 +126,7 @@ def spend(source: Reading) -> Table:
 
 
 @app.command()
-@reading_verdicts
+@reading_ratings
 def elo(
     source: Reading,
     k: Annotated[float | None, typer.Option("--k", help="Largest step of one match.")] = None,
@@ -138,6 +144,10 @@ def elo(
         TieRule | None,
         typer.Option("--ties", help="drop: a tie counts nothing; half: half a win for each."),
     ] = None,
+    bootstraps: Annotated[
+        int | None,
+        typer.Option("--bootstraps", help="Resamples of the prompts, for intervals; 0: none."),
+    ] = None,
 ) -> Table:
     """Rate by Elo, as in the settings but for options. Example: tourney project elo --k 16."""
     chosen = {
@@ -146,6 +156,7 @@ def elo(
         "seed": seed,
         "initial_rating": initial_rating,
         "ties": ties,
+        "bootstraps": bootstraps,
     }
     parameters = elo_parameters(source.state, chosen, k_sweep)
     roster = [entrant.entrant_id for entrant in source.state.roster]
@@ -159,6 +170,8 @@ def elo(
 def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str) -> EloParameters:
     """Return the recorded settings with what was chosen in their place.
 
+    A tournament that was opened before there were intervals has them now.
+
     Raises:
         ConfigurationError: An option is no number, or out of range.
     """
@@ -166,7 +179,9 @@ def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str
     given = {name: value for name, value in chosen.items() if value is not None}
     try:
         sweep = tuple(float(part) for part in k_sweep.split(",") if part.strip())
-        return msgspec.convert({**configured, **given, "k_sweep": sweep}, EloParameters)
+        return msgspec.convert(
+            {"bootstraps": BOOTSTRAPS, **configured, **given, "k_sweep": sweep}, EloParameters
+        )
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
         raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error

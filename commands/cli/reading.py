@@ -1,16 +1,17 @@
-"""What every reading command shares: which ledger, as of when, for which judge, in what format."""
+"""What every reading command shares: its options, and a table of what they ask for."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import wraps
 from typing import Concatenate, ParamSpec, TypeAlias
 
+from commands.cli.asked import Asked, Reading, read_verdicts
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
+    DiffOption,
     DimensionOption,
     FormatOption,
     JsonOption,
@@ -20,86 +21,59 @@ from commands.cli.options import (
     PolicyOption,
     TournamentOption,
 )
-from commands.cli.place import (
-    judge_of,
-    ledger_path,
-    on_dimension,
-    position_of,
-    read_tournament,
-)
-from commands.cli.rule import note_of, require_jury, rule_of
+from commands.cli.place import ledger_path
+from commands.cli.rule import note_of, rule_of
 from commands.cli.streams import write
+from commands.errors import ConfigurationError
 from commands.render import Format
+from commands.tables.difference import difference_table
 from commands.tables.table import Table
-from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json
-from ledger.store import Ledger
-from projections.fold import Projection, State, fold
-from projections.jury import settle_by_majority
 from projections.reconcile import DEFAULT_POLICY, MAJORITY
-from projections.rule import RECORDED, Rule
-from projections.settlement import Settlement, account_of, by_dimension, settle
-from projections.tournament import Tournament
+from projections.rule import RECORDED
 
 Own = ParamSpec("Own")
-View: TypeAlias = Callable[Concatenate["Reading", Own], Table]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A tournament as of a position, seen through one judge's verdicts."""
-
-    state: Tournament
-    judge: JudgeSettings
-    ledger: Path
-    until: int | None  # the last position that is read; None: the ledger's last
-    named_judge: str | None = None  # by --judge
-    named_dimension: str | None = None  # by --dimension
-    rule: Rule = RECORDED
-
-    @property
-    def facts(self) -> dict[str, Json]:
-        """What every result in JSON says of where it comes from."""
-        newest = self.state.newest
-        return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
-
-    @cached_property
-    def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
-        """What became of every pairing, by dimension."""
-        prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
-        if self.rule.policy == MAJORITY:
-            panel, parser = self.state.panel, self.rule.parser
-            settled = settle_by_majority(self.state, prompts, panel, parser)
-        else:
-            settled = settle(self.state, prompts, self.judge, self.rule)
-        return by_dimension(self.state, settled)
-
-    def folded(self, projection: Projection[State]) -> State:
-        """Return what another projection makes of the same events."""
-        with Ledger.read_only(self.ledger) as opened:
-            return fold(projection, opened.read(until=self.until))
-
-    @property
-    def accounts(self) -> tuple[str, ...]:
-        """Say for each dimension what became of every pairing."""
-        return tuple(
-            f"{dimension}: {account_of(group).sentence()}"
-            for dimension, group in self.settlements.items()
-        )
+View: TypeAlias = Callable[Concatenate[Reading, Own], Table]
+Answer: TypeAlias = Callable[Concatenate[Asked, Own], Table]
 
 
 def reading(view: View[Own]) -> Callable[..., None]:
     """Turn a view of a reading into a command: its own options, then the shared ones."""
-    return _command(view, by_rule=False)
+    return _command(_answer(view), without={"policy", "parser", "diff"})
 
 
 def reading_verdicts(view: View[Own]) -> Callable[..., None]:
     """Turn a view of outcomes into a command, which may make them by another rule."""
-    return _command(view, by_rule=True)
+    return _command(_answer(view), without={"diff"})
 
 
-def _command(view: View[Own], *, by_rule: bool) -> Callable[..., None]:
-    """Return a command; typer reads its options from its signature, so they are put there."""
+def reading_ratings(view: View[Own]) -> Callable[..., None]:
+    """Turn a view of outcomes into a command that can also show what changed in its table."""
+    return _command(_answer(view))
+
+
+def answering(answer: Answer[Own]) -> Callable[..., None]:
+    """Do the same for what reads on its own, a tournament or something else."""
+    return _command(answer)
+
+
+def _answer(view: View[Own]) -> Answer[Own]:
+    """Return what reads the tournament that is asked for, and shows a view of it."""
+
+    @wraps(view)
+    def answer(asked: Asked, /, *args: Own.args, **own: Own.kwargs) -> Table:
+        source = read_verdicts(asked)
+        return introduced(view(source, *args, **own), source)
+
+    return answer
+
+
+def _command(answer: Answer[Own], without: Collection[str] = ()) -> Callable[..., None]:
+    """Return a command; typer reads its options from its signature, so they are put there.
+
+    Args:
+        answer: Gives the table; what it takes beside the shared options are options, too.
+        without: Shared options that it does not have.
+    """
 
     def command(
         *,
@@ -111,33 +85,45 @@ def _command(view: View[Own], *, by_rule: bool) -> Callable[..., None]:
         dimension: DimensionOption = None,
         policy: PolicyOption = DEFAULT_POLICY,
         parser: ParserOption = None,
+        diff: DiffOption = None,
         output_format: FormatOption = Format.TABLE,
         as_json: JsonOption = False,
         **own: object,
     ) -> None:
-        path = ledger_path(ledger, config)
-        with Ledger.read_only(path) as opened:
-            state = read_tournament(opened, tournament, as_of, config)
-            until = position_of(opened, as_of)
-        seen, by = on_dimension(state, dimension), judge_of(state, judge)
-        source = Reading(seen, by, path, until, judge, dimension, rule=rule_of(policy, parser))
-        if source.rule.policy == MAJORITY:
-            require_jury(state, judge)
-        table = view(source, **own)  # type: ignore[arg-type, call-arg]  # typer passes what the signature below asks for
-        write(_introduced(table, source), output_format, as_json=as_json)
+        path, rule = ledger_path(ledger, config), rule_of(policy, parser)
+        asked = Asked(path, config, tournament, as_of, judge, dimension, rule)
+        table = answer(asked, **own)  # type: ignore[arg-type, call-arg]  # typer passes what the signature below asks for
+        if diff is not None:
+            then = answer(asked._replace(as_of=diff), **own)  # type: ignore[arg-type, call-arg]  # as above
+            table = _difference(then, table)
+        write(table, output_format, as_json=as_json)
 
-    hidden = {"own"} if by_rule else {"own", "policy", "parser"}
+    hidden = {"own", *without}
     shared = [p for p in inspect.signature(command).parameters.values() if p.name not in hidden]
-    of_view = list(inspect.signature(view).parameters.values())[1:]
+    of_answer = list(inspect.signature(answer).parameters.values())[1:]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*of_view, *shared)]
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*of_answer, *shared)]
     )
-    command.__annotations__ = {p.name: p.annotation for p in (*of_view, *shared)}
-    command.__name__, command.__doc__ = view.__name__, view.__doc__
+    command.__annotations__ = {p.name: p.annotation for p in (*of_answer, *shared)}
+    command.__name__, command.__doc__ = answer.__name__, answer.__doc__
     return command
 
 
-def _introduced(table: Table, source: Reading) -> Table:
+def _difference(then: Table, now: Table) -> Table:
+    """Compare two positions, if both are seen through the same judge.
+
+    Raises:
+        ConfigurationError: They are not.
+    """
+    before, after = then.facts.get("judge"), now.facts.get("judge")
+    if before != after:
+        raise ConfigurationError(
+            [f"--diff: the judge was {before!r} then and is {after!r} now; choose one by --judge"]
+        )
+    return difference_table(then, now)
+
+
+def introduced(table: Table, source: Reading) -> Table:
     """Say beside a result where it comes from, and by which rule if it is not the usual one."""
     facts, notes, rule = source.facts | table.facts, table.notes, source.rule
     if rule != RECORDED:

@@ -6,6 +6,7 @@ from commands.tables.table import Column, Table
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
+from projections.elo_bootstrap import EloBootstrap
 from projections.standings import Standings
 
 
@@ -23,18 +24,28 @@ def elo_table(
             Column("dimension", "Dimension"),
             Column("entrant", "Entrant"),
             Column("rating", "Elo", 1),
+            Column("ci95_low", "95 % low", 1),
+            Column("ci95_high", "95 % high", 1),
             Column("order_sem", "Order SEM", 2),
             Column("n_matches", "Matches"),
             *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
         ),
         rows=rows,
-        notes=(*_account_notes(standings), *_unrated_notes(rows)),
+        notes=(*_account_notes(standings, parameters), *_unrated_notes(rows)),
         facts={
             "judge": judge.judge_id,
             "parameters": parameters.fields,
             "accounts": {each.dimension: each.account.fields() for each in standings},
+            "intervals": {each.dimension: _interval(each.bootstrap) for each in standings},
         },
+        named_by=("dimension", "entrant"),
+        compared=("rating", "n_matches"),
     )
+
+
+def _interval(resampled: EloBootstrap | None) -> Json:
+    """Say of which kind the interval is, or null where there is none."""
+    return None if resampled is None else resampled.fields()
 
 
 def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
@@ -47,16 +58,32 @@ def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
             "dimension": standings.dimension,
             "entrant": row.entrant_id,
             "rating": row.rating,
+            "ci95_low": row.lower,
+            "ci95_high": row.upper,
             "order_sem": row.order_sem,
             "n_matches": row.n_matches,
             **{f"k_{k:g}": means.get(row.entrant_id) for k, means in swept.items()},
         }
 
 
-def _account_notes(standings: Iterable[Standings]) -> Iterable[str]:
+def _account_notes(standings: Iterable[Standings], parameters: EloParameters) -> Iterable[str]:
     for each in standings:
         yield f"{each.dimension}: {each.account.sentence()}"
+        if each.bootstrap is not None:
+            yield f"{each.dimension}: {each.bootstrap.sentence()}"
+            yield from _unmoved_notes(each)
+        elif parameters.bootstraps:
+            yield f"{each.dimension}: no 95 % interval: it takes matches on two prompts"
     yield "Order SEM is how far the mean depends on the order of play; it is not uncertainty."
+
+
+def _unmoved_notes(standings: Standings) -> Iterable[str]:
+    for row in standings.rows:
+        if row.rating is not None and row.lower is None:
+            yield (
+                f"{row.entrant_id} has no interval on {standings.dimension}: other prompts would"
+                " move it no more than another order of play does."
+            )
 
 
 def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:

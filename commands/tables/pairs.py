@@ -1,13 +1,19 @@
 """Pairs of entrants as tables: win rates and the match list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from commands.tables.table import Column, Table
+from ledger.identity import Json
 from projections.settlement import Settlement
 from projections.winrates import WinRate
 
 
-def winrates_table(rows: Iterable[WinRate], *, notes: tuple[str, ...] = ()) -> Table:
+def winrates_table(
+    rows: Iterable[WinRate],
+    *,
+    notes: tuple[str, ...] = (),
+    facts: Mapping[str, Json] | None = None,
+) -> Table:
     """Show each pair of entrants; a comes before b in the alphabet."""
     return Table(
         schema="tourney/winrates@1",
@@ -22,10 +28,25 @@ def winrates_table(rows: Iterable[WinRate], *, notes: tuple[str, ...] = ()) -> T
             Column("inconsistent", "Inconsistent"),
             Column("missing", "Missing"),
             Column("win_rate", "A's share", 3),
+            Column("ci95_low", "95 % low", 3),
+            Column("ci95_high", "95 % high", 3),
         ),
-        rows=tuple({**row._asdict(), "win_rate": row.win_rate} for row in rows),
-        notes=notes,
+        rows=tuple(_win_rate_row(row) for row in rows),
+        notes=(*notes, "A's share counts a tie as half; its interval is Wilson's."),
+        facts={**(facts or {})},
+        named_by=("dimension", "entrant_a", "entrant_b"),
+        compared=("win_rate",),
     )
+
+
+def _win_rate_row(row: WinRate) -> Mapping[str, Json]:
+    lower, upper = row.interval or (None, None)
+    return {
+        **row._asdict(),
+        "win_rate": row.win_rate,
+        "ci95_low": lower,
+        "ci95_high": upper,
+    }
 
 
 def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] = ()) -> Table:

@@ -50,6 +50,7 @@ def responses_table(tournament: Tournament) -> Table:
                 "text": response.text if response else None,
                 "p_correct": response.p_correct if response else None,
                 "diagnostics": _diagnostics(response) if response else None,
+                "imported_from": response.imported_from if response else None,
             }
             for cell, response in rows
         ),
@@ -61,9 +62,16 @@ def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
     return {
         **(decided.fields if decided else _NO_HEADS),
         "seed": response.seed,
-        "n_resampled": len(decided.resampled_at) if decided else 0,
+        "n_resampled": _n_resampled(response),
         "n_tokens_generated": response.n_generated_tokens,
     }
+
+
+def _n_resampled(response: ResponseGenerated) -> int | None:
+    """Return how many drafts were rejected; of a Hydra's response that was imported, none knows."""
+    if response.diagnostics is None:
+        return 0
+    return None if response.imported_from else len(response.diagnostics.resampled_at)
 
 
 def progress_table(progress: Progress, judge: JudgeSettings) -> Table:

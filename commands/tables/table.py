@@ -14,6 +14,7 @@ class Column:
     heading: str
     digits: int | None = None
     unknown: str = "\N{EN DASH}"  # what a table shows where data has null
+    is_signed: bool = False  # a change: more than nothing has a plus
 
 
 @dataclass(frozen=True)
@@ -26,3 +27,5 @@ class Table:
     rows: tuple[Mapping[str, Json], ...]
     notes: tuple[str, ...] = ()
     facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
+    named_by: tuple[str, ...] = ()  # columns that say what a row is of
+    compared: tuple[str, ...] = ()  # columns of numbers that may change with the ledger

@@ -59,7 +59,7 @@ def _as_it_was(fields: Fields) -> Fields:
 
 UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
     ("EntrantRegistered", 1): _as_it_was,  # 2: hydra
-    ("ResponseGenerated", 1): _as_it_was,  # 2: p_correct, diagnostics
+    ("ResponseGenerated", 1): _as_it_was,  # 2: p_correct, diagnostics, imported_from
     ("JudgeQuerySubmitted", 1): _as_it_was,  # 2: batch_key
     ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
     ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price

@@ -22,7 +22,9 @@ def response_key(
 
 
 class Diagnostics(Value, frozen=True, kw_only=True):
-    """How a Hydra's heads decided on a response; empty where one head decided alone.
+    """How a Hydra's heads decided on a response.
+
+    The lists are empty where one head decided alone, and where the response was imported.
 
     All of it is measured on the product of experts P and on each verifier's favourite token.
     """
@@ -52,11 +54,12 @@ class ResponseGenerated(Fact, frozen=True):
     sample: Count
     text: str
     finish_reason: FinishReason
-    n_prompt_tokens: Count
+    n_prompt_tokens: Count | None  # None: not known, as of what was imported
     n_generated_tokens: Count
-    elapsed_s: Duration  # wall time of the batch it was made in
+    elapsed_s: Duration | None  # wall time of the batch it was made in; None: as above
     p_correct: Probability | None = None  # by a Hydra's uncertainty head, where it is asked
     diagnostics: Diagnostics | None = None  # of a Hydra
+    imported_from: Digest | None = None  # SHA-256 of the file; None: generated here
 
     @property
     def natural_key(self) -> tuple[str, ...]:

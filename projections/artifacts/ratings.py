@@ -8,13 +8,18 @@ import numpy as np
 
 from projections.artifacts.results import Fields, Results
 from projections.elo import EloRatings
+from projections.elo_bootstrap import INTERVAL
+from projections.rating_records import rating_records
 from projections.winrates import WinRate, win_rates
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
 def elo_results(results: Results) -> Fields:
-    """Return means over orders of play by dimension and K, as the customer's scripts do."""
+    """Return means over orders of play by dimension and K, as the customer's scripts do.
+
+    What is sure of them, which those scripts do not ask, stands beside under `bootstrap`.
+    """
     return {
         "default_k": results.publication.terms.elo.k,
         "interval": "ci95 is the mean over orders of play +- 1.96 sem: order dependence only",
@@ -29,6 +34,29 @@ def elo_results(results: Results) -> Fields:
         "n_decisive_matches": {
             dimension: standing.account.decided for dimension, standing in results.standings.items()
         },
+        **_bootstrap(results),
+    }
+
+
+def _bootstrap(results: Results) -> Fields:
+    """Return the intervals about `primary`, or nothing where none were asked for."""
+    terms = results.publication.terms.elo
+    if not terms.bootstraps:
+        return {}
+    return {
+        "bootstrap": {
+            **INTERVAL,
+            "n_resamples": terms.bootstraps,
+            "seed": terms.seed,
+            "ratings": {
+                dimension: {
+                    row.entrant_id: {"ci95_low": row.lower, "ci95_high": row.upper}
+                    for row in standing.rows
+                    if row.rating is not None
+                }
+                for dimension, standing in results.standings.items()
+            },
+        }
     }
 
 
@@ -58,17 +86,34 @@ def elo_per_perm(results: Results) -> bytes:
 
 
 def pairwise_winrates(results: Results) -> bytes:
-    """Return a CSV of each pair's counts."""
+    """Return a CSV of each pair's counts, and of a's share with its Wilson interval."""
     stream = io.StringIO()
     rows = win_rates(each for group in results.settlements.values() for each in group)
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(WinRate._fields)
-    writer.writerows(rows)
+    if results.publication.terms.edition == 1:
+        writer.writerow(WinRate._fields)
+        writer.writerows(rows)
+    else:
+        writer.writerow((*WinRate._fields, "win_rate", "ci95_low", "ci95_high"))
+        writer.writerows((*row, row.win_rate, *(row.interval or (None, None))) for row in rows)
     return stream.getvalue().encode()
 
 
 def elo_ratings(results: Results) -> Fields:
-    """Return ratings in the shape of JudgeArena's; Elo alone has no interval, so none is given."""
+    """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
+    parameters = results.publication.terms.bradley_terry
+    if parameters is None:
+        return _ratings_without_intervals(results)
+    return rating_records(
+        results.boards,
+        parameters,
+        arena=results.tournament.stream,
+        judge_model=results.judge.model,
+    )
+
+
+def _ratings_without_intervals(results: Results) -> Fields:
+    """Return Elo in the same shape, as the first edition did."""
     return {
         "arena": results.tournament.stream,
         "model": None,

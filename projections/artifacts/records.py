@@ -1,10 +1,11 @@
 """The records of a run, one a line: matches, verdicts, battles."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ledger.events.usage import Usage
 from projections.artifacts.results import Fields, Results
+from projections.battle_records import of_settlements
 from projections.judge_query import JudgeQuery
 from projections.matches import Match
 from projections.settlement import Settlement
@@ -15,7 +16,7 @@ _TOKENS: Final = (
     "input_tokens",
     "output_tokens",
 )
-_WINNERS: Final[Mapping[str, str]] = {"a": "model_a", "b": "model_b", "tie": "tie"}
+_JUDGED: Final = frozenset({"a", "b", "tie", "inconsistent"})
 
 
 def matches(results: Results) -> Iterator[Fields]:
@@ -54,7 +55,7 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
     """Yield every reconciled pair with both replies whole."""
     for settlement in settlements:
         match = settlement.match
-        if match is None or settlement.status not in {*_WINNERS, "inconsistent"}:
+        if match is None or settlement.status not in _JUDGED:
             continue
         yield {
             "prompt_id": match.pairing.prompt.prompt_id,
@@ -104,14 +105,14 @@ def _tokens(usage: Usage | None) -> Fields:
 
 def battles(results: Results) -> Iterator[Fields]:
     """Yield what was won, lost or tied, in the shape of JudgeArena's battles."""
+    is_first = results.publication.terms.edition == 1
     for settlement in _in_match_order(results):
-        if settlement.status in _WINNERS:
-            yield {
-                "model_a": settlement.pairing.a.entrant.entrant_id,
-                "model_b": settlement.pairing.b.entrant.entrant_id,
-                "winner": _WINNERS[settlement.status],
-                "source": "llm-judge",
-                "question_id": settlement.pairing.prompt.prompt_id,
-                "judge_model": results.judge.model,
-                "dimension": settlement.pairing.rubric.dimension,
-            }
+        dimension = settlement.pairing.rubric.dimension
+        for battle in of_settlements([settlement], results.judge.model):
+            yield (_without_pref(battle) if is_first else battle) | {"dimension": dimension}
+
+
+def _without_pref(battle: Fields) -> Fields:
+    """Return a battle as the first edition wrote it."""
+    names = ("model_a", "model_b", "winner", "source", "question_id", "judge_model")
+    return {name: battle[name] for name in names}

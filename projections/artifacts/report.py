@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from projections.artifacts.results import Results
+from projections.elo_bootstrap import EloBootstrap
 from projections.standings import Standings
 from projections.winrates import win_rates
 
@@ -59,22 +60,35 @@ def _dimension(results: Results, standing: Standings) -> str:
 
 
 def _leaderboard(standing: Standings) -> str:
+    resampled = standing.bootstrap
     rows = (
         (
             row.entrant_id,
             "not rated: no decisive match" if row.rating is None else f"{row.rating:.1f}",
-            "" if row.order_sem is None else f"{row.order_sem:.2f}",
+            *([_rounded(row.lower, 1), _rounded(row.upper, 1)] if resampled else ()),
+            _rounded(row.order_sem, 2),
             str(row.n_matches),
         )
         for row in standing.rows
     )
-    headers = ("Entrant", "Elo", "Order SEM", "Matches")
+    bounds = ("95 % low", "95 % high") if resampled else ()
+    headers = ("Entrant", "Elo", *bounds, "Order SEM", "Matches")
     caption = f"Elo at K = {standing.k:g}, mean over {len(standing.ratings.traces)} orders of play"
     note = (
         '<p class="note">Order SEM says how much the mean depends on the orders drawn. It is not'
         " the uncertainty of the rating.</p>"
     )
-    return _table(caption, headers, rows) + note
+    return _table(caption, headers, rows) + note + (_interval(resampled) if resampled else "")
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _interval(resampled: EloBootstrap) -> str:
+    return (
+        f'\n<p class="note">{escape(resampled.sentence())}; all matches on one move together.</p>'
+    )
 
 
 def _head_to_head(results: Results, standing: Standings) -> str:

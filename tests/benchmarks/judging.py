@@ -4,16 +4,13 @@ The command line runs in a process of its own, whose memory and time are taken a
 provider is another. Responses are as long as a language model's usually are.
 """
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
 from projections.matches import Cell
 from tests.anthropic_api.process import FakeProcess
+from tests.benchmarks.alone import alone, tourney
 from tests.benchmarks.bench import Bench, say
 from tests.benchmarks.row import Row, at_most, stated
 from tests.commands.cli import paid
@@ -22,7 +19,6 @@ _N_QUERIES: Final = 100_000
 _N_ENTRANTS: Final = 24  # 276 pairs, in both orders on three dimensions: 1,656 queries a prompt
 _A_PROMPT: Final = 1_656
 _SENTENCE: Final = "Start with the least invasive measure and look again within two days. "
-_KIB_A_MB: Final = 1_000_000 / 1024
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -37,18 +33,9 @@ def measure(bench: Bench) -> Iterator[Row]:
     say(f"recording {n_prompts * _N_ENTRANTS:,} responses")
     paid.record_responses(folder, _long_text)
     with FakeProcess(bench.folder / "provider") as fake:
-        began_s = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "commands.cli", "apply", "judge", "--yes"],
-            cwd=folder,
-            env=paid.environment(fake.url),
-            stdin=subprocess.DEVNULL,
+        took_s, peak_mb = alone(
+            tourney("apply", "judge", "--yes"), folder, paid.environment(fake.url)
         )
-        _, status, used = os.wait4(process.pid, 0)
-        took_s = time.perf_counter() - began_s
-    if status:
-        raise RuntimeError(f"apply judge exited with {os.waitstatus_to_exitcode(status)}")
-    peak_mb = used.ru_maxrss / _KIB_A_MB
     yield stated(f"{n_queries:,} judge queries in batches, all in all", f"{took_s:.0f} s", took_s)
     yield stated("its memory at most", f"{peak_mb:,.0f} MB", peak_mb, at_most(1_000))
 

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 
@@ -19,6 +20,7 @@ def machine(folder: Path) -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         "SQLite": sqlite3.sqlite_version,
+        "PyTorch": version("torch"),
         "file system": _file_system(folder),
     }
 

@@ -1,21 +1,26 @@
 """One row of the table: what was measured, against what, what is asked, and is it met."""
 
+from math import inf
 from typing import NamedTuple
 
 
 class Demand(NamedTuple):
-    """A bound that a number is to keep."""
+    """Bounds that a number is to keep."""
 
-    bound: float
-    is_floor: bool
+    lowest: float
+    highest: float
 
     def admits(self, value: float) -> bool:
-        """Say whether a number keeps it."""
-        return value >= self.bound if self.is_floor else value <= self.bound
+        """Say whether a number keeps them."""
+        return self.lowest <= value <= self.highest
 
     def __str__(self) -> str:
-        """Return it in words."""
-        return f"at {'least' if self.is_floor else 'most'} {self.bound:,}"
+        """Return them in words."""
+        if self.highest == inf:
+            return f"at least {self.lowest:,}"
+        if self.lowest == -inf:
+            return f"at most {self.highest:,}"
+        return f"{self.lowest:,} to {self.highest:,}"
 
 
 class Row(NamedTuple):
@@ -31,12 +36,17 @@ class Row(NamedTuple):
 
 def at_least(bound: float) -> Demand:
     """Ask that a number be no smaller."""
-    return Demand(bound, is_floor=True)
+    return Demand(bound, inf)
 
 
 def at_most(bound: float) -> Demand:
     """Ask that a number be no larger."""
-    return Demand(bound, is_floor=False)
+    return Demand(-inf, bound)
+
+
+def between(lowest: float, highest: float) -> Demand:
+    """Ask that a number be neither smaller nor larger."""
+    return Demand(lowest, highest)
 
 
 def compared(

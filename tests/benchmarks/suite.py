@@ -7,7 +7,22 @@ read a long history share `bench.long_ledger()`, a million events that are writt
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from tests.benchmarks import batches, group, judging, processes, replay, single, verify, views
+from tests.benchmarks import (
+    batches,
+    bradley_terry,
+    cold,
+    coverage,
+    elo,
+    group,
+    hydra,
+    importing,
+    judging,
+    processes,
+    replay,
+    single,
+    verify,
+    views,
+)
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.row import Row
 
@@ -22,4 +37,10 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "verify": verify.measure,
     "views": views.measure,
     "judging": judging.measure,
+    "hydra": hydra.measure,
+    "elo": elo.measure,
+    "bradley-terry": bradley_terry.measure,
+    "coverage": coverage.measure,
+    "cold": cold.measure,
+    "importing": importing.measure,
 }

@@ -6,6 +6,7 @@ is meant to be seen; the difference is then reviewed like code.
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,9 @@ from commands.recorder import Recorder
 from commands.render import Format, print_table
 from commands.replay import Difference, Replayed
 from commands.scripted import ScriptedGenerator, ScriptedJudge
+from commands.tables.bt import bt_table
 from commands.tables.calibration import calibration_table
+from commands.tables.difference import difference_table
 from commands.tables.elo import elo_table
 from commands.tables.history import differences_table, faults_table, log_table
 from commands.tables.keeping import checkpoint_table, conflicts_table
@@ -33,25 +36,29 @@ from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Column, Table
 from commands.verify import Verified
 from ledger.audit import Fault
-from ledger.events.ratings import EloParameters
+from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.head import Head
 from ledger.identity import EntrantId
 from ledger.row import Row
 from ledger.store import Ledger
 from ledger.writer import Conflict
+from projections.battles import Battle, battles_of
 from projections.calibration import Calibration, Case
 from projections.judge_query import JudgeQuery
+from projections.leaderboard import leaderboard
 from projections.progress import AskingRules, progress
 from projections.settlement import by_dimension, settle
 from projections.standings import standings
 from projections.tournament import Tournament
+from projections.tournament_ratings import by_dimension as by_strength
 from projections.winrates import win_rates
 from tests.builders import NOON, STREAM, entrant, key, opened, prompt
 from tests.commands.builders import JUDGE, echo, open_tournament
 
 SCREENS: Final = Path(__file__).parent.parent / "golden" / "screens"
 PROMPTS: Final = tuple(prompt(name).prompt_id for name in ("p1", "p2", "p3"))
-ELO: Final = EloParameters(permutations=5, k_sweep=(8.0, 32.0))
+ELO: Final = EloParameters(permutations=5, k_sweep=(8.0, 32.0), bootstraps=20)
+BT: Final = BradleyTerryParameters()
 ONCE: Final = AskingRules(retries=0)
 ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
     {
@@ -135,6 +142,21 @@ SURE: Final = Calibration(
 )
 
 
+STRENGTHS: Final = leaderboard(
+    "utility",
+    battles_of(
+        [
+            *(Battle("tuned", "base", score, n) for n, score in enumerate((1, 1, 0.5, 1, 0, 1, 1))),
+            *(Battle("base", "small", score, n) for n, score in enumerate((1, 0, 1, 0.5, 1))),
+            *(Battle("perfect", "tuned", 1, n) for n in range(2)),
+            *(Battle(*pair, 1, 9) for pair in (("here", "there"), ("there", "here"))),
+        ]
+    ),
+    BT,
+    ["idle"],
+)
+
+
 def _answer(task: GenerationTask) -> str | GenerationFailure:
     if task.entrant.entrant_id == "broken":
         return GenerationFailure(task.response_key, "not_finite", "logits are NaN at token 1")
@@ -151,15 +173,25 @@ def _readings(state: Tournament) -> dict[str, Table]:
     groups = by_dimension(state, settle(state, PROMPTS, JUDGE))
     roster = [each.entrant_id for each in state.roster]
     rated = [standings(name, group, roster, ELO) for name, group in groups.items()]
+    early = [standings(name, group[:0], roster, ELO) for name, group in groups.items()]
+    now = _as_of(9, elo_table(rated, ELO, JUDGE))
     settled = [each for group in groups.values() for each in group]
+    accounts = [each.account.sentence() for each in rated]
     return {
         "elo": elo_table(rated, ELO, JUDGE),
+        "elo_diff": difference_table(_as_of(4, elo_table(early, ELO, JUDGE)), now),
+        "bt": bt_table([STRENGTHS], STRENGTHS.ratings.parameters),
+        "bt_early": bt_table(by_strength(groups, BT, roster), BT, notes=accounts),
         "winrates": winrates_table(win_rates(settled)),
         "matches": matches_table(settled),
         "responses": responses_table(state),
         "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),
         "calibration": calibration_table([SURE]),
     }
+
+
+def _as_of(position: int, table: Table) -> Table:
+    return replace(table, facts={**table.facts, "as_of": position})
 
 
 def _audits(rows: tuple[Row, ...]) -> dict[str, Table]:

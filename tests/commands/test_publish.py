@@ -118,6 +118,15 @@ def test_other_terms_are_another_run_even_in_the_same_second(
     ]
 
 
+def test_a_later_edition_of_the_same_is_another_run(recorder: Recorder, tmp_path: Path) -> None:
+    """An upgrade brings what its files have more, and leaves the old ones as they are."""
+    first, second = published(recorder, tmp_path, edition=1), published(recorder, tmp_path)
+
+    tables = [(run.folder / "pairwise_winrates.csv").read_text() for run in (first, second)]
+    assert first.folder != second.folder
+    assert ["ci95_low" in table for table in tables] == [False, True]
+
+
 def test_another_event_makes_another_run(recorder: Recorder, tmp_path: Path) -> None:
     """The claim of the first stays as it was; the second is of a longer history."""
     first = published(recorder, tmp_path)

@@ -7,16 +7,19 @@ from msgspec.structs import replace
 
 from commands.command import PublishRatings
 from commands.errors import FolderTaken, NotFound
+from commands.exchange import take_in
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.replay import Difference, Replayed, replay
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
+from ledger.exchange import read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM, key, opened, prompt
 from tests.commands.builders import answered, terms
 
 NAME = "headline_20260427_120000"
+EXPORT = Path(__file__).parents[1] / "golden" / "ledgers" / "edition_1.jsonl"
 
 
 @pytest.fixture
@@ -142,3 +145,14 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
     """What lies there may be the only evidence that it differs."""
     with pytest.raises(FolderTaken, match="is there already; name another folder"):
         replay(ledger, STREAM, out=run.folder.parent)
+
+
+def test_what_an_earlier_tourney_published_still_replays(ledger: Ledger) -> None:
+    """An upgrade that turned old claims into differences would look like forgery."""
+    with EXPORT.open("rb") as lines:
+        take_in(ledger, read_export(lines))
+
+    replayed = replay(ledger, STREAM)
+
+    assert replayed.runs == (NAME, "pilot_20260427_120000")
+    assert replayed.differences == ()

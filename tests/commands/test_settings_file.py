@@ -14,7 +14,8 @@ from commands.settings import (
     Settings,
 )
 from commands.settings_file import read_settings
-from ledger.events.ratings import EloParameters
+from ledger.events.ratings import BradleyTerryParameters, EloParameters
+from ledger.identity import EntrantId
 
 MINIMAL = """\
 [tournament]
@@ -63,8 +64,14 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     )
     assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
     assert settings.elo.parameters == EloParameters(
-        k=16, k_sweep=(1, 4, 8, 16, 32), initial_rating=1400, permutations=500, seed=20260425
+        k=16,
+        k_sweep=(1, 4, 8, 16, 32),
+        initial_rating=1400,
+        permutations=500,
+        seed=20260425,
+        bootstraps=400,
     )
+    assert settings.bradley_terry.parameters == BradleyTerryParameters()
 
 
 def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
@@ -97,6 +104,18 @@ def test_the_file_overrules_the_defaults(tmp_path: Path) -> None:
 
     assert settings.elo.k == 24
     assert settings.pilot.strata == {"recall": 3}
+
+
+def test_strengths_have_a_section_of_their_own(tmp_path: Path) -> None:
+    """What Elo and Bradley-Terry share in name, as seeds and ties, they do not share in value."""
+    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+
+    settings = read(tmp_path, text)
+
+    assert settings.bradley_terry.parameters == BradleyTerryParameters(
+        ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
+    )
+    assert settings.elo.ties == "drop"
 
 
 def test_the_environment_overrules_the_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from commands.command import (
     Command,
+    ImportResponse,
     PublishRatings,
     ReceiveAnswer,
     ReconcilePair,
@@ -157,6 +158,14 @@ def test_a_response_is_recorded_once_even_if_it_differs() -> None:
     second = GeneratedText(CELL.response_key, "something else", "length", 3, 2, elapsed_s=0.1)
 
     given(*OPENED, generated()).when(RecordResponse(CELL, second)).then()
+
+
+def test_a_response_made_elsewhere_is_kept_where_there_is_none() -> None:
+    """What was generated here is known to be the entrant's; a file's is only said to be."""
+    imported = structs.replace(generated(), text="theirs", imported_from=key("a file"))
+
+    given(*OPENED).when(ImportResponse(imported)).then(imported)
+    given(*OPENED, generated()).when(ImportResponse(imported)).then()
 
 
 def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:

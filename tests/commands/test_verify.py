@@ -296,7 +296,7 @@ def test_an_event_that_cannot_be_read_does_not_stop_the_check(path: Path) -> Non
 def test_a_claim_that_cannot_be_read_does_not_stop_the_check(path: Path, type_: str) -> None:
     """Publications and merges are looked up first; a damaged one is a fault like any other."""
     at = position_of(path, "RatingsPublished")
-    forge(path, CHANGE(f"type = '{type_}', data = x'7b7d'", at))
+    forge(path, CHANGE(f"type = '{type_}', schema_version = 1, data = x'7b7d'", at))
 
     faults = found_in(path).faults
 

@@ -134,6 +134,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
             validity_radii=(5,),
             suppressions=(0.0009765625,),
         ),
+        imported_from=key("responses_base.jsonl"),
     ),
     ResponseFailed(
         response_key=key("response"),

@@ -10,7 +10,7 @@ import pytest
 from ledger.events.event import EVENTS, Event
 from tests.ledger.make_goldens import GOLDENS, golden_name, write_missing
 
-NOTHING = (None, "", "verdicts")  # what added fields say of events that had none of them
+NOTHING = (None, "", "verdicts", 0, 1)  # what added fields say of events that had none of them
 STORED = sorted(GOLDENS.iterdir())
 NOW = {f"{name}.v{event.schema_version}.json" for name, event in EVENTS.types.items()}
 

@@ -22,6 +22,7 @@ NAMES = (
     "VerdictReceived",
     "JudgeQueryFailed",
     "PairReconciled",
+    "RatingsPublished",
 )
 OLD = {name: (GOLDENS / f"{name}.v1.json").read_bytes() for name in NAMES}
 

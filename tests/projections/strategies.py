@@ -1,4 +1,4 @@
-"""Hypothesis strategies: games of a rating, and histories of a tournament that could happen."""
+"""Hypothesis strategies: parameters, and histories of a tournament that could happen."""
 
 from collections.abc import Sequence
 from typing import Final, get_args
@@ -10,8 +10,6 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from ledger.events.event import Event
 from ledger.events.judging import FailureReason, Verdict
 from ledger.events.ratings import EloParameters
-from ledger.identity import EntrantId
-from projections.elo import Game
 from projections.judge_query import JudgeQuery
 from projections.matches import Match, cells
 from projections.reconcile import swap_consistent
@@ -32,16 +30,6 @@ QUICK: Final = settings(deadline=None, max_examples=40)
 _NAMES: Final = ("zoe", "amy", "kim", "Bob", "élan")
 _VERDICTS: Final = st.sampled_from(get_args(Verdict))
 _REASONS: Final = st.sampled_from(get_args(FailureReason))
-
-
-def games(max_size: int = 25) -> SearchStrategy[list[Game]]:
-    """Return games among up to five entrants."""
-    pairs = st.permutations(_NAMES).map(lambda names: (names[0], names[1]))
-    scores = st.sampled_from((0.0, 0.5, 1.0))
-    built = st.tuples(pairs, scores).map(
-        lambda drawn: Game(EntrantId(drawn[0][0]), EntrantId(drawn[0][1]), drawn[1])
-    )
-    return st.lists(built, max_size=max_size)
 
 
 def elo_parameters() -> SearchStrategy[EloParameters]:

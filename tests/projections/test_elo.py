@@ -11,36 +11,54 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from ledger.identity import EntrantId
-from projections.elo import EloRatings, Game, _power_of_ten, rate
+from projections import elo
+from projections.battles import Battle, battles_of
+from projections.elo import EloRatings
 from tests.builders import valid
-from tests.projections.strategies import QUICK, elo_parameters, games
+from tests.projections.battle_strategies import SOFT, WHOLE, battles
+from tests.projections.strategies import QUICK, elo_parameters
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ratings" / "six_games.json"
 EXACT = 1e-9  # Elo points
-AMY, BOB, ZOE = EntrantId("amy"), EntrantId("Bob"), EntrantId("zoe")
+KS = (1.0, 16.0, 100.0)
 
 
-def by_entrant(ratings: EloRatings, values: NDArray[np.float64]) -> dict[EntrantId, float]:
+def played() -> SearchStrategy[list[Battle]]:
+    """Return battles as Elo plays them: each once; some of them decided, tied, or in between."""
+    drawn = battles(scores=WHOLE) | battles(scores=SOFT)
+    return drawn.map(lambda rows: [row._replace(weight=1.0) for row in rows])
+
+
+def rated(rows: Sequence[Battle], parameters: EloParameters, k: float | None = None) -> EloRatings:
+    """Return the ratings under one K."""
+    k = parameters.k if k is None else k
+    return elo.rate(battles_of(rows), parameters, [k])[k]
+
+
+def won(*pairs: str) -> list[Battle]:
+    """Return a battle for each pair, as "AB", which its first letter won."""
+    return [Battle(pair[0], pair[1], 1.0, n) for n, pair in enumerate(pairs)]
+
+
+def by_entrant(ratings: EloRatings, values: NDArray[np.float64]) -> dict[str, float]:
     """Return a value of each entrant."""
     return dict(zip(ratings.entrants, values.tolist(), strict=True))
 
 
-def played_one_by_one(
-    games: Sequence[Game], parameters: EloParameters
-) -> list[dict[EntrantId, float]]:
-    """Rate in plain Python, a permutation and a game at a time, as the textbook does."""
+def played_one_by_one(rows: Sequence[Battle], parameters: EloParameters) -> list[dict[str, float]]:
+    """Rate in plain Python, a permutation and a battle at a time, as the textbook does."""
     rng = np.random.default_rng(parameters.seed)
     seasons = []
     for _ in range(parameters.permutations):
-        names = {name for game in games for name in (game.a, game.b)}
+        names = {name for row in rows for name in (row.a, row.b)}
         ratings = dict.fromkeys(sorted(names), parameters.initial_rating)
-        for n in rng.permutation(len(games)):
-            a, b, score = games[n]
-            expected = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / 400))
+        for n in rng.permutation(len(rows)):
+            a, b, score = rows[n][:3]
+            expected = 1 / (1 + 10 ** min((ratings[b] - ratings[a]) / 400, 300))
             ratings[a] += parameters.k * (score - expected)
             ratings[b] += parameters.k * ((1 - score) - (1 - expected))
         seasons.append(ratings)
@@ -52,85 +70,102 @@ def test_six_games_rate_as_in_the_customers_engine() -> None:
     golden = json.loads(GOLDEN.read_text())
     parameters = valid(EloParameters, golden["parameters"])
     decisive = [
-        Game(EntrantId(a), EntrantId(b), float(winner == a))
-        for a, b, winner in golden["games"]
+        Battle(a, b, float(winner == a), n)
+        for n, (a, b, winner) in enumerate(golden["games"])
         if winner != "TIE"
     ]
 
-    ratings = rate(decisive, parameters, k=parameters.k)
+    ratings = rated(decisive, parameters)
 
     assert by_entrant(ratings, ratings.mean()) == pytest.approx(golden["mean"], abs=EXACT)
     assert by_entrant(ratings, ratings.order_sem()) == pytest.approx(golden["sem"], abs=EXACT)
     assert ratings.traces[:2, 0] == pytest.approx(golden["trace_of_A_begins"], abs=EXACT)
-    assert (ratings.n_games, ratings.traces.shape) == (5, (5, 3))
+    assert (ratings.n_battles, ratings.traces.shape) == (5, (5, 3))
 
 
 @QUICK
-@given(games=games(), parameters=elo_parameters())
+@given(rows=played(), parameters=elo_parameters())
 def test_ratings_equal_those_played_one_by_one(
-    games: list[Game], parameters: EloParameters
+    rows: list[Battle], parameters: EloParameters
 ) -> None:
     """All permutations run side by side for speed, which must not change what Elo means."""
-    ratings = rate(games, parameters, k=parameters.k)
+    ratings = rated(rows, parameters)
 
-    seasons = played_one_by_one(games, parameters)
+    seasons = played_one_by_one(rows, parameters)
     assert len(seasons) == len(ratings.traces)
     for season, trace in zip(seasons, ratings.traces, strict=True):
         assert by_entrant(ratings, trace) == pytest.approx(season, abs=EXACT)
 
 
 @QUICK
-@given(games=games(), parameters=elo_parameters())
-def test_the_sum_of_ratings_is_conserved(games: list[Game], parameters: EloParameters) -> None:
+@given(rows=played(), parameters=elo_parameters())
+def test_every_k_is_rated_as_if_it_were_alone(
+    rows: list[Battle], parameters: EloParameters
+) -> None:
+    """A sweep says what K does: the same bits, whatever other K stand beside."""
+    together = elo.rate(battles_of(rows), parameters, KS)
+
+    assert list(together) == list(KS)
+    for k in KS:
+        assert together[k].traces.tobytes() == rated(rows, parameters, k).traces.tobytes()
+
+
+def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
+    """Memory bounds how many orders are held, and must not decide about ratings."""
+    rows, parameters = won(*["AB", "BC", "CA"] * 4), EloParameters(permutations=7)
+
+    whole = elo.rate(battles_of(rows), parameters, KS)
+    in_parts = elo.rate(battles_of(rows), parameters, KS, most_bytes=3 * len(rows))
+
+    assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
+
+
+@QUICK
+@given(rows=played(), parameters=elo_parameters())
+def test_the_sum_of_ratings_is_conserved(rows: list[Battle], parameters: EloParameters) -> None:
     """Points are won from an opponent; points out of nothing would be a wrong step."""
-    ratings = rate(games, parameters, k=parameters.k)
+    ratings = rated(rows, parameters)
 
     expected = len(ratings.entrants) * parameters.initial_rating
     assert ratings.traces.sum(axis=1) == pytest.approx(expected, abs=1e-8)
 
 
 @QUICK
-@given(games=games(), parameters=elo_parameters(), data=st.data())
+@given(rows=played(), parameters=elo_parameters(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
-    games: list[Game], parameters: EloParameters, data: st.DataObject
+    rows: list[Battle], parameters: EloParameters, data: st.DataObject
 ) -> None:
     """Entrants are sorted by id for output only: a name must be worth nothing."""
-    before = rate(games, parameters, k=parameters.k)
-    names = data.draw(st.permutations([EntrantId(f"n{n}") for n in range(len(before.entrants))]))
+    before = rated(rows, parameters)
+    names = data.draw(st.permutations([f"n{n}" for n in range(len(before.entrants))]))
     renamed = dict(zip(before.entrants, names, strict=True))
 
-    after = rate(
-        [Game(renamed[a], renamed[b], score) for a, b, score in games], parameters, k=parameters.k
-    )
+    after = rated([row._replace(a=renamed[row.a], b=renamed[row.b]) for row in rows], parameters)
 
-    means, errors = by_entrant(after, after.mean()), by_entrant(after, after.order_sem())
-    assert [means[renamed[name]] for name in before.entrants] == pytest.approx(
-        before.mean().tolist(), abs=EXACT
-    )
-    assert [errors[renamed[name]] for name in before.entrants] == pytest.approx(
-        before.order_sem().tolist(), abs=EXACT
-    )
+    for name in before.entrants:
+        trace = after.traces[:, after.entrants.index(renamed[name])]
+        assert trace.tobytes() == before.traces[:, before.entrants.index(name)].tobytes()
 
 
 @QUICK
-@given(games=games(), parameters=elo_parameters())
-def test_who_is_called_a_changes_no_rating(games: list[Game], parameters: EloParameters) -> None:
+@given(rows=played(), parameters=elo_parameters())
+def test_who_is_called_a_changes_no_rating(rows: list[Battle], parameters: EloParameters) -> None:
     """The roster's order names the pair (a, b), and a user may write it in any order."""
-    mirrored = [Game(game.b, game.a, 1 - game.score) for game in games]
+    mirrored = [row._replace(a=row.b, b=row.a, score=1 - row.score) for row in rows]
 
-    here = rate(games, parameters, k=parameters.k)
-    there = rate(mirrored, parameters, k=parameters.k)
+    here, there = rated(rows, parameters), rated(mirrored, parameters)
 
     assert here.entrants == there.entrants
     assert here.traces == pytest.approx(there.traces, abs=EXACT)
 
 
 @QUICK
-@given(games=games(), parameters=elo_parameters())
-def test_the_same_seed_gives_the_same_ratings(games: list[Game], parameters: EloParameters) -> None:
+@given(rows=played(), parameters=elo_parameters())
+def test_the_same_seed_gives_the_same_ratings(
+    rows: list[Battle], parameters: EloParameters
+) -> None:
     """A replay must find the published bytes again, so equal to a tolerance is not enough."""
-    first = rate(games, parameters, k=parameters.k)
-    second = rate(games, parameters, k=parameters.k)
+    first, second = rated(rows, parameters), rated(rows, parameters)
 
     assert first.entrants == second.entrants
     assert first.traces.tobytes() == second.traces.tobytes()
@@ -138,78 +173,84 @@ def test_the_same_seed_gives_the_same_ratings(games: list[Game], parameters: Elo
 
 def test_another_seed_plays_in_another_order() -> None:
     """The recorded seed would be worthless if the ratings did not depend on it."""
-    games = [Game(AMY, ZOE, 1.0), Game(ZOE, BOB, 1.0), Game(BOB, AMY, 1.0)] * 3
+    rows = won(*["AZ", "ZB", "BA"] * 3)
 
-    first = rate(games, EloParameters(permutations=3, seed=1), k=16)
-    second = rate(games, EloParameters(permutations=3, seed=2), k=16)
+    first = rated(rows, EloParameters(permutations=3, seed=1))
+    second = rated(rows, EloParameters(permutations=3, seed=2))
 
     assert first.traces.tolist() != second.traces.tolist()
 
 
 def test_a_win_among_equals_moves_half_of_k() -> None:
     """Worked by hand: the expected score is 1/2, so a step is 16 x (1 - 1/2) = 8."""
-    ratings = rate([Game(ZOE, AMY, 1.0)], EloParameters(permutations=2), k=16)
+    ratings = rated(won("ZA"), EloParameters(permutations=2))
 
-    assert ratings.entrants == (AMY, ZOE)
-    assert ratings.mean().tolist() == [1392.0, 1408.0]
+    assert ratings.entrants == ("A", "Z")
+    assert ratings.mean() == pytest.approx([1392.0, 1408.0], abs=EXACT)
 
 
 def test_a_tie_draws_unequal_entrants_together() -> None:
     """A tie says that the better-rated entrant did worse than expected."""
-    won = [Game(AMY, ZOE, 1.0)] * 4
-    parameters = EloParameters(permutations=20)
+    rows, parameters = won(*["AZ"] * 4), EloParameters(permutations=20)
 
-    decisive = rate(won, parameters, k=16).mean()
-    with_ties = rate([*won, *[Game(AMY, ZOE, 0.5)] * 4], parameters, k=16).mean()
+    decisive = rated(rows, parameters).mean()
+    with_ties = rated([*rows, *[Battle("A", "Z", 0.5, "tie")] * 4], parameters).mean()
 
     assert decisive[0] > with_ties[0] > 1400 > with_ties[1] > decisive[1]
 
 
 def test_a_tie_among_equals_moves_nothing() -> None:
     """Two entrants that always tie are as good as each other."""
-    ratings = rate([Game(AMY, ZOE, 0.5)] * 3, EloParameters(permutations=2), k=32)
+    ratings = rated([Battle("A", "Z", 0.5, 1)] * 3, EloParameters(permutations=2), k=32.0)
 
     assert ratings.traces.tolist() == [[1400.0, 1400.0]] * 2
 
 
+def test_a_k_without_measure_still_gives_ratings() -> None:
+    """Whoever leads by a hundred thousand points is expected to win, and nothing overflows."""
+    rows, parameters = won(*["AB", "BC"] * 20, "CA"), EloParameters(k=1e6, permutations=3)
+
+    ratings = rated(rows, parameters)
+
+    seasons = [[*season.values()] for season in played_one_by_one(rows, parameters)]
+    assert ratings.traces == pytest.approx(np.array(seasons), rel=1e-12)
+
+
 @QUICK
-@given(games=games(), seed=st.integers(min_value=0, max_value=2**32))
-def test_a_single_order_has_no_spread(games: list[Game], seed: int) -> None:
+@given(rows=played(), seed=st.integers(min_value=0, max_value=2**32))
+def test_a_single_order_has_no_spread(rows: list[Battle], seed: int) -> None:
     """One season says nothing of other seasons; NaN here would spoil every JSON file."""
-    ratings = rate(games, EloParameters(permutations=1, seed=seed), k=16)
+    ratings = rated(rows, EloParameters(permutations=1, seed=seed))
 
     assert ratings.order_sem().tolist() == [0.0] * len(ratings.entrants)
 
 
-def test_without_games_there_is_nobody_to_rate() -> None:
+def test_without_battles_there_is_nobody_to_rate() -> None:
     """A tournament is looked at before its first verdict, and that is no error."""
-    ratings = rate([], EloParameters(permutations=3), k=16)
+    ratings = rated([], EloParameters(permutations=3))
 
-    assert (ratings.entrants, ratings.n_games, ratings.traces.shape) == ((), 0, (3, 0))
+    assert (ratings.entrants, ratings.n_battles, ratings.traces.shape) == ((), 0, (3, 0))
     assert ratings.mean().tolist() == []
     assert ratings.order_sem().tolist() == []
 
 
 def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
-    """NumPy's own power differs in the last bit there, and a replay would cry forgery."""
+    """NumPy's own exponential differs in the last bit there, and a replay would cry forgery."""
     code = (
         "from ledger.events.ratings import EloParameters\n"
-        "from projections.elo import Game, rate\n"
-        "games = [Game(f'e{n % 5}', f'e{n % 7 + 5}', (n * 7 % 3) / 2) for n in range(400)]\n"
-        "print(rate(games, EloParameters(permutations=20), k=32.0).traces.tobytes().hex())\n"
+        "from projections.battles import Battle, battles_of\n"
+        "from projections.elo import rate\n"
+        "from projections.elo_bootstrap import bootstrap\n"
+        "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
+        "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
+        "elo = EloParameters(permutations=20, bootstraps=20)\n"
+        "print(rate(battles_of(rows), elo, [32.0])[32.0].traces.tobytes().hex())\n"
+        "print(bootstrap(battles_of(rows), elo, k=32.0).standard_error.tobytes().hex())\n"
     )
 
-    def traces(**environment: str) -> str:
+    def bits(**environment: str) -> str:
         command = [sys.executable, "-W", "ignore", "-c", code]
         given = {**os.environ, **environment}
         return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout
 
-    assert traces() == traces(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR")
-
-
-@given(exponent=st.floats(min_value=-10, max_value=10))
-def test_the_power_of_ten_is_right_to_a_part_in_ten_to_the_fourteen(exponent: float) -> None:
-    """It stands in for NumPy's, so it must be as good."""
-    (power,) = _power_of_ten(np.array([exponent]))
-
-    assert power == pytest.approx(10.0**exponent, rel=1e-14)
+    assert bits() == bits(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR")

@@ -20,8 +20,8 @@ from projections.reconcile import (
     swap_consistent,
 )
 from projections.rule import RECORDED, Rule
+from projections.settled_battles import settled_battles
 from projections.settlement import Settlement, account_of, settle
-from projections.standings import games
 from projections.tournament import Tournament
 from tests.builders import known, opened, responses, verdict
 from tests.projections.juries import SLOT_A, TIE, A, B, Said, court, heard, matches_for
@@ -164,7 +164,7 @@ def test_concatenated_orders_are_games_of_their_own() -> None:
         *("pending", "pending"),
     ]
     assert [each.order for each in found[:4]] == ["forward", "swapped"] * 2
-    assert len(games(found, ties="half")) == 6
+    assert len(settled_battles(found, ties="half")) == 6
 
 
 def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None:

@@ -1,9 +1,10 @@
 """Entrants by rating."""
 
 import pytest
+from msgspec.structs import replace
 
-from ledger.events.ratings import EloParameters, TieRule
-from projections.standings import Standings, games, standings
+from ledger.events.ratings import EloParameters
+from projections.standings import Standings, standings
 from tests.builders import known, opened
 from tests.projections.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
 
@@ -35,7 +36,8 @@ def test_rows_repeat_the_ratings_of_their_entrants() -> None:
         standing.ratings.order_sem().tolist(),
         strict=True,
     )
-    assert sorted(row[:3] for row in standing.rows) == sorted(rated)
+    rows = ((row.entrant_id, row.rating, row.order_sem) for row in standing.rows)
+    assert sorted(rows) == sorted(rated)
 
 
 def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
@@ -43,7 +45,7 @@ def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
     standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
 
     assert [row.entrant_id for row in standing.rows] == ["kim", "zoe", "amy"]
-    assert standing.rows[-1][1:] == (None, None, 0)
+    assert standing.rows[-1][1:] == (None, None, None, None, 0)
     assert standing.ratings.entrants == ("kim", "zoe")
 
 
@@ -52,7 +54,7 @@ def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
     standing = table()
 
     assert [row.entrant_id for row in standing.rows] == ["zoe", "amy", "kim"]
-    assert {row[1:] for row in standing.rows} == {(None, None, 0)}
+    assert {row[1:] for row in standing.rows} == {(None, None, None, None, 0)}
 
 
 def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
@@ -63,15 +65,32 @@ def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
     assert {row.rating for row in standing.rows} == {1400.0}
 
 
-@pytest.mark.parametrize(("ties", "counted"), [("drop", [1.0, 0.0]), ("half", [1.0, 0.5, 0.0])])
-def test_ties_count_as_the_rule_says(ties: TieRule, counted: list[float]) -> None:
-    """The customer drops ties; counting them as halves is a choice that the terms record."""
-    tournament = known(*history(cup(), "a", "tie", "b", "inconsistent", "refused", "pending"))
+def test_an_interval_is_about_the_rating() -> None:
+    """It stands in the row of the entrant that it is about, and only if it was asked for."""
+    resampled = table("b", "b", "b", "a", "a", "a", elo=replace(ELO, bootstraps=30))
+    without = table("b", "b", "b", "a", "a", "a")
 
-    played = games(settled(tournament), ties=ties)
+    for row in resampled.rows:
+        assert row.rating is not None
+        assert ((row.lower or 0) + (row.upper or 0)) / 2 == pytest.approx(row.rating)
+    assert {(row.lower, row.upper) for row in without.rows} == {(None, None)}
+    assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
 
-    assert [game.score for game in played] == counted
-    assert played[0][:2] == ("zoe", "amy")
+
+def test_a_single_prompt_gives_no_interval() -> None:
+    """Nothing says how far another prompt would have moved it, and no width would be certainty."""
+    standing = table("b", "a", "a", elo=replace(ELO, bootstraps=30))
+
+    assert standing.bootstrap is None
+    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
+
+
+def test_resamples_that_do_not_differ_give_no_interval() -> None:
+    """Zoe and Amy won and lost the same on either prompt: chance does not show."""
+    standing = table("a", "pending", "pending", "a", elo=replace(ELO, bootstraps=30))
+
+    assert standing.bootstrap is not None
+    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
 
 
 def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
@@ -83,7 +102,7 @@ def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
     (_, slow), (k, same) = standing.sweep
     assert [k for k, _ in standing.sweep] == [1.0, 16.0]
     assert (k, same.traces.tolist()) == (standing.k, standing.ratings.traces.tolist())
-    assert (slow.n_games, slow.entrants) == (same.n_games, same.entrants)
+    assert (slow.n_battles, slow.entrants) == (same.n_battles, same.entrants)
 
 
 def test_the_standings_carry_their_own_account() -> None:

@@ -93,6 +93,21 @@ def test_a_tie_is_half_a_win(wins: int, losses: int, ties: int, rate: float | No
     assert row.win_rate == rate
 
 
+def test_the_interval_counts_what_the_share_counts() -> None:
+    """Worked by hand with z^2 = 3.8415: (3 / 4 + z^2 / 8 +- 0.6408) / (1 + z^2 / 4)."""
+    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
+    row = WinRate(rubric().dimension, first, second, 2, 0, 2, inconsistent=5, missing=5)
+
+    assert row.interval == pytest.approx((0.3006, 0.9544), abs=5e-5)
+
+
+def test_a_pair_without_a_verdict_has_no_interval() -> None:
+    """From 0 to 1 would be true, and pass for a result."""
+    (row, *_) = win_rates(settled(known(*cup())))
+
+    assert (row.win_rate, row.interval) == (None, None)
+
+
 @QUICK
 @given(events=histories())
 def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None:

@@ -5,10 +5,10 @@ from typing import Literal, TypeAlias
 
 from ledger.events.event import Event
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, PairReconciled, Verdict
-from ledger.events.ratings import EloParameters, Publication, Terms
+from ledger.events.ratings import BradleyTerryParameters, EloParameters, Publication, Terms
 from ledger.events.responses import ResponseFailed
 from ledger.identity import Digest, PromptId
-from projections.artifacts.results import Results, results_of
+from projections.artifacts.results import EDITION, Results, results_of
 from projections.judge_query import JudgeQuery
 from projections.matches import Cell, Match, Pairing, match_of, pairings
 from projections.reconcile import DEFAULT_POLICY
@@ -162,6 +162,8 @@ def publication(tournament: Tournament, elo: EloParameters = ELO) -> Publication
             elo=elo,
             entrants=tuple(each.entrant_id for each in tournament.roster),
             prompts=tuple(each.prompt_id for each in tournament.bank),
+            edition=EDITION,
+            bradley_terry=BradleyTerryParameters(),
         ),
         started_at=NOON,
         as_of=newest.position if newest else 1,

@@ -45,6 +45,8 @@ def test_a_run_ends_in_a_leaderboard_and_its_files(published: Path, tourney: Tou
     assert len(table["rows"]) == N_ENTRANTS
     assert table["accounts"]["factuality"]["planned"] == N_PROMPTS * N_PAIRS
     assert table["accounts"]["factuality"]["pending"] == 0
+    assert table["intervals"]["factuality"]["n_resamples"] == 400
+    assert all(row["ci95_low"] < row["rating"] < row["ci95_high"] for row in table["rows"])
     assert {"manifest.json", "elo_results.json", "verdicts/factuality.jsonl"} <= written
     assert {"elo_per_perm.npz", "pairwise_winrates.csv", "report.html"} <= written
 
@@ -72,11 +74,12 @@ def test_rating_again_is_quick_and_appends_nothing(
     content = (place / "tournament.db").read_bytes()
 
     started = time.perf_counter()
-    again = tourney("project", "elo", "--k", "32", "--json")
+    again = tourney("project", "elo", "--k", "32", "--bootstraps", "0", "--json")
     elapsed_s = time.perf_counter() - started
     earlier = tourney("project", "elo", "--as-of", "60", "--json")
 
     assert json.loads(again.stdout)["parameters"]["k"] == 32
+    assert json.loads(again.stdout)["intervals"] == {"factuality": None}
     assert json.loads(earlier.stdout)["accounts"]["factuality"]["decided"] == 0
     assert (place / "tournament.db").read_bytes() == content
     assert elapsed_s < 5  # a machine under load; the bound of 0.5 s is measured by hand

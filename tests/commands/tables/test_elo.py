@@ -7,6 +7,7 @@ from projections.settlement import settle
 from projections.standings import standings
 from tests.builders import opened
 from tests.commands.builders import JUDGE, P1
+from tests.projections.worlds import cup, history, settled
 from tests.specification import after
 
 NOBODY_PLAYED = standings(
@@ -39,3 +40,53 @@ def test_the_account_stands_beside_the_ratings() -> None:
 
     assert table.notes[0].startswith("factuality: 1 pairs = 0 decided")
     assert table.facts["judge"] == "reference"
+
+
+def test_a_table_without_an_interval_says_so_in_its_data() -> None:
+    """The keys stay whatever was asked for, and null is what nothing was found for."""
+    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+
+    assert {(row["ci95_low"], row["ci95_high"]) for row in table.rows} == {(None, None)}
+    assert table.facts["intervals"] == {"factuality": None}
+
+
+def test_an_interval_is_named_by_what_was_resampled() -> None:
+    """Which error an interval is of decides what may be concluded from it."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    state = after(*history(cup(), "b", "b", "b", "a", "a", "a"))
+    roster = [each.entrant_id for each in state.roster]
+    rated = standings(Dimension("factuality"), settled(state), roster, elo)
+
+    table = elo_table([rated], elo, JUDGE)
+
+    assert [(row["ci95_low"], row["ci95_high"]) for row in table.rows] == [
+        (row.lower, row.upper) for row in rated.rows
+    ]
+    assert "factuality: 95 % interval by 20 resamples of 2 prompts" in table.notes
+    assert table.facts["intervals"] == {
+        "factuality": {
+            "kind": "bootstrap",
+            "unit": "prompts",
+            "level": 0.95,
+            "n_resamples": 20,
+            "n_prompts": 2,
+        }
+    }
+
+
+def test_it_is_said_why_there_is_no_interval() -> None:
+    """A dash alone would leave the reader to guess, and zero width would be certainty."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    nothing = elo_table([NOBODY_PLAYED], elo, JUDGE)
+    state = after(*history(cup(), "a", "pending", "pending", "a"))
+    roster = [each.entrant_id for each in state.roster]
+
+    unmoved = elo_table(
+        [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+    )
+
+    assert "factuality: no 95 % interval: it takes matches on two prompts" in nothing.notes
+    assert (
+        "zoe has no interval on factuality: other prompts would move it no more than another order"
+        " of play does."
+    ) in unmoved.notes

@@ -8,7 +8,7 @@ from commands.render import Format
 from commands.tables.responses import responses_table
 from commands.tables.table import Table
 from ledger.events.responses import Diagnostics
-from tests.builders import entrant, hydra, known, opened, responses
+from tests.builders import entrant, hydra, key, known, opened, responses
 from tests.commands.make_screens import rendered
 
 RECORDED = ("draft_head_idx", "seed", "bypass_jury", "n_resampled", "n_tokens_generated")
@@ -61,6 +61,21 @@ def test_a_response_without_heads_has_the_same_keys() -> None:
         "bypass_jury",
     }
     assert base["diagnostics"]["n_resampled"] == 0
+
+
+def test_what_was_imported_says_from_which_file_and_hides_no_gap() -> None:
+    """A cache tells which head drafted, and not which drafts were rejected: that is no zero."""
+    opening = opened(entrants=[entrant("base"), entrant("poe", loader="hydra", hydra=hydra())])
+    plain, decided = (
+        replace(each, imported_from=key("a cache")) for each in responses(known(*opening))
+    )
+    decided = replace(decided, diagnostics=Diagnostics(draft_head_idx=1, bypass_jury=False))
+    table = responses_table(known(*opening, plain, decided))
+
+    rows = json.loads(rendered(table, Format.JSON))["rows"]
+
+    assert [row["imported_from"] for row in rows] == [key("a cache")] * 2
+    assert [row["diagnostics"]["n_resampled"] for row in rows] == [0, None]
 
 
 def test_a_response_that_is_owed_has_no_diagnostics() -> None:

@@ -76,10 +76,10 @@ def test_bytes_of_a_wrong_shape_are_refused(stored: bytes, complaint: str) -> No
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "null"])
 def test_a_number_that_is_not_finite_is_not_read(number: str) -> None:
     """NaN in a payload would be unequal to itself and refuse every retry."""
-    stored = b'{"elapsed_s":%s}' % number.encode()
+    stored = b'{"diagnostics":{"entropies":[%s]}}' % number.encode()
 
     with pytest.raises(ValueError, match=r"malformed|out of range|Expected `float`, got `null`"):
-        EVENTS.decode("ResponseGenerated", 1, stored)
+        EVENTS.decode("ResponseGenerated", 2, stored)
 
 
 def test_a_fact_cannot_be_changed_after_it_happened() -> None:

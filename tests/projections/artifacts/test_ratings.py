@@ -6,20 +6,25 @@ import json
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ledger.identity import Dimension
 from projections.artifacts.files import files_of
 from projections.artifacts.ratings import elo_ratings, elo_results
-from projections.artifacts.results import Results
-from tests.builders import entrant, opened
-from tests.projections.worlds import Fate, cup, history, results
+from projections.artifacts.results import Results, results_of
+from projections.wilson import wilson
+from tests.builders import entrant, known, opened
+from tests.projections.worlds import ELO, Fate, cup, history, publication, results
 
+FACTUALITY = Dimension("factuality")
 FATES: list[Fate] = ["a", "tie", "b", "a", "inconsistent", "refused"]
 
 
-def after(*fates: Fate) -> Results:
+def after(*fates: Fate, bootstraps: int = 0) -> Results:
     """Return the cup's results after its matches met their fates."""
-    return results(*history(cup(), *fates))
+    tournament = known(*history(cup(), *fates))
+    elo = replace(ELO, bootstraps=bootstraps)
+    return results_of(tournament, publication(tournament, elo))
 
 
 def test_elo_results_have_the_fields_of_the_customers() -> None:
@@ -42,7 +47,7 @@ def test_elo_results_have_the_fields_of_the_customers() -> None:
 def test_elo_results_are_those_of_the_standings() -> None:
     """The file, the table and the report must not disagree in any digit."""
     found = after(*FATES)
-    rows = found.standings[Dimension("factuality")].rows
+    rows = found.standings[FACTUALITY].rows
 
     fields = json.loads(files_of(found)["elo_results.json"])
 
@@ -106,7 +111,7 @@ def test_the_traces_average_to_the_published_ratings() -> None:
 
 
 def test_win_rates_begin_with_the_customers_columns() -> None:
-    """Spreadsheets made for the customer's file go on working; ours has one column more."""
+    """Spreadsheets made for the customer's file go on working; ours has columns more."""
     content = files_of(after(*FATES))["pairwise_winrates.csv"].decode()
 
     header, *rows = csv.reader(io.StringIO(content))
@@ -114,12 +119,14 @@ def test_win_rates_begin_with_the_customers_columns() -> None:
     assert header == [
         *("dimension", "entrant_a", "entrant_b"),
         *("a_wins", "b_wins", "ties", "inconsistent", "missing"),
+        *("win_rate", "ci95_low", "ci95_high"),
     ]
-    assert rows == [
+    assert [row[:8] for row in rows] == [
         ["factuality", "amy", "kim", "0", "1", "0", "0", "1"],
         ["factuality", "amy", "zoe", "0", "2", "0", "0", "0"],
         ["factuality", "kim", "zoe", "0", "0", "1", "1", "0"],
     ]
+    assert [float(cell) for cell in rows[1][8:]] == [0.0, *wilson(0.0, 2)]
 
 
 def test_a_comma_in_a_name_keeps_the_columns() -> None:
@@ -130,21 +137,35 @@ def test_a_comma_in_a_name_keeps_the_columns() -> None:
     content = files_of(results(*opened(entrants=roster)))["pairwise_winrates.csv"].decode()
 
     _, row = csv.reader(io.StringIO(content))
-    assert row == ["factuality", "base", name, "0", "0", "0", "0", "1"]
+    assert row == ["factuality", "base", name, "0", "0", "0", "0", "1", "", "", ""]
 
 
-def test_ratings_for_judgearena_claim_no_interval() -> None:
-    """Its readers take ci_low and ci_high for the rating's uncertainty, which Elo has not."""
-    fields = elo_ratings(after("a", "tie"))
+def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
+    """As JudgeArena's are; the file says which model, and what the interval is of."""
+    fields = elo_ratings(after("a", "b", "tie", "a", "a", "b"))
 
-    rows = fields.pop("ratings")
-    assert fields == {
+    rows = fields["ratings"]
+    assert isinstance(rows, list)
+    assert {name: fields[name] for name in ("arena", "judge_model", "method")} == {
         "arena": "main",
-        "model": None,
         "judge_model": "chrF2",
-        "n_bootstraps": 0,
-        "seed": 7,
+        "method": "bradley-terry",
     }
+    assert (fields["interval"], fields["unit"], fields["level"]) == ("sandwich", "prompts", 0.95)
+    assert {row["model"] for row in rows} == {"zoe", "amy", "kim"}
+    assert all(row["ci_low"] <= row["rating"] <= row["ci_high"] for row in rows)
+
+
+def test_the_first_edition_had_elo_there_and_no_interval() -> None:
+    """What it published is replayed to the byte."""
+    found = after("a", "tie")
+    terms = replace(found.publication.terms, edition=1, bradley_terry=None)
+    first = replace(found.publication, terms=terms)
+
+    fields = elo_ratings(results_of(found.tournament, first))
+
+    rows = fields["ratings"]
+    assert (fields["n_bootstraps"], "interval" in fields) == (0, False)
     assert isinstance(rows, list)
     assert [(row["model"], row["rating"] is None, row["n_battles"]) for row in rows] == [
         ("zoe", False, 1),
@@ -153,3 +174,25 @@ def test_ratings_for_judgearena_claim_no_interval() -> None:
     ]
     assert {(row["ci_low"], row["ci_high"]) for row in rows} == {(None, None)}
     assert {(row["source"], row["dimension"]) for row in rows} == {("evaluated", "factuality")}
+
+
+def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:
+    """The customer's ci95 keeps its place and meaning; the interval over prompts has its own."""
+    found = after("b", "b", "b", "a", "pending", "pending", bootstraps=30)
+
+    fields = elo_results(found)
+
+    assert fields["bootstrap"] == {
+        "kind": "bootstrap",
+        "unit": "prompts",
+        "level": 0.95,
+        "n_resamples": 30,
+        "seed": 7,
+        "ratings": {
+            "factuality": {
+                row.entrant_id: {"ci95_low": row.lower, "ci95_high": row.upper}
+                for row in found.standings[FACTUALITY].rows
+            }
+        },
+    }
+    assert "bootstrap" not in elo_results(after("b"))

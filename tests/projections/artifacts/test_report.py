@@ -2,11 +2,13 @@
 
 from html.parser import HTMLParser
 
+from msgspec.structs import replace
+
 from ledger.identity import StreamId
 from projections.artifacts.report import report
 from projections.artifacts.results import results_of
 from tests.builders import entrant, judge, known, opened, rubric
-from tests.projections.worlds import RUBRICS, cup, history, publication, results
+from tests.projections.worlds import ELO, RUBRICS, cup, history, publication, results
 
 HOSTILE = "<script>alert('&amp;')</script><img src=x onerror=\"alert(1)\">"
 
@@ -137,3 +139,16 @@ def test_the_report_says_how_to_check_it() -> None:
     assert f"the first {found.publication.as_of} events of the ledger" in source
     assert f"<code>{found.publication.head}</code>" in source
     assert "tourney replay --against runs/pilot_20260427_120000</code>" in source
+
+
+def test_the_interval_stands_beside_the_rating_and_says_its_kind() -> None:
+    """Without it the only figure beside a rating is the spread over orders, which is no error."""
+    tournament = known(*history(cup(), "b", "b", "b", "a", "a", "a"))
+    resampled = replace(ELO, bootstraps=30)
+
+    page = Page(report(results_of(tournament, publication(tournament, resampled))))
+
+    assert page.headings[:6] == [
+        *("Entrant", "Elo", "95 % low", "95 % high", "Order SEM", "Matches")
+    ]
+    assert any(text.startswith("95 % interval by 30 resamples of 2 prompts") for text in page.texts)

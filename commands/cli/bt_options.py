@@ -1,0 +1,124 @@
+"""From options to how Bradley-Terry ratings are computed."""
+
+import json
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from math import isfinite
+from typing import Annotated, TypeAlias
+
+import msgspec
+import typer
+
+from commands.errors import ConfigurationError
+from commands.validation import place_and_fault
+from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
+from projections.tournament import Tournament
+from projections.tournament_ratings import FEATURES
+
+STYLE = "style"
+
+TiesOption: TypeAlias = Annotated[
+    TieModel | None,
+    typer.Option("--ties", help="half: half a win for each; davidson: an outcome of its own."),
+]
+AnchorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--anchor", metavar="ENTRANT[=RATING]", help="Who is at a rating; without it the mean is."
+    ),
+]
+PriorOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--prior-sd", help="Standard deviation, in Elo points, that strengths have."),
+]
+IntervalOption: TypeAlias = Annotated[
+    IntervalKind | None, typer.Option("--interval", help="What intervals are calculated by.")
+]
+UnitOption: TypeAlias = Annotated[
+    IntervalUnit | None,
+    typer.Option("--unit", help="One piece of evidence: a prompt with all its battles, or one."),
+]
+LevelOption: TypeAlias = Annotated[
+    float | None, typer.Option("--level", help="Of intervals, as 0.95.")
+]
+ResamplesOption: TypeAlias = Annotated[
+    int | None, typer.Option("--resamples", help="Of bayesian and multinomial intervals.")
+]
+SeedOption: TypeAlias = Annotated[int | None, typer.Option("--seed", help="Of the resamples.")]
+
+
+def recorded_settings(state: Tournament) -> Mapping[str, object]:
+    """Return [bradley_terry] as a tournament recorded it; nothing of one from before it was."""
+    configured = json.loads(state.opening.configuration) if state.opening else {}
+    found: Mapping[str, object] = configured.get("bradley_terry", {})
+    return found
+
+
+def bt_parameters(
+    configured: Mapping[str, object], chosen: Mapping[str, object], anchor: str | None
+) -> BradleyTerryParameters:
+    """Return settings with what was chosen in their place.
+
+    Raises:
+        ConfigurationError: An option is out of range.
+    """
+    given = {name: value for name, value in chosen.items() if value is not None}
+    hung = {} if anchor is None else _anchor(anchor)
+    try:
+        return msgspec.convert({**configured, **given, **hung}, BradleyTerryParameters)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
+
+
+def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
+    """Return the weights of dimensions that --overall states.
+
+    Raises:
+        ConfigurationError: It states none, or of a dimension that is not there.
+    """
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        dimension, _, number = part.strip().rpartition("=")
+        weight = _number(number)
+        if weight is None:
+            raise ConfigurationError([f"--overall {text!r}: write it as factuality=2,utility=1"])
+        weights[_one_of("--overall", dimension, known)] = weight
+    return weights
+
+
+def features_of(text: str) -> tuple[str, ...]:
+    """Return the features of style that --control names.
+
+    Raises:
+        ConfigurationError: There is no such feature.
+    """
+    if text == STYLE:
+        return FEATURES
+    known = (*FEATURES, STYLE)
+    return tuple(_one_of("--control", part.strip(), known) for part in text.split(","))
+
+
+def _anchor(text: str) -> dict[str, object]:
+    """Divide ENTRANT[=RATING]; what stands behind a = and is no number belongs to the name."""
+    name, _, number = text.rpartition("=")
+    rating = _number(number)
+    if not name or rating is None:
+        return {"anchor": text}
+    return {"anchor": name, "anchor_rating": rating}
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _one_of(option: str, name: str, known: Collection[str]) -> str:
+    if name in known:
+        return name
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    raise ConfigurationError([f"{option}: {name!r} is not known; {hint}"])

@@ -1,0 +1,185 @@
+"""Bradley-Terry ratings as a table."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from commands.counted import counted
+from commands.tables.table import Column, Table
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Json
+from projections.leaderboard import Leaderboard, Place, Unrated
+from projections.pair_model import Floats
+from projections.ranks import p_better
+
+_MOST_NAMED: Final = 6  # entrants, in a sentence
+
+_WHY: Final[Mapping[Unrated, str]] = {
+    "undefeated": "undefeated, and so above the others by no number that can be known",
+    "winless": "winless, and so below the others by no number that can be known",
+    "one-way": "above some and below others, each by no number that can be known",
+    "not comparable": "not comparable: no battle links it to anybody",
+    "no finite fit": "without a rating: the model has no finite fit among those that it met",
+    "no battle": "not rated: no battle of it counts",
+}
+
+
+def bt_table(
+    boards: Iterable[Leaderboard],
+    parameters: BradleyTerryParameters,
+    *,
+    notes: Iterable[str] = (),
+    facts: Mapping[str, Json] | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> Table:
+    """Show every entrant of every leaderboard, from the best down.
+
+    Args:
+        boards: What was rated.
+        parameters: By which model, with what interval.
+        notes: What else must be said.
+        facts: What else JSON has beside the rows.
+        sources: Who rated each entrant, where that is asked.
+    """
+    boards = tuple(boards)
+    percent = f"{100 * parameters.level:g} %"
+    return Table(
+        schema="tourney/bt@1",
+        title=f"Bradley-Terry, {_model(parameters)}",
+        columns=(
+            Column("dimension", "Dimension"),
+            *([Column("group", "Group")] if any(map(_is_divided, boards)) else ()),
+            Column("entrant", "Entrant"),
+            Column("rating", "Rating", 1),
+            Column("low", f"{percent} low", 1),
+            Column("high", f"{percent} high", 1),
+            Column("rank", "Rank"),
+            Column("worst_rank", "At worst"),
+            Column("n_battles", "Battles"),
+            *([Column("source", "Source")] if sources else ()),
+        ),
+        rows=tuple(_rows(boards, sources)),
+        notes=(
+            *notes,
+            _interval(parameters),
+            *(note for each in boards for note in _notes(each, parameters)),
+        ),
+        facts={
+            "parameters": parameters.fields,
+            "fits": {board.name: _fit(board) for board in boards},
+            **(facts or {}),
+        },
+        named_by=("dimension", "entrant"),
+        compared=("rating", "n_battles"),
+    )
+
+
+def _is_divided(board: Leaderboard) -> bool:
+    """Say whether some have ratings that cannot be compared."""
+    rated = {place.component for place in board.places if place.rating is not None}
+    return len(rated) > 1
+
+
+def _rows(
+    boards: Sequence[Leaderboard], sources: Mapping[str, str] | None
+) -> Iterator[Mapping[str, Json]]:
+    for board in boards:
+        for place in board.places:
+            row = {"dimension": board.name, **_row(place)}
+            yield row | ({"source": sources[place.entrant]} if sources else {})
+
+
+def _row(place: Place) -> dict[str, Json]:
+    return {
+        "entrant": place.entrant,
+        "rating": place.rating,
+        "low": place.lower,
+        "high": place.upper,
+        "rank": place.rank,
+        "worst_rank": place.worst_rank,
+        "n_battles": place.n_battles,
+        "group": None if place.component is None else place.component + 1,
+        "reason": place.reason,
+    }
+
+
+def _model(parameters: BradleyTerryParameters) -> str:
+    ties = "ties as half" if parameters.ties == "half" else "ties by Davidson"
+    prior = "" if parameters.prior_sd is None else f", prior of sd {parameters.prior_sd:g}"
+    return f"{ties}{prior}"
+
+
+def _interval(parameters: BradleyTerryParameters) -> str:
+    """Say of which kind the intervals are, of what level, and of which unit."""
+    kind = (
+        f"the sandwich clustered by {parameters.unit}"
+        if parameters.interval == "sandwich"
+        else f"{parameters.resamples:,} {parameters.interval} resamples of {parameters.unit}"
+    )
+    return (
+        f"Low and high: {100 * parameters.level:g} % by {kind}. Rank: 1 + how many are surely"
+        " better; at worst: how many are not surely worse."
+    )
+
+
+def _notes(board: Leaderboard, parameters: BradleyTerryParameters) -> Iterator[str]:
+    if parameters.anchor != board.ratings.parameters.anchor:
+        yield f"{board.name}: {parameters.anchor} fought no battle; the mean rating is 1000."
+    yield from _order(board)
+    reasons: dict[Unrated, list[str]] = {}
+    for place in board.places:
+        if place.reason is not None:
+            reasons.setdefault(place.reason, []).append(place.entrant)
+    for reason, entrants in reasons.items():
+        be = "is" if len(entrants) == 1 else "are"
+        yield f"{board.name}: {_named(entrants)} {be} {_WHY[reason]}."
+    if board.ratings.n_without_fit:
+        resamples = counted(board.ratings.n_without_fit, "resample")
+        yield f"{board.name}: {resamples} had no finite fit, and count as beyond both bounds."
+
+
+def _order(board: Leaderboard) -> Iterator[str]:
+    """Say which groups are above which, where there are several."""
+    groups, above = board.groups, board.ratings.components.above
+    if len(groups) <= 1:
+        return
+    yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
+    for upper, group in enumerate(groups[:_MOST_NAMED]):
+        lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
+        if lower:
+            yield f"{board.name}: {_named(group)} above {_named(lower)}."
+        elif not above[:, upper].any() and len(group) > 1:
+            yield f"{board.name}: {_named(group)} not comparable with others."
+    if len(groups) > _MOST_NAMED:
+        yield f"{board.name}: JSON says the order of all groups."
+
+
+def _named(entrants: Sequence[str]) -> str:
+    shown = ", ".join(entrants[:_MOST_NAMED])
+    n_more = len(entrants) - _MOST_NAMED
+    return shown if n_more <= 0 else f"{shown} and {n_more} more"
+
+
+def _fit(board: Leaderboard) -> Json:
+    """Return what a fit knows beyond its rows; entrants in order of name."""
+    ratings = board.ratings
+    above = (np.argwhere(ratings.components.above) + 1).tolist()  # [3, 5]: group 3 above group 5
+    return {
+        "entrants": list(ratings.entrants),
+        "covariance": _matrix(ratings.covariance),
+        "p_better": _matrix(p_better(ratings)),
+        "groups": [list(group) for group in board.groups],
+        "above": above,
+        "anchor": ratings.parameters.anchor,
+        "nu": _list(ratings.nu),
+        "n_without_fit": ratings.n_without_fit,
+    }
+
+
+def _matrix(values: Floats) -> Json:
+    return [_list(row) for row in values]
+
+
+def _list(values: Floats) -> Json:
+    return [value if np.isfinite(value) else None for value in values.tolist()]

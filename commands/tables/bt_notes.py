@@ -1,0 +1,54 @@
+"""What must be said beside Bradley-Terry ratings that are of more than one dimension's verdicts."""
+
+from collections.abc import Iterator
+from math import exp
+
+from projections.anchors import Anchored
+from projections.battle_table import WINNERS, BattleTable
+from projections.covariates import Coefficient
+from projections.leaderboard import Leaderboard
+from projections.overall import OverallRatings
+
+
+def weights_note(ratings: OverallRatings) -> str:
+    """Say what an overall rating is the mean of."""
+    shares = " + ".join(f"{part.share:.3g} {part.dimension}" for part in ratings.parts)
+    return f"overall = {shares}; a prompt's dimensions move together in its interval."
+
+
+def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
+    """Say where those without an overall rating have none."""
+    for place in board.places:
+        if place.rating is None and place.component is not None:
+            for dimension, reason in ratings.missing(place.entrant):
+                yield f"{place.entrant} is not rated on {dimension}: {reason}."
+
+
+def coefficient_note(dimension: str, coefficient: Coefficient) -> str:
+    """Say what a feature wins."""
+    odds, lower, upper = map(exp, (coefficient.beta, coefficient.lower, coefficient.upper))
+    return (
+        f"{dimension}: a standard deviation more {coefficient.feature} multiplies the odds by"
+        f" {odds:.2f} ({lower:.2f} to {upper:.2f})."
+    )
+
+
+def imported_note(name: str, battles: BattleTable) -> str:
+    """Say what became of imported battles; the parts add up."""
+    counts = [int((battles.winner == place).sum()) for place in range(len(WINNERS))]
+    n = dict(zip(WINNERS, counts, strict=True))
+    decided, tied = n["model_a"] + n["model_b"], n["tie"] + n["tie (bothbad)"]
+    return (
+        f"{name}: {len(battles.winner)} battles = {decided} decided + {tied} tied"
+        f" + {n['no verdict']} without a verdict"
+    )
+
+
+def among_note(name: str, among: Anchored) -> str:
+    """Say how far the anchors' ratings are from those by people's battles alone."""
+    if among.mae is None:
+        return f"{name}: no two anchors can be compared by people's battles alone; no MAE."
+    return (
+        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against people's"
+        " battles alone."
+    )

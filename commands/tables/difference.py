@@ -1,0 +1,63 @@
+"""One table as of two positions: what a number was, what it is, and by how much it changed."""
+
+from collections.abc import Iterator, Mapping
+
+from commands.tables.table import Column, Table
+from ledger.identity import Json
+
+
+def difference_table(then: Table, now: Table) -> Table:
+    """Show rows as they were beside what they are; new ones and those that are gone are marked.
+
+    Both tables are the same reading, of an earlier and a later position.
+    """
+    columns = {column.key: column for column in now.columns}
+    rows, since = tuple(_rows(then, now)), then.facts["as_of"]
+    return Table(
+        schema=now.schema.replace("@", "-diff@"),
+        title=f"{now.title}: since position {since}",
+        columns=(
+            *(columns[key] for key in now.named_by),
+            *(each for key in now.compared for each in _three(columns[key])),
+            *([Column("mark", "Row", unknown="")] if any(row["mark"] for row in rows) else ()),
+        ),
+        rows=rows,
+        notes=(*now.notes, *_notes(then, now)),
+        facts={**now.facts, "since": since},
+        named_by=now.named_by,
+    )
+
+
+def _three(column: Column) -> Iterator[Column]:
+    yield Column(f"{column.key}_then", f"{column.heading} then", column.digits)
+    yield Column(f"{column.key}_now", f"{column.heading} now", column.digits)
+    yield Column(f"{column.key}_change", "Change", column.digits, is_signed=True)
+
+
+def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:
+    before, after = _by_name(then, now), _by_name(now, now)
+    for name in dict.fromkeys((*after, *before)):
+        old, new = before.get(name, {}), after.get(name, {})
+        mark = "new" if name not in before else "gone" if name not in after else None
+        numbers: dict[str, Json] = {}
+        for key in now.compared:
+            numbers |= _change(key, old.get(key), new.get(key))
+        yield {**dict(zip(now.named_by, name, strict=True)), **numbers, "mark": mark}
+
+
+def _by_name(table: Table, named: Table) -> dict[tuple[Json, ...], Mapping[str, Json]]:
+    return {tuple(row[key] for key in named.named_by): row for row in table.rows}
+
+
+def _change(key: str, then: Json, now: Json) -> dict[str, Json]:
+    is_known = isinstance(then, int | float) and isinstance(now, int | float)
+    change = now - then if is_known else None  # type: ignore[operator]
+    return {f"{key}_then": then, f"{key}_now": now, f"{key}_change": change}
+
+
+def _notes(then: Table, now: Table) -> Iterator[str]:
+    before, after = then.facts.get("parameters"), now.facts.get("parameters")
+    if isinstance(before, dict) and isinstance(after, dict):
+        changed = [name for name in after if after[name] != before.get(name)]
+        for name in changed:
+            yield f"{name} was {before.get(name)!r} then: not all change is of verdicts."

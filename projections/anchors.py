@@ -1,0 +1,103 @@
+"""Entrants under test among human anchors: battles of judges and of people, rated together.
+
+People's battles alone rate the anchors, too. How far the two ratings of an anchor differ says
+what judging did to the scale.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+
+import numpy as np
+from msgspec.structs import replace
+
+from ledger.events.imported_ratings import RatingSource
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battle_table import BattleTable
+from projections.battles import Battles
+from projections.ratings import BradleyTerryRatings, Rating, rate
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Ratings by all battles, and by people's alone; of these, no interval is of use."""
+
+    ratings: BradleyTerryRatings
+    human: BradleyTerryRatings
+
+    def source(self, entrant: str) -> RatingSource:
+        """Say who rated an entrant: people, if it fought before them, which makes it an anchor."""
+        return "human" if entrant in self._anchors else "evaluated"
+
+    @property
+    def differences(self) -> Mapping[str, float]:
+        """By how much each anchor's rating by all battles is above that by people's, Elo points.
+
+        Two scales have no common zero, so the mean over the anchors of one component in both is
+        taken off. Left out are anchors without a rating, and those alone in a component.
+        """
+        groups: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
+        for row in self.ratings.rows():
+            alone = self._anchors.get(row.entrant)
+            if alone is not None and alone.rating is not None and row.rating is not None:
+                together = groups[row.component, alone.component]
+                together[row.entrant] = row.rating - alone.rating
+        return {
+            name: difference - fmean(group.values())
+            for group in groups.values()
+            if len(group) > 1
+            for name, difference in group.items()
+        }
+
+    @property
+    def mae(self) -> float | None:
+        """The mean absolute difference; None where no two anchors can be compared."""
+        differences = self.differences.values()
+        return fmean(map(abs, differences)) if differences else None
+
+    @cached_property
+    def _anchors(self) -> Mapping[str, Rating]:
+        return {row.entrant: row for row in self.human.rows() if row.n_battles}
+
+
+def rate_among(
+    others: BattleTable, parameters: BradleyTerryParameters, battles: Battles | None = None
+) -> Anchored:
+    """Rate entrants by imported battles, and by a tournament's if there are any.
+
+    Args:
+        others: The imported battles; preferences count as such where the model knows what they
+            are, and otherwise by who won.
+        parameters: The model, and the interval.
+        battles: The tournament's.
+
+    Raises:
+        CannotRate: As `projections.ratings.rate` says.
+    """
+    is_soft = parameters.ties == "half"
+    imported = others.battles(soft=is_soft)
+    human = others.where(others.is_human).battles(soft=is_soft)
+    together = imported if battles is None else joined(battles, imported)
+    point_only = replace(parameters, anchor=None, interval="sandwich")
+    return Anchored(ratings=rate(together, parameters), human=rate(human, point_only))
+
+
+def joined(battles: Battles, others: Battles) -> Battles:
+    """Return battles of two sources, in order; a prompt of the one is no prompt of the other."""
+    entrants = tuple(sorted({*battles.entrants, *others.entrants}))
+    place = {name: i for i, name in enumerate(entrants)}
+    ours, theirs = (
+        np.array([place[name] for name in each.entrants], dtype=np.intp)
+        for each in (battles, others)
+    )
+    n_prompts = int(battles.cluster.max(initial=-1)) + 1
+    return Battles(
+        entrants,
+        a=np.concatenate((ours[battles.a], theirs[others.a])),
+        b=np.concatenate((ours[battles.b], theirs[others.b])),
+        score=np.concatenate((battles.score, others.score)),
+        cluster=np.concatenate((battles.cluster, n_prompts + others.cluster)),
+        weight=np.concatenate((battles.weight, others.weight)),
+    )

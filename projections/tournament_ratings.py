@@ -1,0 +1,123 @@
+"""A tournament's Bradley-Terry ratings: by dimension, overall, and as if all wrote alike."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Dimension, EntrantId
+from projections.covariates import AdjustedRatings, rate_adjusted
+from projections.leaderboard import Leaderboard, board_of, leaderboard
+from projections.overall import OverallRatings, rate_overall
+from projections.pair_model import Floats
+from projections.settled_battles import settled_battles
+from projections.settlement import Settlement
+from projections.style import style_features, style_of
+
+Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
+"""What became of pairings, by dimension."""
+
+FEATURES: Final = ("length", "headers", "lists", "bold")
+"""What is known of how responses are written."""
+
+_BATTLES: Final = frozenset({"a", "b", "tie"})  # statuses
+
+
+class Overall(NamedTuple):
+    """The leaderboard over all dimensions, and what it is made of."""
+
+    board: Leaderboard
+    ratings: OverallRatings
+
+
+class Controlled(NamedTuple):
+    """A dimension's leaderboard as if all wrote alike, and what style wins."""
+
+    board: Leaderboard
+    ratings: AdjustedRatings
+
+
+def by_dimension(
+    groups: Groups, parameters: BradleyTerryParameters, roster: Iterable[EntrantId]
+) -> tuple[Leaderboard, ...]:
+    """Rate a tournament's entrants on each dimension.
+
+    Raises:
+        CannotRate: As `projections.ratings.rate` says.
+    """
+    roster = tuple(roster)
+    return tuple(
+        leaderboard(dimension, settled_battles(group, ties="half"), parameters, roster)
+        for dimension, group in groups.items()
+    )
+
+
+def overall(
+    groups: Groups,
+    weights: Mapping[str, float],
+    parameters: BradleyTerryParameters,
+    roster: Iterable[EntrantId],
+) -> Overall:
+    """Rate a tournament's entrants by the weighted mean of their ratings on dimensions.
+
+    Args:
+        groups: What became of the pairings.
+        weights: Of dimensions; one that is not named counts nothing.
+        parameters: Of the ratings on each dimension.
+        roster: Who is named even without a battle.
+
+    Raises:
+        CannotRate: As `projections.overall.rate_overall` says.
+    """
+    fought = [each for group in groups.values() for each in _fought(group)]
+    ratings = rate_overall(
+        settled_battles(fought, ties="half"),
+        [each.pairing.rubric.dimension for each in fought],
+        {**dict.fromkeys(groups, 0.0), **weights},
+        parameters,
+    )
+    return Overall(board_of("overall", ratings.ratings, roster), ratings)
+
+
+def controlled(
+    groups: Groups,
+    features: Sequence[str],
+    parameters: BradleyTerryParameters,
+    roster: Iterable[EntrantId],
+) -> tuple[Controlled, ...]:
+    """Rate a tournament's entrants on each dimension as if all responses had some features alike.
+
+    Args:
+        groups: What became of the pairings.
+        features: Some of FEATURES.
+        parameters: Of the ratings.
+        roster: Who is named even without a battle.
+
+    Raises:
+        CannotRate: As `projections.covariates.rate_adjusted` says.
+    """
+    roster = tuple(roster)
+    adjusted = {
+        dimension: rate_adjusted(
+            settled_battles(group, ties="half"), _features(group, features), parameters
+        )
+        for dimension, group in groups.items()
+    }
+    return tuple(
+        Controlled(board_of(dimension, each.ratings, roster), each)
+        for dimension, each in adjusted.items()
+    )
+
+
+def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
+    """Return by how much the response of a exceeds that of b, of each battle."""
+    matches = [each.match for each in _fought(group) if each.match is not None]
+    found = style_features(
+        [style_of(each.response_a.text) for each in matches],
+        [style_of(each.response_b.text) for each in matches],
+    )
+    return {name: found[name] for name in names}
+
+
+def _fought(group: Iterable[Settlement]) -> list[Settlement]:
+    """Return the settlements that are battles, in order."""
+    return [each for each in group if each.status in _BATTLES]

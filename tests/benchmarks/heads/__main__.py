@@ -1,0 +1,38 @@
+"""Measure a Hydra; write rows as JSON, one a line, as they come."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.heads import batching, memory, on_gpu, routing, speculation
+from tests.benchmarks.heads.random_hydra import SMALL, random_hydra, random_model, scaled
+from tests.benchmarks.row import Row
+
+WEAK, TYPICAL, STRONG = 0.01, 0.3, 0.8  # LoRA, as a share of the weights
+
+
+def main(folder: str, scale: str, n_rounds: str) -> None:
+    """Measure on the bench that the arguments describe."""
+    bench = Bench(Path(folder), float(scale), int(n_rounds))
+    torch.manual_seed(0)
+    for row in _rows(bench):
+        sys.stdout.write(f"{json.dumps(row)}\n")
+        sys.stdout.flush()
+
+
+def _rows(bench: Bench) -> Iterator[Row]:
+    model = random_model(scaled(SMALL, bench))
+    nets = {strength: random_hydra(model, strength) for strength in (WEAK, TYPICAL, STRONG)}
+    yield from speculation.measure(bench, nets)
+    yield from batching.measure(bench, nets[TYPICAL])
+    yield from routing.measure(bench, nets[TYPICAL])
+    yield from memory.measure(bench)
+    yield from on_gpu.measure(bench)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

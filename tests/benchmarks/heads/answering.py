@@ -1,0 +1,58 @@
+"""Answers to prompts of random tokens: how they are decoded, and how fast."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import torch
+
+from commands.backends.hydra import HydraNet
+from commands.backends.hydra_decoding import decode
+from commands.backends.hydra_rounds import HydraDecoding
+from commands.backends.hydra_row import HydraRow, start_row
+from tests.benchmarks.rounds import seconds
+
+N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured
+TEMPERATURE: Final = 0.98
+GAMMA: Final = 4
+
+
+class Work(NamedTuple):
+    """What there is to answer, and how."""
+
+    n_prompts: int
+    n_tokens: int  # of each answer; no token ends one
+    bypass_jury: bool = False
+    temperature: float | None = TEMPERATURE
+
+    @property
+    def decoding(self) -> HydraDecoding:
+        """Return what all rows have in common."""
+        return HydraDecoding(self.temperature, self.n_tokens, frozenset(), GAMMA, beta=1.0)
+
+    def rows(self, net: HydraNet) -> list[HydraRow]:
+        """Start the answers, with the same prompts and seeds every time."""
+        stream = torch.Generator("cpu").manual_seed(0)
+        size = (self.n_prompts, N_PROMPT_TOKENS)
+        prompts = torch.randint(
+            net.lm_head.out_features, size, generator=stream, device=stream.device
+        )
+        return [
+            start_row(ids, seed=seed, n_heads=net.n_heads, bypass_jury=self.bypass_jury)
+            for seed, ids in enumerate(prompts.tolist())
+        ]
+
+
+def rate(
+    net: HydraNet,
+    work: Work,
+    decoder: Callable[[HydraNet, Sequence[HydraRow], HydraDecoding], object] = decode,
+) -> float:
+    """Answer; return tokens per second."""
+    rows = work.rows(net)
+    took_s = seconds(lambda: decoder(net, rows, work.decoding))
+    return work.n_prompts * work.n_tokens / took_s
+
+
+def per_second(rate: float) -> str:
+    """Return a rate in words."""
+    return f"{rate:.1f} tokens/s"

@@ -1,0 +1,39 @@
+"""Heads that read the same rows in one batch, without padding or drafts to keep apart."""
+
+from collections.abc import Sequence
+
+import torch
+from transformers import DynamicCache
+
+from commands.backends.hydra import HydraNet, Place, Route
+
+
+class Jury:
+    """Equally many heads a row; head e of row r stands at row e * B + r of their batch."""
+
+    def __init__(self, net: HydraNet, heads_of_rows: Sequence[Sequence[int]]) -> None:
+        """Start with nothing read."""
+        self._net, self._n_heads = net, len(heads_of_rows[0])
+        by_place = zip(*heads_of_rows, strict=True)
+        self._route = Route([head for heads in by_place for head in heads], net.device)
+        self._cache = DynamicCache()
+
+    def read(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the heads' (E, B, S, D) states of the trunk's (B, S, D)."""
+        of_all = states.repeat(self._n_heads, 1, 1)
+        read = self._net.head_states(of_all, self._route, behind(self._cache, of_all))
+        return read.view(self._n_heads, *states.shape)
+
+    def forget(self, n_tokens: int) -> None:
+        """Forget the last tokens."""
+        self._cache.crop(-n_tokens)
+
+
+def behind(cache: DynamicCache, block: torch.Tensor) -> Place:
+    """Return the place of a block (R, S, ...) behind all that a cache holds of R rows."""
+    n_rows, n_tokens = block.shape[:2]
+    n_read = cache.get_seq_length()
+    columns = torch.arange(n_read + n_tokens, device=block.device)  # (K,)
+    positions = columns[n_read:].expand(n_rows, -1)  # (R, S)
+    mask = columns <= positions[..., None]  # (R, S, K)
+    return Place(positions, mask[:, None], cache)

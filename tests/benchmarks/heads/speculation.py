@@ -1,0 +1,60 @@
+"""Full PoE with drafts against the same product of experts, decoded a token at a time.
+
+With gamma drafts the trunk reads gamma times and the jury once, for 1 + a + ... + a^(gamma - 1)
+tokens on average, where a is the share of drafts that are accepted. Without drafts both read once a
+token. So drafts save passes of the jury and waste passes of the trunk: they pay where nearly all
+are accepted, and where a pass waits for weights rather than for sums.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from commands.backends.hydra import HydraNet
+from commands.backends.hydra_decoding import decode
+from commands.counted import counted
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.heads.answering import Work, per_second, rate
+from tests.benchmarks.heads.jointly import decode_jointly
+from tests.benchmarks.rounds import interleaved
+from tests.benchmarks.row import Row, compared
+
+N_TOKENS: Final = {1: 32, 8: 16}  # of an answer, by how many prompts there are
+
+
+def measure(bench: Bench, nets: Mapping[float, HydraNet]) -> Iterator[Row]:
+    """Compare tokens per second, for Hydras by how strong their heads' LoRA is."""
+    for n_prompts, n_tokens in N_TOKENS.items():
+        yield from _compared(bench, nets, Work(n_prompts, bench.scaled(n_tokens, at_least=4)))
+
+
+def _compared(bench: Bench, nets: Mapping[float, HydraNet], work: Work) -> Iterator[Row]:
+    names = {strength: f"{strength:.0%}" for strength in nets}
+    any_net = next(iter(nets.values()))  # without drafts, all take equally long
+    rounds = interleaved(
+        bench.n_rounds,
+        {
+            "jointly": partial(rate, any_net, work, decode_jointly),
+            **{names[strength]: partial(rate, net, work) for strength, net in nets.items()},
+        },
+    )
+    jointly = per_second(rounds.median("jointly"))
+    for strength, net in nets.items():
+        name = names[strength]
+        yield compared(
+            f"full PoE of {counted(work.n_prompts, 'prompt')}, LoRA of {name} of the weights",
+            f"{per_second(rounds.median(name))}, {acceptance(net, work):.0%} of drafts accepted",
+            f"without drafts: {jointly}",
+            rounds.ratio(name, "jointly"),
+        )
+
+
+def acceptance(net: HydraNet, work: Work) -> float:
+    """Return how many drafts are accepted, as a share of those that came to be judged.
+
+    For each that is judged a token is emitted: the draft itself, or what replaces it.
+    """
+    rows = work.rows(net)
+    decode(net, rows, work.decoding)
+    is_accepted = [each.instead_of is None for row in rows for each in row.emitted]
+    return sum(is_accepted) / len(is_accepted)

@@ -1,0 +1,233 @@
+"""`tourney project bt`, what changed since, and ratings in JudgeArena's shape."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ledger.events.registration import TournamentOpened
+from ledger.store import Ledger
+from tests.builders import STREAM
+from tests.commands.cli.conftest import Tourney, launch
+from tests.commands.cli.settled import fields, head_of
+from tests.projections.juries import TIE, A, B, court, heard
+
+CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
+SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
+VOTES = """model_a,model_b,winner,question_id,source,judge_model
+zoe,amy,model_a,q1,human,
+amy,zoe,model_a,q2,human,
+zoe,gpt,model_a,q3,human,
+gpt,zoe,model_a,q4,human,
+new,gpt,model_a,q5,llm-judge,opus
+gpt,new,model_a,q6,llm-judge,opus
+new,gpt,no verdict,q7,llm-judge,opus
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with a ledger of a tournament, of which the last verdict is still to come."""
+    opening, *others = heard(court(2), SAID, [B, A])
+    assert isinstance(opening, TournamentOpened)
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, [replace(opening, configuration=CONFIGURATION), *others])
+    (tmp_path / "votes.csv").write_text(VOTES)
+    return tmp_path
+
+
+@pytest.fixture
+def tourney(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+def before_the_last_pair(folder: Path) -> str:
+    """Return the position before the first judge's last pair was decided."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        positions = [row.position for row in ledger.rows() if row.type == "PairReconciled"]
+    return str(positions[5] - 3)
+
+
+def ratings(tourney: Tourney, *options: str) -> dict[str, float | None]:
+    """Return ratings by entrant, on the only dimension."""
+    done = tourney("project", "bt", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return {row["entrant"]: row["rating"] for row in fields(done)["rows"]}
+
+
+def test_a_tournament_is_rated_as_it_was_set_up(tourney: Tourney) -> None:
+    """By the settings on record, which options overrule."""
+    done = fields(tourney("project", "bt", "--json"))
+    other = fields(tourney("project", "bt", "--level", "0.5", "--json"))
+
+    assert (done["tournament"], done["judge"]) == (STREAM, "ann")
+    assert [each["parameters"]["level"] for each in (done, other)] == [0.9, 0.5]
+    rows = {row["entrant"]: row for row in done["rows"]}
+    assert sum(row["rating"] for row in rows.values()) == pytest.approx(3000)
+    assert all(row["low"] < row["rating"] < row["high"] for row in rows.values())
+    assert [row["rating"] for row in other["rows"]] == [row["rating"] for row in done["rows"]]
+    assert other["rows"][0]["high"] < done["rows"][0]["high"]
+
+
+def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
+    """At its value, or at the mean's; a = in a name belongs to the name."""
+    assert ratings(tourney, "--anchor", "amy=1400")["amy"] == pytest.approx(1400)
+    assert ratings(tourney, "--anchor", "amy")["amy"] == pytest.approx(1000)
+    refused = tourney("project", "bt", "--anchor", "a=my")
+    assert "the anchor 'a=my' is none of: zoe, amy, kim" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--ties", "davidson"),
+        ("--interval", "bayesian", "--resamples", "20", "--seed", "3"),
+        ("--interval", "multinomial", "--unit", "battles", "--resamples", "20"),
+        ("--prior-sd", "200"),
+        ("--policy", "concatenate"),
+        ("--judge", "bob"),
+        ("--overall", "factuality=2"),
+        ("--dimension", "factuality"),
+    ],
+)
+def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) -> None:
+    """Each of the roster stands in it, rated or with the reason."""
+    assert set(ratings(tourney, *options)) == {"zoe", "amy", "kim"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--level 2", "--level: Expected"),
+        ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
+        ("--overall factuality", "write it as factuality=2,utility=1"),
+        ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
+        ("--control style", "is the same in all battles of comparable entrants"),
+        ("--control length --overall factuality=1", "choose one of --overall, --control"),
+        ("--name people", "no battles were imported as 'people'"),
+        ("--with people", "no battles were imported as 'people'"),
+        ("--name people --judge ann", "are of a tournament's battles: leave out --name"),
+    ],
+)
+def test_what_cannot_be_rated_is_refused(tourney: Tourney, words: str, why: str) -> None:
+    """By what was wrong, and what there is instead."""
+    done = tourney("project", "bt", *words.split())
+
+    assert done.returncode in {1, 2}
+    assert why in done.stderr
+
+
+def test_a_jury_is_rated_as_one(tourney: Tourney) -> None:
+    """The same option means the same as for Elo."""
+    done = fields(tourney("project", "bt", "--policy", "majority", "--json"))
+
+    assert (done["judge"], done["judges"]) == (None, ["ann", "bob"])
+
+
+def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
+    """Of imported battles alone, or together with the tournament's."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    alone = fields(tourney("project", "bt", "--name", "people", "--json"))
+    together = fields(tourney("project", "bt", "--with", "people", "--json"))
+    shown = tourney("project", "bt", "--name", "people").stdout
+
+    sources = {row["entrant"]: row["source"] for row in alone["rows"]}
+    assert sources == {"zoe": "human", "amy": "human", "gpt": "human", "new": "evaluated"}
+    assert alone["mae"]["people"] == pytest.approx(0, abs=1e-6)
+    assert (alone["battles"], alone["as_of"]) == ("people", together["as_of"])
+    sources = {row["entrant"]: row["source"] for row in together["rows"]}
+    assert (sources["kim"], sources["zoe"]) == ("evaluated", "human")
+    assert together["mae"]["factuality"] > 0
+    assert "people: 7 battles = 6 decided + 0 tied + 1 without a verdict" in shown
+    assert "people: MAE 0.0 Elo of 3 anchors against people's battles alone." in shown
+
+
+def test_a_ledger_without_a_tournament_has_ratings_of_others(tmp_path: Path) -> None:
+    """Battles of others need no tournament of ours."""
+    (tmp_path / "votes.csv").write_text(VOTES)
+    launch(tmp_path, "import", "battles", "votes.csv")
+
+    done = launch(tmp_path, "project", "bt", "--name", "plain")
+
+    assert done.returncode == 0, done.stderr
+    assert "plain: MAE" in done.stdout
+
+
+@pytest.mark.parametrize("table", ["elo", "bt", "winrates"])
+def test_what_changed_since_a_position_is_shown(folder: Path, tourney: Tourney, table: str) -> None:
+    """Then, now and the change; nothing else is another table."""
+    since = before_the_last_pair(folder)
+    number = "win_rate" if table == "winrates" else "rating"
+
+    done = fields(tourney("project", table, "--diff", since, "--json"))
+    then = fields(tourney("project", table, "--as-of", since, "--json"))
+    now = fields(tourney("project", table, "--json"))
+
+    names = ("entrant_a", "entrant_b") if table == "winrates" else ("entrant",)
+    was = {tuple(row[name] for name in names): row[number] for row in then["rows"]}
+    is_ = {tuple(row[name] for name in names): row[number] for row in now["rows"]}
+    assert done["since"] == int(since)
+    for row in done["rows"]:
+        name = tuple(row[each] for each in names)
+        before, after = row[f"{number}_then"], row[f"{number}_now"]
+        assert (before, after) == (was[name], is_[name])
+        if before is not None and after is not None:
+            assert row[f"{number}_change"] == after - before
+    assert any(row[f"{number}_then"] != row[f"{number}_now"] for row in done["rows"])
+
+
+def test_another_judge_is_no_change(folder: Path, tourney: Tourney) -> None:
+    """A difference of two judges would be taken for one of time."""
+    played, first, second = court(2), heard(court(2), [], [B, A]), heard(court(2), SAID)
+    with Ledger.open(folder / "two.db") as ledger:
+        ledger.append(STREAM, [*first, *second[len(played) :]])
+
+    refused = tourney("project", "winrates", "--diff", str(len(first)), "-l", "two.db")
+    done = tourney("project", "winrates", "--diff", "30", "--judge", "bob", "-l", "two.db")
+
+    assert refused.returncode == 2
+    assert "the judge was 'bob' then and is 'ann' now; choose one by --judge" in refused.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_ratings_are_exported_and_imported_in_judgearenas_shape(
+    folder: Path, tourney: Tourney
+) -> None:
+    """What is read back is what was written, digit for digit."""
+    exported = tourney("export", "elo-ratings", "-o", "elo_ratings.json")
+    imported = fields(tourney("import", "elo-ratings", "elo_ratings.json", "--json"))
+
+    written = json.loads((folder / "elo_ratings.json").read_text())
+    assert exported.returncode == 0, exported.stderr
+    assert (written["arena"], written["judge_model"], written["level"]) == (STREAM, "ann", 0.9)
+    names = {"entrant": "model"}
+    rows = [{names.get(key, key): row[key] for key in row} for row in imported["rows"]]
+    assert rows == written["ratings"]
+    assert len(rows) == 3
+
+
+def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
+    """With who rated each entrant, and the judge if there was one."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    done = tourney("export", "elo-ratings", "--name", "people")
+    refused = tourney("export", "elo-ratings", "--name", "people", "--judge", "ann")
+
+    found = json.loads(done.stdout)
+    assert (found["arena"], found["judge_model"]) == ("people", "opus")
+    assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
+    assert "leave out --name" in refused.stderr
+
+
+def test_nothing_of_it_is_appended(folder: Path, tourney: Tourney) -> None:
+    """A reading leaves the record alone."""
+    before = head_of(folder / "tournament.db")
+
+    tourney("project", "bt", "--diff", "1")
+    tourney("export", "elo-ratings")
+
+    assert head_of(folder / "tournament.db") == before

@@ -1,0 +1,103 @@
+"""Bradley-Terry ratings as rows, and what is said beside them."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from commands.render import Format
+from commands.tables.bt import bt_table
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles import Battle, battles_of
+from projections.leaderboard import leaderboard
+from tests.commands.make_screens import rendered
+
+PLAIN = BradleyTerryParameters()
+RING = (("ann", "bob"), ("bob", "cleo"), ("cleo", "ann"), ("ann", "bob"))
+
+
+def notes(*pairs: tuple[str, str], parameters: BradleyTerryParameters = PLAIN) -> str:
+    """Return what is said beside ratings after the first of each pair beat the second."""
+    fought = [Battle(a, b, 1.0, prompt) for prompt, (a, b) in enumerate(pairs)]
+    board = leaderboard("utility", battles_of(fought), parameters)
+    return "\n".join(bt_table([board], parameters).notes)
+
+
+def test_json_has_what_the_rows_cannot_say() -> None:
+    """Who tests a difference needs the covariance; null stands where nothing is known."""
+    fought = [Battle(a, b, 1.0, n) for n, (a, b) in enumerate((*RING, ("zoe", "ann")))]
+    table = bt_table([leaderboard("utility", battles_of(fought), PLAIN)], PLAIN)
+
+    found = json.loads(rendered(table, Format.JSON))
+
+    fit = found["fits"]["utility"]
+    assert (found["schema"], found["parameters"]["level"]) == ("tourney/bt@1", 0.95)
+    assert fit["entrants"] == ["ann", "bob", "cleo", "zoe"]
+    assert fit["groups"] == [["zoe"], ["ann", "cleo", "bob"]]
+    assert fit["above"] == [[1, 2]]
+    assert fit["covariance"][3] == [None] * 4
+    assert sum(fit["covariance"][0][:3]) == pytest.approx(0, abs=1e-6)  # the mean is held
+    assert fit["p_better"][0][1] + fit["p_better"][1][0] == pytest.approx(1)
+    assert fit["p_better"][0][0] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "95 % by the sandwich clustered by prompts"),
+        ({"unit": "battles", "level": 0.9}, "90 % by the sandwich clustered by battles"),
+        (
+            {"interval": "bayesian", "resamples": 2000},
+            "95 % by 2,000 bayesian resamples of prompts",
+        ),
+    ],
+)
+def test_an_interval_is_named_by_kind_level_and_unit(options: dict[str, object], said: str) -> None:
+    """Two intervals that differ by a half are both called one in most leaderboards."""
+    assert said in notes(*RING, parameters=replace(PLAIN, **options))
+
+
+def test_who_has_no_number_is_named_with_the_reason() -> None:
+    """A dash alone would pass for a gap in the data."""
+    said = notes(*RING, ("zoe", "ann"), ("ann", "eve"))
+
+    assert "utility: ratings compare within a group only, of which there are 3." in said
+    assert "utility: zoe above ann, cleo, bob, eve." in said
+    assert "utility: zoe is undefeated, and so above the others by no number" in said
+    assert "utility: eve is winless" in said
+
+
+def test_islands_are_said_to_be_islands() -> None:
+    """Their ratings stand in one list, and must not be read as one."""
+    said = notes(*RING, ("x", "y"), ("y", "x"))
+
+    assert "utility: x, y not comparable with others." in said
+    assert "utility: ann, cleo, bob not comparable with others." in said
+
+
+def test_a_crowd_is_not_named_whole() -> None:
+    """A hundred entrants that lost everything are one sentence."""
+    said = notes(*RING, *(("ann", f"poor {n}") for n in range(9)))
+
+    assert "and 3 more are winless" in said
+    assert "JSON says the order of all groups." in said
+
+
+def test_what_holds_for_one_dimension_only_is_said() -> None:
+    """The anchor may be without a battle there, and a resample without a fit."""
+    anchored = notes(*RING, parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
+    parameters = replace(PLAIN, interval="multinomial", resamples=40)
+    few = notes(("ann", "bob"), ("bob", "ann"), parameters=parameters)
+
+    assert "utility: dan fought no battle; the mean rating is 1000." in anchored
+    assert "resamples had no finite fit, and count as beyond both bounds." in few
+    assert "group" not in few
+
+
+def test_the_title_says_the_model() -> None:
+    """A prior is knowledge from elsewhere, and is never silent."""
+    parameters = replace(PLAIN, ties="davidson", prior_sd=200.0)
+
+    table = bt_table([leaderboard("utility", battles_of([]), parameters)], parameters)
+
+    assert table.title == "Bradley-Terry, ties by Davidson, prior of sd 200"

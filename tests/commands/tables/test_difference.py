@@ -1,0 +1,66 @@
+"""One table as of two positions."""
+
+from dataclasses import replace
+
+from commands.tables.difference import difference_table
+from commands.tables.table import Column, Table
+from ledger.identity import Json
+
+
+def table(*rows: tuple[str, float | None], as_of: int = 1, **facts: Json) -> Table:
+    """Return entrants and their ratings as of a position."""
+    return Table(
+        schema="tourney/elo@1",
+        title="Elo",
+        columns=(
+            Column("entrant", "Entrant"),
+            Column("rating", "Elo", 1),
+            Column("note", "Note"),
+        ),
+        rows=tuple({"entrant": name, "rating": rating, "note": ""} for name, rating in rows),
+        facts={"as_of": as_of, **facts},
+        named_by=("entrant",),
+        compared=("rating",),
+    )
+
+
+def test_a_number_stands_between_what_it_was_and_how_it_changed() -> None:
+    """In the order of today's table, of the columns that are compared alone."""
+    found = difference_table(table(("a", 1.0), ("b", 2.0)), table(("b", 2.5), ("a", 1.0), as_of=9))
+
+    assert [tuple(row.values()) for row in found.rows] == [
+        ("b", 2.0, 2.5, 0.5, None),
+        ("a", 1.0, 1.0, 0.0, None),
+    ]
+    assert [column.key for column in found.columns] == [
+        *("entrant", "rating_then", "rating_now", "rating_change")
+    ]
+    assert (found.schema, found.title) == ("tourney/elo-diff@1", "Elo: since position 1")
+    assert (found.facts["as_of"], found.facts["since"]) == (9, 1)
+
+
+def test_rows_that_are_new_or_gone_are_marked() -> None:
+    """A change from nothing is no change that could be counted."""
+    found = difference_table(table(("old", 1.0)), table(("new", 2.0)))
+
+    assert [tuple(row.values()) for row in found.rows] == [
+        ("new", None, 2.0, None, "new"),
+        ("old", 1.0, None, None, "gone"),
+    ]
+    assert found.columns[-1].heading == "Row"
+
+
+def test_who_was_not_rated_then_has_no_change() -> None:
+    """The row was there, so it is not new; the number was not."""
+    found = difference_table(table(("a", None)), table(("a", 2.0)))
+
+    assert [tuple(row.values()) for row in found.rows] == [("a", None, 2.0, None, None)]
+
+
+def test_other_parameters_are_said() -> None:
+    """Half of a change may be that of K in the settings."""
+    then, now = table(parameters={"k": 16.0, "seed": 1}), table(parameters={"k": 32.0, "seed": 1})
+
+    found = difference_table(then, replace(now, notes=("Before.",)))
+
+    assert found.notes == ("Before.", "k was 16.0 then: not all change is of verdicts.")

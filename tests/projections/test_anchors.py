@@ -1,0 +1,125 @@
+"""Entrants among human anchors."""
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.battles import BattlesImported, Column
+from ledger.events.ratings import BradleyTerryParameters
+from projections.anchors import joined, rate_among
+from projections.battle_table import BattleTable, table_of
+from projections.battles import Battle, battles_of
+from tests.battles import battles
+from tests.projections.battle_strategies import battles as any_battles
+
+PLAIN = BradleyTerryParameters()
+ROUND = ("ann", "ann", "bob", "bob", "cleo", "cleo", "ann")  # each took something off each
+AGAINST = ("bob", "cleo", "cleo", "ann", "ann", "bob", "bob")
+
+
+def by_people(*more: BattlesImported) -> BattleTable:
+    """Return battles of three anchors before people, and more."""
+    return table_of([battles(ROUND, AGAINST), *more])
+
+
+def by_judges(a: tuple[str, ...], b: tuple[str, ...], **fields: object) -> BattlesImported:
+    """Return battles that a judge gave to a."""
+    return battles(a, b, sources=Column(("llm-judge",)), **fields)
+
+
+def test_who_fought_before_people_is_an_anchor() -> None:
+    """JudgeArena's two sources: a model under test, and those that it is held against."""
+    found = rate_among(by_people(by_judges(("new", "ann"), ("ann", "new"))), PLAIN)
+
+    sources = {name: found.source(name) for name in found.ratings.entrants}
+    assert sources == {"ann": "human", "bob": "human", "cleo": "human", "new": "evaluated"}
+
+
+def test_anchors_that_judges_left_alone_do_not_move() -> None:
+    """One new entrant that won and lost against one anchor says nothing of the others."""
+    found = rate_among(by_people(by_judges(("new", "ann"), ("ann", "new"))), PLAIN)
+
+    assert found.mae == pytest.approx(0, abs=1e-6)
+
+
+def test_judges_who_disagree_with_people_show_in_the_mean_difference() -> None:
+    """And how much, anchor by anchor; the differences are about zero."""
+    upset = by_judges(("cleo",) * 6, ("ann",) * 6)
+
+    found = rate_among(by_people(upset), PLAIN)
+
+    assert found.differences["cleo"] > 20 > -20 > found.differences["ann"]
+    assert sum(found.differences.values()) == pytest.approx(0, abs=1e-6)
+    assert found.mae == pytest.approx(sum(map(abs, found.differences.values())) / 3)
+
+
+def test_an_undefeated_anchor_is_left_out_of_the_difference() -> None:
+    """It has no number; the others are compared without it."""
+    found = rate_among(by_people(battles(("top",), ("ann",))), PLAIN)
+
+    assert set(found.differences) == {"ann", "bob", "cleo"}
+    assert found.source("top") == "human"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        table_of([by_judges(("ann", "bob"), ("bob", "ann"))]),
+        table_of([battles(("ann",), ("bob",))]),
+    ],
+)
+def test_without_two_comparable_anchors_there_is_no_difference(others: BattleTable) -> None:
+    """Zero would say that all is well."""
+    found = rate_among(others, PLAIN)
+
+    assert (found.mae, dict(found.differences)) == (None, {})
+
+
+def test_the_scale_may_hang_from_the_evaluated() -> None:
+    """People's battles do not know it, and are rated all the same."""
+    table = by_people(by_judges(("new", "ann"), ("ann", "new")))
+
+    found = rate_among(table, replace(PLAIN, anchor="new", anchor_rating=0.0))
+
+    assert found.ratings.rating[found.ratings.entrants.index("new")] == pytest.approx(0)
+    assert found.mae == pytest.approx(0, abs=1e-6)
+
+
+def test_a_tournament_joins_the_anchors() -> None:
+    """Its entrants stand in the same table; one that people know is an anchor there, too."""
+    ours = battles_of([Battle("new", "ann", 1.0, "p1"), Battle("ann", "new", 1.0, "p2")])
+
+    found = rate_among(by_people(), PLAIN, ours)
+
+    assert found.ratings.entrants == ("ann", "bob", "cleo", "new")
+    assert found.source("new") == "evaluated"
+    assert found.ratings.n_battles.tolist() == [7, 5, 4, 2]
+
+
+def test_preferences_count_as_such_unless_ties_are_an_outcome() -> None:
+    """Davidson's model knows three outcomes; so it is told who won."""
+    table = by_people(by_judges(("ann",), ("bob",), prefs=Column((0.4,))))
+
+    soft, hard = (
+        rate_among(table, replace(PLAIN, ties=ties)).ratings for ties in ("half", "davidson")
+    )
+    plain = rate_among(by_people(by_judges(("ann",), ("bob",))), PLAIN).ratings
+
+    assert soft.rating[0] < plain.rating[0]
+    assert hard.rating == pytest.approx(plain.rating, abs=1e-6)
+
+
+@given(any_battles(), any_battles())
+def test_joining_loses_no_battle_and_mixes_no_prompts(
+    ours: list[Battle], theirs: list[Battle]
+) -> None:
+    """Battles move together by prompt; two prompts that share a number would be taken for one."""
+    first, second = battles_of(ours), battles_of(theirs)
+
+    both = joined(first, second)
+
+    assert len(both) == len(ours) + len(theirs)
+    names = [(both.entrants[a], both.entrants[b]) for a, b in zip(both.a, both.b, strict=True)]
+    assert names == [(each.a, each.b) for each in (*ours, *theirs)]
+    assert not set(both.cluster[: len(ours)]) & set(both.cluster[len(ours) :])
+    assert len({*both.cluster}) == len({*first.cluster}) + len({*second.cluster})

@@ -1,0 +1,100 @@
+"""Entrants by Bradley-Terry rating: who stands where, and who has no number."""
+
+from math import isfinite
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles import Battle, battles_of
+from projections.leaderboard import Leaderboard, Place, leaderboard
+from tests.projections.battle_strategies import battles
+
+PLAIN = BradleyTerryParameters()
+AMONG = [  # each of ann, bob and cleo took something off each
+    Battle("ann", "bob", 1.0, 1),
+    Battle("ann", "bob", 1.0, 2),
+    Battle("bob", "ann", 1.0, 3),
+    Battle("bob", "cleo", 1.0, 4),
+    Battle("cleo", "bob", 0.5, 5),
+    Battle("cleo", "ann", 1.0, 6),
+    Battle("ann", "cleo", 1.0, 7),
+]
+
+
+def board(*more: Battle, parameters: BradleyTerryParameters = PLAIN) -> Leaderboard:
+    """Return a leaderboard of three entrants, of more battles, and of dan, who fought none."""
+    return leaderboard("factuality", battles_of([*AMONG, *more]), parameters, ["dan", "ann"])
+
+
+def places(found: Leaderboard) -> dict[str, Place]:
+    """Return the places by entrant."""
+    return {place.entrant: place for place in found.places}
+
+
+def test_the_best_stands_first_and_who_fought_nothing_last() -> None:
+    """A reader takes the first row for the winner, and a missing row for an oversight."""
+    found = board()
+
+    assert [place.entrant for place in found.places] == ["ann", "bob", "cleo", "dan"]
+    best, middle, worst, idle = found.places
+    assert (best.rating or 0) > (middle.rating or 0) > (worst.rating or 0) > 0
+    assert idle == Place("dan", None, None, None, None, None, 0, None, "no battle")
+
+
+def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> None:
+    """An undefeated entrant is above all that it beat, by more than anybody knows."""
+    found = board(Battle("zoe", "ann", 1.0, 8), Battle("cleo", "eve", 1.0, 9))
+
+    assert [place.entrant for place in found.places] == ["zoe", "ann", "bob", "cleo", "eve", "dan"]
+    zoe, eve = places(found)["zoe"], places(found)["eve"]
+    assert (zoe.rating, zoe.reason, zoe.rank, zoe.worst_rank) == (None, "undefeated", 1, 1)
+    assert (eve.rating, eve.reason, eve.rank, eve.worst_rank) == (None, "winless", 5, 5)
+    assert found.groups == (("zoe",), ("ann", "bob", "cleo"), ("eve",))
+
+
+def test_a_prior_gives_everybody_a_number() -> None:
+    """Whoever states what is known beforehand gets an answer, and the table says so."""
+    found = board(Battle("zoe", "ann", 1.0, 8), parameters=replace(PLAIN, prior_sd=200.0))
+
+    assert places(found)["zoe"].rating is not None
+    assert found.groups == (("zoe", "ann", "bob", "cleo"),)
+
+
+def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
+    """One dimension without a verdict on the anchor yet must not stop the others."""
+    found = board(parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
+
+    rated = [place.rating for place in found.places if place.rating is not None]
+    assert sum(rated) == pytest.approx(3000)
+    assert found.ratings.parameters.anchor is None
+
+
+def test_an_anchor_is_at_its_rating() -> None:
+    """It is what the scale hangs from."""
+    found = board(parameters=replace(PLAIN, anchor="bob", anchor_rating=500.0))
+
+    assert places(found)["bob"].rating == pytest.approx(500)
+
+
+def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
+    """JSON has no infinity, and a reader no use for it."""
+    few = [Battle("ann", "bob", 1.0, 1), Battle("bob", "ann", 1.0, 2)]
+    parameters = replace(PLAIN, interval="multinomial", resamples=50)
+
+    found = leaderboard("factuality", battles_of(few), parameters)
+
+    assert found.ratings.n_without_fit > 5
+    assert not any(map(isfinite, found.ratings.lower))
+    assert {(place.lower, place.upper) for place in found.places} == {(None, None)}
+
+
+@given(battles())
+def test_every_entrant_stands_once_with_a_number_or_the_reason(rows: list[Battle]) -> None:
+    """Nobody is dropped, and nobody is without a word."""
+    found = leaderboard("factuality", battles_of(rows), PLAIN, ["nobody"])
+
+    names = {name for row in rows for name in (row.a, row.b)} | {"nobody"}
+    assert sorted(place.entrant for place in found.places) == sorted(names)
+    assert all((place.rating is None) == (place.reason is not None) for place in found.places)
