@@ -15,7 +15,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q --cov -n logical --maxprocesses 4 --dist loadfile
 
-bench: $(INSTALLED)  ## measure the ledger on this machine, into data/benchmarks.md
+bench: $(INSTALLED)  ## measure this machine, into data/benchmarks.md
 	$(BIN)/python -m tests.benchmarks
 
 weights: $(INSTALLED)  ## train the quickstart's weights again

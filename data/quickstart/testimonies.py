@@ -1,0 +1,86 @@
+"""Responses that the Hydras give, with the witness of each and whether it is correct."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+
+from commands.backends.hf_chat import encode_prompt
+from commands.backends.hf_decoding import text_of
+from commands.backends.hydra_decoding import decode
+from commands.backends.hydra_rounds import HydraDecoding
+from commands.backends.hydra_row import HydraRow, start_row
+from commands.backends.hydra_weights import LoadedHydra, load_hydra
+from commands.backends.uncertainty import Testimony
+from commands.entrant_files import read_entrant
+from commands.entrant_section import HydraSection
+from commands.settings_file import read_settings
+from ledger.events.registration import Entrant, Hydra
+from projections.seeds import prompt_seed
+from prompts import HERE, Prompt
+
+CPU = torch.device("cpu")
+BATCH_SIZE = 16
+
+
+class Rated(NamedTuple):
+    """What the uncertainty head is asked of, and what it should say."""
+
+    testimony: Testimony
+    is_correct: bool
+
+
+def gather(out: Path, prompts: Sequence[Prompt], *, samples: Iterable[int]) -> list[Rated]:
+    """Let every Hydra of the tournament respond to every prompt, once for each sample."""
+    settings = read_settings(HERE / "tournament.toml", {})
+    gathered: list[Rated] = []
+    for section in settings.entrants:
+        if isinstance(section, HydraSection):
+            unasked = section.model_copy(update={"needs_uncertainty": False})
+            entrant = read_entrant(unasked, settings.generation, out)
+            gathered += responses_of(entrant, prompts, samples=samples)
+    return gathered
+
+
+def responses_of(
+    entrant: Entrant, prompts: Sequence[Prompt], *, samples: Iterable[int]
+) -> Iterator[Rated]:
+    """Let one Hydra respond, a few prompts at a time."""
+    heads = cast("Hydra", entrant.hydra)
+    loaded = load_hydra(entrant, heads, CPU)
+    decoding = HydraDecoding(
+        temperature=entrant.temperature,
+        max_new_tokens=entrant.max_new_tokens,
+        end_ids=loaded.end_ids,
+        gamma=heads.gamma,
+        beta=heads.beta,
+    )
+    for sample in samples:
+        for start in range(0, len(prompts), BATCH_SIZE):
+            batch = prompts[start : start + BATCH_SIZE]
+            rows = start_rows(loaded, batch, sample=sample, bypass_jury=heads.bypass_jury)
+            decode(loaded.net, rows, decoding)
+            yield from (rated(prompt, row, loaded) for prompt, row in zip(batch, rows, strict=True))
+
+
+def start_rows(
+    loaded: LoadedHydra, prompts: Sequence[Prompt], *, sample: int, bypass_jury: bool
+) -> list[HydraRow]:
+    """Start responses as the tournament would, but for the sample."""
+    return [
+        start_row(
+            encode_prompt(loaded.tokenizer, prompt.text),
+            seed=prompt_seed(prompt.prompt_id, sample=sample),
+            n_heads=loaded.n_heads,
+            bypass_jury=bypass_jury,
+        )
+        for prompt in prompts
+    ]
+
+
+def rated(prompt: Prompt, row: HydraRow, loaded: LoadedHydra) -> Rated:
+    """Say whether a response is right, word for word."""
+    text = text_of(loaded.tokenizer, row.tokens)
+    witness = cast("torch.Tensor", row.witness).clone()  # decoding's own allows no gradients
+    return Rated(Testimony(prompt.text, text, witness), is_correct=text == prompt.right)
