@@ -22,6 +22,7 @@ class PeftFolder(NamedTuple):
     """An adapter as peft keeps it, in memory."""
 
     rank: int
+    alpha: int  # lora_alpha: over the rank, the scale that it is merged at
     shapes: Mapping[str, tuple[int, ...]]  # of its tensors
     files: Mapping[str, bytes]  # by name
 
@@ -100,14 +101,25 @@ def _shards(sets: ShardSets, n_heads: int) -> Iterator[_Shard]:
 
 
 def _imported(shard: _Shard, to_peft: ToPeft, weights: Path, layers: range) -> Imported:
-    """Read a shard, which must fit the weights and be of the rank that its manifest says."""
+    """Read a shard, which must fit the weights and be what its manifest says."""
     folder = to_peft(shard.path, layers, str(weights))
     require_tensors_fit(weights, shard.path, folder.shapes)
-    said = _training_of(shard.set_of).lora_r
-    if said not in {None, folder.rank}:
-        why = f"its rank is {folder.rank}, and {shard.set_of / _MANIFEST} says lora_r {said}"
-        raise WeightsError(shard.path, why, "put the manifest and the shards of one training there")
+    _require_as_said(shard, folder)
     return Imported(shard.path, shard.name, folder)
+
+
+def _require_as_said(shard: _Shard, folder: PeftFolder) -> None:
+    """Require the manifest's rank, and its alpha, which a `.pt` file does not hold."""
+    manifest, said = shard.set_of / _MANIFEST, _training_of(shard.set_of)
+    if said.lora_r not in {None, folder.rank}:
+        why = f"its rank is {folder.rank}, and {manifest} says lora_r {said.lora_r}"
+        raise WeightsError(shard.path, why, "put the manifest and the shards of one training there")
+    if said.lora_alpha not in {None, folder.alpha}:
+        why = (
+            f"it would be merged with lora_alpha {folder.alpha} at rank {folder.rank},"
+            f" and {manifest} says lora_alpha {said.lora_alpha}"
+        )
+        raise WeightsError(shard.path, why, "import a folder of peft that has its own lora_alpha")
 
 
 def _files(imported: Iterable[Imported]) -> Iterator[tuple[str, bytes]]:
@@ -120,6 +132,7 @@ class _Training(BaseModel):
     """How a set was trained, as far as its manifest says."""
 
     lora_r: PositiveInt | None = None
+    lora_alpha: PositiveInt | None = None
     heads_depth: PositiveInt | None = None
 
 
@@ -134,5 +147,5 @@ def _training_of(folder: Path | None) -> _Training:
     try:
         return _Manifest.model_validate_json(file.read_bytes()).config
     except (OSError, ValidationError) as error:
-        why = "it does not say lora_r and heads_depth under config as numbers from 1"
+        why = "it does not say lora_r, lora_alpha and heads_depth under config as numbers from 1"
         raise WeightsError(file, why, "correct it, or take it away") from error

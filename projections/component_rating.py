@@ -19,6 +19,7 @@ from projections.units import Units
 
 MEAN_RATING: Final = 1000.0
 ELO: Final = 400.0 / log(10.0)  # points per unit of strength: 400 points are odds of 10 : 1
+ROUNDING: Final = 1e-3  # Elo points: a smaller spread is that of rounding, and none was seen
 _FEWEST: Final = 2  # units that can differ from each other
 
 
@@ -32,6 +33,25 @@ class Uncertainty(NamedTuple):
     upper: Floats
     covariance: Floats
     n_without_fit: int
+
+    def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
+        """Take away what is certain only as no two units differ: bounds and covariance are NaN.
+
+        Units that all say the same tell nothing of how far others would be from them. The anchor
+        alone is where it is by decree.
+
+        Args:
+            entrants: (n,) names.
+            anchor: What ratings hang from, if from anything.
+        """
+        is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
+        alike = (self.upper - self.lower < ROUNDING) & is_free
+        return Uncertainty(
+            np.where(alike, np.nan, self.lower),
+            np.where(alike, np.nan, self.upper),
+            np.where(alike[:, None] | alike, np.nan, self.covariance),
+            self.n_without_fit,
+        )
 
 
 class ComponentRating(NamedTuple):
@@ -79,9 +99,10 @@ def rate_component(
     fit, scale = likelihood.fit(), _scale(entrants, parameters)
     if fit is None:
         return None
+    uncertainty = _uncertainty(likelihood, fit, scale, parameters, rng)
     return ComponentRating(
         scale.points(fit[:n]),
-        _uncertainty(likelihood, fit, scale, parameters, rng),
+        uncertainty.without_certainty(entrants, parameters.anchor),
         nu=exp(fit[n]) if model.n_parameters > n else 0.0,
     )
 
@@ -116,12 +137,13 @@ def _uncertainty(
         return Uncertainty(unknown, unknown, np.full((n, n), np.nan), n_without_fit=0)
     if parameters.interval == "sandwich":
         spread = scale.matrix @ covariance(likelihood, fit) @ scale.matrix.T
-        return _normal(scale.points(fit[:n]), spread, parameters.level)
+        return normal(scale.points(fit[:n]), spread, parameters.level)
     draws = resampled(likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng)
     return _drawn(scale.points(draws), parameters.level)
 
 
-def _normal(rating: Floats, spread: Floats, level: float) -> Uncertainty:
+def normal(rating: Floats, spread: Floats, level: float) -> Uncertainty:
+    """Take the interval from the covariance of ratings, (n, n): z standard errors each way."""
     error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
     margin = NormalDist().inv_cdf((1 + level) / 2) * error
     return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)

@@ -8,7 +8,6 @@ added up over dimensions before it is squared.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, isfinite
-from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import Battles
+from projections.component_rating import normal
 from projections.components import Components
 from projections.errors import CannotRate
 from projections.joint_covariance import Part, joint_covariance
@@ -127,15 +127,15 @@ def _overall(parts: Sequence[Part]) -> BradleyTerryRatings:
         members = components.members(number)
         if not np.isnan(rating[members[0]]):
             covariance[np.ix_(members, members)] = joint_covariance(parts, members)
-    z = NormalDist().inv_cdf((1 + some.parameters.level) / 2)
-    margin = z * np.sqrt(covariance.diagonal())
+    uncertainty = normal(rating, covariance, some.parameters.level)
+    known = uncertainty.without_certainty(some.entrants, some.parameters.anchor)
     return replace(
         some,
         components=components,
         rating=rating,
-        lower=rating - margin,
-        upper=rating + margin,
-        covariance=covariance,
+        lower=known.lower,
+        upper=known.upper,
+        covariance=known.covariance,
         nu=np.full(len(components), np.nan),
         n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
     )

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.component_rating import ROUNDING
 from projections.pair_model import Floats
 from projections.ratings import BradleyTerryRatings
 
@@ -31,7 +32,10 @@ class Ranks(NamedTuple):
 
 
 class _Differences(NamedTuple):
-    """Rating of i less that of j, and its standard error, (n, n); NaN between components."""
+    """Rating of i less that of j, and its standard error, (n, n).
+
+    NaN between components; an error is NaN where no two units differ about i and j, too.
+    """
 
     points: Floats
     error: Floats
@@ -57,12 +61,10 @@ def p_better(ratings: BradleyTerryRatings) -> Floats:
     """Return how likely each entrant is better than each other, (n, n), as far as is known.
 
     The normal distribution at the difference over its standard error; NaN between components,
-    without intervals, and of an entrant and itself.
+    without intervals, where no two units differ about both, and of an entrant and itself.
     """
     points, error = _differences(ratings)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviations = points / error
-    normal = [(1 + erf(each / sqrt(2))) / 2 for each in deviations.flat]
+    normal = [(1 + erf(each / sqrt(2))) / 2 for each in (points / error).flat]
     return np.reshape(normal, points.shape)
 
 
@@ -70,4 +72,5 @@ def _differences(ratings: BradleyTerryRatings) -> _Differences:
     points = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
     variance = ratings.covariance.diagonal()
     squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
-    return _Differences(points, np.sqrt(np.maximum(squared, 0.0)))
+    error = np.sqrt(np.maximum(squared, 0.0))
+    return _Differences(points, np.where(error < ROUNDING, np.nan, error))

@@ -28,7 +28,7 @@ class Rating(NamedTuple):
 
     entrant: str
     rating: float | None
-    lower: float | None  # None: no rating, or of a single prompt; infinite: too few resamples fit
+    lower: float | None  # None: no rating, or no two units differ; infinite: too few resamples fit
     upper: float | None  # likewise
     n_battles: int
     component: int

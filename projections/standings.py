@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from projections.elo import EloRatings, rate
 from projections.elo_bootstrap import EloBootstrap, bootstrap
 from projections.settled_battles import settled_battles
 from projections.settlement import Account, Settlement, account_of
+
+FEWEST_PROMPTS: Final = 10
+"""On which an entrant must be met to have an interval: on fewer K holds its rating in place."""
 
 Engine: TypeAlias = Callable[[Battles, EloParameters, Sequence[float]], Mapping[float, EloRatings]]
 """Rates battles by Elo under each K."""
@@ -27,6 +30,7 @@ class Standing(NamedTuple):
     upper: float | None
     order_sem: float | None  # dependence on the order of play, not uncertainty
     n_matches: int
+    n_prompts: int  # on which it met another
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def standings(
     return Standings(
         dimension=dimension,
         k=parameters.k,
-        rows=(*rated, *(Standing(name, None, None, None, None, 0) for name in unrated)),
+        rows=(*rated, *(Standing(name, None, None, None, None, 0, 0) for name in unrated)),
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
@@ -73,11 +77,21 @@ def _rated(
     """Yield the rows of those that played, in order of id."""
     means = ratings.mean()
     bounds = np.full((len(means), 2), np.nan) if resampled is None else resampled.interval(means)
-    n_matches = np.bincount(np.append(battles.a, battles.b), minlength=len(means))
-    columns = zip(ratings.entrants, means, bounds, ratings.order_sem(), n_matches, strict=True)
-    for name, mean, (lower, upper), sem, n in columns:
+    met = np.append(battles.a, battles.b)
+    n_matches = np.bincount(met, minlength=len(means))
+    on = np.unique(np.column_stack((met, np.tile(battles.cluster, 2))), axis=0)[:, 0]
+    n_prompts = np.bincount(on, minlength=len(means))
+    bounds[n_prompts < FEWEST_PROMPTS] = np.nan
+    sem = ratings.order_sem()
+    for i, name in enumerate(ratings.entrants):
         yield Standing(
-            EntrantId(name), float(mean), _known(lower), _known(upper), float(sem), int(n)
+            EntrantId(name),
+            rating=float(means[i]),
+            lower=_known(bounds[i, 0]),
+            upper=_known(bounds[i, 1]),
+            order_sem=float(sem[i]),
+            n_matches=int(n_matches[i]),
+            n_prompts=int(n_prompts[i]),
         )
 
 

@@ -1,8 +1,8 @@
-"""Wins, losses, ties and gaps of each pair of entrants, each pairing counted once."""
+"""Wins, losses, ties and gaps of each pair of entrants."""
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ledger.identity import Dimension, EntrantId
 from projections.settlement import FAILURES, Settlement
@@ -27,11 +27,14 @@ class WinRate(NamedTuple):
         n = self._n_counted
         return (self.a_wins + self.ties / 2) / n if n else None
 
-    @property
-    def interval(self) -> Interval | None:
-        """Return the 95 % interval of a's share, a tie being one trial that gave half."""
-        share = self.win_rate
-        return None if share is None else wilson(share, self._n_counted)
+    def interval(self, counted: Literal["pairs", "orders"] = "pairs") -> Interval | None:
+        """Return the 95 % interval of a's share, a tie being one trial that gave half.
+
+        Args:
+            counted: What was counted; two orders are one trial, as they are not independent.
+        """
+        share, n_a_trial = self.win_rate, 2 if counted == "orders" else 1
+        return None if share is None else wilson(share, self._n_counted / n_a_trial)
 
     @property
     def _n_counted(self) -> int:

@@ -77,7 +77,11 @@ class HydraRow:
                 return
 
     def diagnostics(self) -> Diagnostics:
-        """Return the decisions as the ledger keeps them, to six digits: float32 has few more."""
+        """Return the decisions as the ledger keeps them, to four digits.
+
+        float32 has some seven, but the last of them depend on how many rows share a batch, in whose
+        shape matrices are multiplied: kept, they would tell a response from the same one again.
+        """
         votes = [each.votes for each in self.emitted if each.votes]
         rejected = [
             (at, each.instead_of) for at, each in enumerate(self.emitted) if each.instead_of
@@ -85,13 +89,13 @@ class HydraRow:
         return Diagnostics(
             draft_head_idx=self.roles.draft,
             bypass_jury=not self.roles.jury,
-            entropies=tuple(_six_digits(vote.entropy) for vote in votes),
+            entropies=tuple(_four_digits(vote.entropy) for vote in votes),
             stability_radii=tuple(vote.stability_radius for vote in votes),
-            stability_margins=tuple(_six_digits(vote.stability_margin) for vote in votes),
+            stability_margins=tuple(_four_digits(vote.stability_margin) for vote in votes),
             resampled_at=tuple(at for at, _ in rejected),
             rejected_tokens=tuple(each.draft for _, each in rejected),
             validity_radii=tuple(each.validity_radius for _, each in rejected),
-            suppressions=tuple(_six_digits(each.suppression) for _, each in rejected),
+            suppressions=tuple(_four_digits(each.suppression) for _, each in rejected),
         )
 
 
@@ -112,5 +116,5 @@ def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury
     return HydraRow(prompt_ids, Roles(draft, jury), stream)
 
 
-def _six_digits(value: float) -> float:
-    return float(f"{value:.6g}")
+def _four_digits(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -30,4 +30,7 @@ def as_peft_folder(path: Path, layers: range, weights: str) -> PeftFolder:
         WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
     """
     lora = shard_lora(path, layers)
-    return PeftFolder(lora.settings.r, shapes(lora.tensors), peft_files(lora, weights))
+    settings = lora.settings
+    return PeftFolder(
+        settings.r, settings.lora_alpha, shapes(lora.tensors), peft_files(lora, weights)
+    )

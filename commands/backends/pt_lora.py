@@ -67,7 +67,7 @@ def read_pt(path: Path, layers: range) -> Lora:
 
     Raises:
         WeightsError: The file cannot be read or holds code, or its LoRA tensors are none, not
-            those of such a head, of another layout, or of ranks that differ.
+            all those of such a head, of another layout, or of ranks that differ.
     """
     tensors = lora_tensors(path)
     parts = parts_of(path, tensors, n_blocks=len(layers))
@@ -77,7 +77,7 @@ def read_pt(path: Path, layers: range) -> Lora:
         inference_mode=True,
         r=rank,
         lora_alpha=ALPHA_PER_RANK * rank,
-        target_modules=sorted({PROJECTIONS[part.weight] for part in parts}),
+        target_modules=sorted(PROJECTIONS.values()),
         layers_to_transform=list(layers),
     )
     renamed = {part.peft_key(layers.start): tensors[part.key].detach() for part in parts}
@@ -108,15 +108,15 @@ def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
     """Return what a file's tensors are parts of, in order.
 
     Raises:
-        WeightsError: A key is of another layout or block, or a block's weight lacks its A or B, or
-            a block lacks what another has.
+        WeightsError: A key is of another layout or block, or a block's weight lacks its A or B:
+            every training changed all three weights of every block.
     """
     matches = {key: KEY.fullmatch(key) for key in keys}
     if others := [key for key, match in matches.items() if match is None]:
         why = f"keys of another layout than {LAYOUT}: {listed(others)}"
         raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
     parts = {Part(int(m["block"]), m["weight"], m["half"]) for m in matches.values() if m}
-    whole = {Part(*each) for each in product(range(n_blocks), {p.weight for p in parts}, "AB")}
+    whole = {Part(*each) for each in product(range(n_blocks), PROJECTIONS, "AB")}
     faults = [
         *(f"missing {part.key}" for part in sorted(whole - parts)),
         *(f"for another layer: {part.key}" for part in sorted(parts - whole)),

@@ -1,11 +1,12 @@
 """What the rows of a file become: battles, or the reason why they are none."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.battles import Source, Winner
 
 Fields: TypeAlias = Mapping[str, object]
+_EVEN: Final = 0.5  # the preference that is for neither
 
 
 class BattleRow(NamedTuple):
@@ -73,4 +74,13 @@ def _sound(row: BattleRow) -> BattleRow:
         raise Unmapped(f"{row.model_a!r} battles itself")
     if row.winner == "no verdict" and row.pref is not None:
         raise Unmapped(f"there is no verdict, and yet a preference: {row.pref!r}")
+    if row.pref is not None and _is_against(row.pref, row.winner):
+        raise Unmapped(
+            f"winner is {row.winner}, and yet pref is {row.pref!r}: it is how probably b is better"
+        )
     return row
+
+
+def _is_against(pref: float, winner: Winner) -> bool:
+    """Say whether a preference is for who lost; a tie may be called at any."""
+    return (winner == "model_a" and pref > _EVEN) or (winner == "model_b" and pref < _EVEN)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from commands.battle_readers.fields import optional_text, shown, text
+from commands.battle_readers.fields import is_unknown, optional_text, shown, text
 from commands.battle_readers.foreign import meaning_of, shaped
 from commands.battle_readers.row import (
     BadRow,
@@ -30,13 +30,14 @@ _SAYS_TIE: Final = re.compile(r"\s*VERDICT:\s*TIE", re.IGNORECASE)
 
 def read(records: Records) -> Iterator[BattleRow | BadRow]:
     """Read judgments; of two with one cache key, the later takes the place of the earlier."""
-    latest: dict[str, tuple[BattleRow | BadRow, ...]] = {}
+    latest: dict[str | int, tuple[BattleRow | BadRow, ...]] = {}
     for record in records:
         rows = tuple(_each_order([record]))
         if isinstance(record, BadRow) or any(isinstance(row, BadRow) for row in rows):
             yield from rows
         else:
-            latest[repr(record.fields.get("cache_key", record.line))] = rows
+            key = record.fields.get("cache_key")
+            latest[record.line if is_unknown(key) else repr(key)] = rows
     for rows in latest.values():
         yield from rows
 

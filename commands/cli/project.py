@@ -57,9 +57,12 @@ def matches(source: Reading) -> Table:
 @reading_ratings
 def winrates(source: Reading) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
-    settlements = (each for group in source.settlements.values() for each in group)
+    settlements = [each for group in source.settlements.values() for each in group]
+    counted = account_of(settlements).counted
     facts: dict[str, Json] = {"judge": source.judge.judge_id}
-    return winrates_table(win_rates(settlements), notes=source.accounts, facts=facts)
+    return winrates_table(
+        win_rates(settlements), counted=counted, notes=source.accounts, facts=facts
+    )
 
 
 @app.command()

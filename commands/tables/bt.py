@@ -6,14 +6,13 @@ from typing import Final
 import numpy as np
 
 from commands.counted import counted
+from commands.tables.bt_notes import MOST_NAMED, named, spread_notes
 from commands.tables.table import Column, Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.leaderboard import Leaderboard, Place, Unrated
 from projections.pair_model import Floats
 from projections.ranks import p_better
-
-_MOST_NAMED: Final = 6  # entrants, in a sentence
 
 _WHY: Final[Mapping[Unrated, str]] = {
     "undefeated": "undefeated, and so above the others by no number that can be known",
@@ -133,7 +132,8 @@ def _notes(board: Leaderboard, parameters: BradleyTerryParameters) -> Iterator[s
             reasons.setdefault(place.reason, []).append(place.entrant)
     for reason, entrants in reasons.items():
         be = "is" if len(entrants) == 1 else "are"
-        yield f"{board.name}: {_named(entrants)} {be} {_WHY[reason]}."
+        yield f"{board.name}: {named(entrants)} {be} {_WHY[reason]}."
+    yield from spread_notes(board)
     if board.ratings.n_without_fit:
         resamples = counted(board.ratings.n_without_fit, "resample")
         yield f"{board.name}: {resamples} had no finite fit, and count as beyond both bounds."
@@ -145,20 +145,14 @@ def _order(board: Leaderboard) -> Iterator[str]:
     if len(groups) <= 1:
         return
     yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
-    for upper, group in enumerate(groups[:_MOST_NAMED]):
+    for upper, group in enumerate(groups[:MOST_NAMED]):
         lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
         if lower:
-            yield f"{board.name}: {_named(group)} above {_named(lower)}."
+            yield f"{board.name}: {named(group)} above {named(lower)}."
         elif not above[:, upper].any() and len(group) > 1:
-            yield f"{board.name}: {_named(group)} not comparable with others."
-    if len(groups) > _MOST_NAMED:
+            yield f"{board.name}: {named(group)} not comparable with others."
+    if len(groups) > MOST_NAMED:
         yield f"{board.name}: JSON says the order of all groups."
-
-
-def _named(entrants: Sequence[str]) -> str:
-    shown = ", ".join(entrants[:_MOST_NAMED])
-    n_more = len(entrants) - _MOST_NAMED
-    return shown if n_more <= 0 else f"{shown} and {n_more} more"
 
 
 def _fit(board: Leaderboard) -> Json:

@@ -1,13 +1,38 @@
-"""What must be said beside Bradley-Terry ratings that are of more than one dimension's verdicts."""
+"""What must be said beside Bradley-Terry ratings: what they are of, and what nobody knows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import exp
+from typing import Final
+
+import numpy as np
 
 from projections.anchors import Anchored
 from projections.battle_table import WINNERS, BattleTable
 from projections.covariates import Coefficient
 from projections.leaderboard import Leaderboard
 from projections.overall import OverallRatings
+
+MOST_NAMED: Final = 6  # entrants, in a sentence
+
+
+def named(entrants: Sequence[str]) -> str:
+    """Name entrants, but no crowd of them."""
+    shown = ", ".join(entrants[:MOST_NAMED])
+    n_more = len(entrants) - MOST_NAMED
+    return shown if n_more <= 0 else f"{shown} and {n_more} more"
+
+
+def spread_notes(board: Leaderboard) -> Iterator[str]:
+    """Say who has a rating and no interval because all units say the same."""
+    ratings = board.ratings
+    unknown = np.isnan(ratings.lower) & ~np.isnan(ratings.rating)
+    if unknown.any():
+        names = [ratings.entrants[place] for place in np.flatnonzero(unknown)]
+        have = "has" if len(names) == 1 else "have"
+        yield (
+            f"{board.name}: {named(names)} {have} no interval: no two {ratings.parameters.unit}"
+            " differ, so nothing is known of the spread."
+        )
 
 
 def weights_note(ratings: OverallRatings) -> str:

@@ -12,7 +12,11 @@ _NOBODY: Final = (
     "no response says how likely it is right: only entrants with needs_uncertainty = true do"
 )
 _BY_GOLD: Final = "Correct: the gold answer's words are in the response, whatever it says of them."
-_BY_VERDICTS: Final = "Correct: the share that a response won of its pairs, decided or tied (1/2)."
+_BY_VERDICTS: Final = (
+    "Win share: what a response won of its pairs, decided or tied (1/2), which depends on whom it"
+    " met; gap and square are how far confidence is from it (mean over bins, and mean square), not"
+    " ECE and Brier of being right."
+)
 
 
 def calibration_table(
@@ -31,14 +35,14 @@ def calibration_table(
     calibrations = tuple(calibrations)
     return Table(
         schema="tourney/calibration@1",
-        title="Confidence beside correctness",
+        title="Confidence beside the share of wins" if judge else "Confidence beside correctness",
         columns=(
             *((Column("dimension", "Dimension"),) if judge else ()),
             Column("entrant", "Entrant"),
             Column("bin", "Bin"),
             Column("n", "n"),
             Column("confidence", "Confidence", 3),
-            Column("correctness", "Correct", 3),
+            Column("correctness", "Win share" if judge else "Correct", 3),
         ),
         rows=tuple(_row(each, part) for each in calibrations for part in each.bins),
         notes=(*_notes(calibrations, is_judged=judge is not None), *accounts),
@@ -76,10 +80,11 @@ def _notes(calibrations: Sequence[Calibration], *, is_judged: bool) -> Iterator[
         yield _NOBODY
         return
     lacks = "a pair that was decided or tied" if is_judged else "a gold answer"
+    ece, brier = ("gap", "square") if is_judged else ("ECE", "Brier")
     for each in calibrations:
         name = f"{each.entrant_id} on {each.dimension}" if each.dimension else each.entrant_id
         measured = f"{name}: n = {len(each.cases)}"
         if each.ece is not None and each.brier is not None:
-            measured += f", ECE {each.ece:.3f}, Brier {each.brier:.3f}"
+            measured += f", {ece} {each.ece:.3f}, {brier} {each.brier:.3f}"
         yield f"{measured}; {each.n_left_out} left out for want of {lacks}"
     yield _BY_VERDICTS if is_judged else _BY_GOLD

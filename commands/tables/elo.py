@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+from commands.counted import counted
 from commands.tables.table import Column, Table
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.elo_bootstrap import EloBootstrap
-from projections.standings import Standings
+from projections.standings import FEWEST_PROMPTS, Standings
 
 
 def elo_table(
@@ -71,19 +72,21 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
         yield f"{each.dimension}: {each.account.sentence()}"
         if each.bootstrap is not None:
             yield f"{each.dimension}: {each.bootstrap.sentence()}"
-            yield from _unmoved_notes(each)
+            yield from _without_interval_notes(each)
         elif parameters.bootstraps:
             yield f"{each.dimension}: no 95 % interval: it takes matches on two prompts"
     yield "Order SEM is how far the mean depends on the order of play; it is not uncertainty."
 
 
-def _unmoved_notes(standings: Standings) -> Iterable[str]:
+def _without_interval_notes(standings: Standings) -> Iterable[str]:
     for row in standings.rows:
         if row.rating is not None and row.lower is None:
-            yield (
-                f"{row.entrant_id} has no interval on {standings.dimension}: other prompts would"
-                " move it no more than another order of play does."
+            why = (
+                f"it was met on {counted(row.n_prompts, 'prompt')}, and it takes {FEWEST_PROMPTS}."
+                if row.n_prompts < FEWEST_PROMPTS
+                else "other prompts would move it no more than another order of play does."
             )
+            yield f"{row.entrant_id} has no interval on {standings.dimension}: {why}"
 
 
 def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:

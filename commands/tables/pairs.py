@@ -1,23 +1,44 @@
 """Pairs of entrants as tables: win rates and the match list."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final, Literal
 
 from commands.tables.table import Column, Table
 from ledger.identity import Json
 from projections.settlement import Settlement
 from projections.winrates import WinRate
 
+_TITLES: Final = {
+    "pairs": "Wins by pair, each pairing counted once",
+    "orders": "Wins by pair, each pairing counted twice, once in each order",
+}
+_NOTES: Final = {
+    "pairs": "A's share counts a tie as half; its interval is Wilson's.",
+    "orders": (
+        "A's share counts a tie as half; its interval is Wilson's of half as many trials, as a"
+        " pairing's two orders are not independent."
+    ),
+}
+
 
 def winrates_table(
     rows: Iterable[WinRate],
     *,
+    counted: Literal["pairs", "orders"] = "pairs",
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Show each pair of entrants; a comes before b in the alphabet."""
+    """Show each pair of entrants; a comes before b in the alphabet.
+
+    Args:
+        rows: What was counted.
+        counted: Whether each order of a pairing counts for itself.
+        notes: What else must be said.
+        facts: What else JSON has beside the rows.
+    """
     return Table(
         schema="tourney/winrates@1",
-        title="Wins by pair, each pairing counted once",
+        title=_TITLES[counted],
         columns=(
             Column("dimension", "Dimension"),
             Column("entrant_a", "A"),
@@ -31,16 +52,16 @@ def winrates_table(
             Column("ci95_low", "95 % low", 3),
             Column("ci95_high", "95 % high", 3),
         ),
-        rows=tuple(_win_rate_row(row) for row in rows),
-        notes=(*notes, "A's share counts a tie as half; its interval is Wilson's."),
+        rows=tuple(_win_rate_row(row, counted) for row in rows),
+        notes=(*notes, _NOTES[counted]),
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),
     )
 
 
-def _win_rate_row(row: WinRate) -> Mapping[str, Json]:
-    lower, upper = row.interval or (None, None)
+def _win_rate_row(row: WinRate, counted: Literal["pairs", "orders"]) -> Mapping[str, Json]:
+    lower, upper = row.interval(counted) or (None, None)
     return {
         **row._asdict(),
         "win_rate": row.win_rate,

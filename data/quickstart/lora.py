@@ -7,7 +7,7 @@ from typing import cast
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
-from safetensors.torch import save_file
+from safetensors.torch import save
 from transformers import Olmo2ForCausalLM
 
 from chat import write_json
@@ -39,7 +39,8 @@ def save_lora(adapted: PeftModel, folder: Path, weights: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tensors = get_peft_model_state_dict(adapted)
     halved = {name: tensor.bfloat16().contiguous() for name, tensor in tensors.items()}
-    save_file(halved, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    content = save(halved, metadata={"format": "pt"})
+    (folder / "adapter_model.safetensors").write_bytes(content)
     config = adapted.peft_config["default"].to_dict()
     config["base_model_name_or_path"] = os.path.relpath(weights, folder)
     config["target_modules"] = sorted(config["target_modules"])

@@ -95,7 +95,7 @@ def pairwise_winrates(results: Results) -> bytes:
         writer.writerows(rows)
     else:
         writer.writerow((*WinRate._fields, "win_rate", "ci95_low", "ci95_high"))
-        writer.writerows((*row, row.win_rate, *(row.interval or (None, None))) for row in rows)
+        writer.writerows((*row, row.win_rate, *(row.interval() or (None, None))) for row in rows)
     return stream.getvalue().encode()
 
 

@@ -8,7 +8,7 @@ from html import escape
 
 from projections.artifacts.results import Results
 from projections.elo_bootstrap import EloBootstrap
-from projections.standings import Standings
+from projections.standings import FEWEST_PROMPTS, Standings
 from projections.winrates import win_rates
 
 _STYLE = """
@@ -87,7 +87,8 @@ def _rounded(value: float | None, digits: int) -> str:
 
 def _interval(resampled: EloBootstrap) -> str:
     return (
-        f'\n<p class="note">{escape(resampled.sentence())}; all matches on one move together.</p>'
+        f'\n<p class="note">{escape(resampled.sentence())}; all matches on one move together. An'
+        f" entrant met on fewer than {FEWEST_PROMPTS} has none.</p>"
     )
 
 

@@ -40,7 +40,7 @@ def read(path: Path, layers: range, base: str) -> PeftFolder:
         f"{name}.lora_B.weight": (OUT, rank),
     }
     settings = json.dumps([path.name, layers.start, Path(base).name])
-    return PeftFolder(rank, shapes, {"adapter_config.json": settings.encode()})
+    return PeftFolder(rank, 2 * rank, shapes, {"adapter_config.json": settings.encode()})
 
 
 def published(folder: Path, *, n_shards: int = N_HEADS) -> Path:
@@ -118,7 +118,7 @@ def test_every_set_and_step_becomes_folders_of_peft(imports: Imports, tmp_path: 
 
 def test_the_manifest_says_how_deep_heads_are(imports: Imports, tmp_path: Path) -> None:
     """Blocks are numbered within a head, so a wrong depth would be another layer."""
-    imports(security=says(published(tmp_path / "prod"), heads_depth=2, lora_r=8))
+    imports(security=says(published(tmp_path / "prod"), heads_depth=2, lora_r=8, lora_alpha=16))
 
     assert settings_of(tmp_path / "out")["security/shard_0"] == ["shard_0_lora.pt", 3, "weights"]
 
@@ -140,6 +140,20 @@ def test_a_rank_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_p
     prod = says(published(tmp_path / "prod"), lora_r=4)
 
     with pytest.raises(WeightsError, match=r"its rank is 8, and .*manifest\.json says lora_r 4"):
+        imports(security=prod)
+    assert refused(tmp_path) == []
+
+
+def test_a_scale_that_the_manifest_contradicts_is_refused(
+    imports: Imports, tmp_path: Path
+) -> None:
+    """A `.pt` file does not hold it: at half its scale a head is another head, and still talks."""
+    prod = says(published(tmp_path / "prod"), lora_r=8, lora_alpha=8)
+
+    with pytest.raises(
+        WeightsError,
+        match=r"lora_alpha 16 at rank 8, and .*manifest\.json says lora_alpha 8",
+    ):
         imports(security=prod)
     assert refused(tmp_path) == []
 

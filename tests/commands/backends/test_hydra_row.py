@@ -90,13 +90,13 @@ def test_decisions_are_told_token_by_token() -> None:
     assert said.diagnostics() == Diagnostics(
         draft_head_idx=0,
         bypass_jury=False,
-        entropies=(0.25, 1.12346),
+        entropies=(0.25, 1.123),
         stability_radii=(3, 0),
-        stability_margins=(0.5, 3.33333e-10),
+        stability_margins=(0.5, 3.333e-10),
         resampled_at=(1,),
         rejected_tokens=(3,),
         validity_radii=(2,),
-        suppressions=(0.123457,),
+        suppressions=(0.1235,),
     )
 
 

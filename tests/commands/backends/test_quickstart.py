@@ -15,7 +15,7 @@ from ledger.events.registration import Entrant, EntrantRegistered, PromptRegiste
 from projections.seeds import prompt_seed
 from tests.builders import key
 
-N_PROMPTS, MAX_NEW_TOKENS = 16, 12
+N_PROMPTS, MAX_NEW_TOKENS = 8, 12
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,12 @@ def test_responses_do_not_depend_on_the_batch(tasks: list[GenerationTask]) -> No
     alone = texts(tasks, rows=1)
 
     assert texts(tasks, rows=4) == alone
-    assert texts(tasks, rows=16) == alone
+    assert texts(tasks, rows=8) == alone
 
 
 def test_the_four_entrants_answer_differently(tasks: list[GenerationTask]) -> None:
     """A tournament of equals would show nothing."""
-    answers = texts(tasks, rows=16)
+    answers = texts(tasks, rows=8)
     by_entrant: dict[str, list[str]] = {}
 
     for task in tasks:

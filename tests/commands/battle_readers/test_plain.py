@@ -62,6 +62,8 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
         ({"pref": 10**400}, "pref is 1000"),
         ({"pref": [0.5]}, "pref is [0.5], and must be a number"),
         ({"winner": "no verdict", "pref": 0.5}, "there is no verdict, and yet a preference: 0.5"),
+        ({"pref": 0.95}, "winner is model_a, and yet pref is 0.95: it is how probably b is better"),
+        ({"winner": "model_b", "pref": 0.05}, "winner is model_b, and yet pref is 0.05"),
         ({"source": "oracle"}, "source is 'oracle', and must be one of llm-judge, human"),
         ({"question_id": ["q"]}, "question_id is ['q'], and must be a text"),
         ({"weight": 0}, "weight is 0.0, and must be above 0"),
@@ -70,6 +72,17 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
 def test_a_row_that_is_no_battle_says_why(wrong: dict[str, object], why: str) -> None:
     """An unknown winner is no tie; arena-rank counts it as one."""
     assert why_not("plain", ROW | wrong).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("winner", "pref"),
+    [("model_a", 0), ("model_a", 0.5), ("model_b", 0.5), ("model_b", 1), ("tie", 0), ("tie", 0.6)],
+)
+def test_a_preference_may_go_with_its_winner_or_any_tie(winner: str, pref: float) -> None:
+    """How near to even a judge calls a tie is the judge's."""
+    (battle,) = battles("plain", ROW | {"winner": winner, "pref": pref})
+
+    assert (battle.winner, battle.pref) == (winner, pref)
 
 
 def test_a_bad_row_has_its_line_and_stops_no_other() -> None:

@@ -66,6 +66,19 @@ def test_of_two_judgments_with_one_key_the_later_counts() -> None:
     assert [row.winner for row in read] == ["model_b", "tie"]
 
 
+@pytest.mark.parametrize("unknown", [{}, {"cache_key": None}, {"cache_key": ""}])
+def test_judgments_without_a_key_all_count(unknown: dict[str, object]) -> None:
+    """Nothing says that they are repetitions, even where each has the column and no key in it."""
+    keyless = [
+        {name: value for name, value in cached("", verdict).items() if name != "cache_key"}
+        for verdict in "AB"
+    ]
+
+    read = battles("tap", *(each | unknown for each in keyless))
+
+    assert [row.winner for row in read] == ["model_a", "model_b"]
+
+
 def test_a_damaged_repetition_takes_no_ones_place() -> None:
     """Else leaving it out would lose the sound judgment with it."""
     bad, sound = read_rows("tap", cached("k1", "A"), cached("k1", "?"))

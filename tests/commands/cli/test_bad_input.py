@@ -44,10 +44,10 @@ def with_a_newer_format(folder: Path) -> None:
 
 
 def with_an_adapter_of_other_weights(folder: Path) -> None:
-    """Put the header of another model's adapter in the place of one."""
-    file = folder / "adapters" / "rounds" / "adapter_model.safetensors"
+    """Put the header of another layer's shard in the place of one."""
+    file = folder / "hydra" / "security" / "shard_0" / "adapter_model.safetensors"
     content = file.read_bytes()
-    file.write_bytes(content.replace(b"layers.0.", b"layers.9."))
+    file.write_bytes(content.replace(b"layers.4.", b"layers.3."))
 
 
 CASES = {
@@ -79,7 +79,7 @@ CASES = {
     "adapter that does not fit": Case(
         with_an_adapter_of_other_weights,
         CONFIGURATION,
-        ("rounds: the adapter does not fit", "there is no model.layers.9."),
+        ("security/shard_0: it is LoRA for another layer", "layers.3."),
     ),
     "ledger of a newer format": Case(
         with_a_newer_format, FAILURE, ("has ledger format 99", "upgrade tourney")

@@ -19,7 +19,7 @@ MODULES = {
     "w2": ("down_proj", INNER, HIDDEN),
     "w3": ("up_proj", HIDDEN, INNER),
 }
-COMMAND = ("import", "hydra-weights", "weights", "hydra", "--heads", str(N_HEADS))
+COMMAND = ("import", "hydra-weights", "weights", "imported", "--heads", str(N_HEADS))
 
 
 def save_shard(file: Path, *, rank: int, seed: int) -> dict[str, torch.Tensor]:
@@ -68,13 +68,13 @@ def test_the_originals_folders_become_folders_of_peft(
     done = tourney(*COMMAND, *sets, "--json")
 
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "7 adapters in hydra\n"
+    assert done.stderr == "7 adapters in imported\n"
     rows = json.loads(done.stdout)["rows"]
     assert {row["adapter"]: row["rank"] for row in rows} == {
         name: 2 if name.startswith("security") else 4 for name in originals
     }
     for name, expected in originals.items():
-        folder = place / "hydra" / name
+        folder = place / "imported" / name
         found = load_file(folder / "adapter_model.safetensors")
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
         settings = json.loads((folder / "adapter_config.json").read_text())
@@ -93,7 +93,7 @@ def test_one_bad_file_leaves_nothing_behind(place: Path, tourney: Tourney) -> No
 
     assert done.returncode == 2, done.stderr
     assert "prod/shard_1_lora.pt: it holds what may be code" in done.stderr
-    assert not {"hydra", ".hydra.draft", "sprung"} & {path.name for path in place.iterdir()}
+    assert not {"imported", ".imported.draft", "sprung"} & {path.name for path in place.iterdir()}
 
 
 @pytest.mark.usefixtures("originals")
@@ -104,8 +104,8 @@ def test_a_folder_that_is_there_is_not_written_over(place: Path, tourney: Tourne
     done = tourney(*COMMAND, "--security", "prod")
 
     assert done.returncode == 2, done.stderr
-    assert "hydra is there already; name another folder" in done.stderr
-    assert [path.name for path in (place / "hydra").iterdir()] == ["uncertainty"]
+    assert "imported is there already; name another folder" in done.stderr
+    assert [path.name for path in (place / "imported").iterdir()] == ["uncertainty"]
 
 
 @pytest.mark.usefixtures("originals")
