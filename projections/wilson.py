@@ -13,7 +13,7 @@ class Interval(NamedTuple):
     upper: float
 
 
-def wilson(share: float, n: int) -> Interval:
+def wilson(share: float, n: float) -> Interval:
     """Return the 95 % interval of a share found in n independent trials (Wilson 1927).
 
     With z = 1.96 it is all p for which |share - p| <= z sqrt(p (1 - p) / n):

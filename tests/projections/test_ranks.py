@@ -72,6 +72,16 @@ def test_equals_without_error_are_no_better_than_each_other() -> None:
 
     assert ranks(ratings).best.tolist() == [1, 1, 1]
     assert ranks(ratings).worst.tolist() == [3, 3, 3]
+    assert np.isnan(p_better(ratings)).all()
+
+
+def test_three_prompts_that_say_the_same_make_nobody_surely_better() -> None:
+    """0.7 three times over is a rating; what a fourth prompt would say, they do not tell."""
+    rows = [("a", "b", 0.7, prompt) for prompt in range(3)]
+    ratings = rate(battles_of(rows), BradleyTerryParameters())
+
+    assert ranks(ratings).best.tolist() == [1, 1]
+    assert np.isnan(p_better(ratings)).all()
 
 
 @QUICK

@@ -288,6 +288,27 @@ def test_a_single_prompt_gives_ratings_and_no_interval(
     assert None not in {row.rating for row in ratings.rows()}
 
 
+@pytest.mark.parametrize("interval", get_args(IntervalKind))
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(a, b, 1.0, prompt) for prompt in "pq" for a, b in ("ab", "ba")],
+        [("a", "b", 0.7, prompt) for prompt in "pqr"],
+    ],
+)
+def test_prompts_that_do_not_differ_give_ratings_and_no_interval(
+    rows: list[Row], interval: IntervalKind
+) -> None:
+    """A spread of 0 among few is no sign that others lie there; the anchor does by decree."""
+    free = rated(rows, interval=interval, resamples=50)
+    anchored = rated(rows, interval=interval, resamples=50, anchor="a", anchor_rating=500.0)
+
+    assert [(row.lower, row.upper) for row in free.rows()] == [(None, None)] * 2
+    assert np.isnan(free.covariance).all()
+    assert anchored.rows()[0][2:4] == pytest.approx((500.0, 500.0))
+    assert anchored.rows()[1][2:4] == (None, None)
+
+
 @pytest.mark.parametrize("prior_sd", [None, 200.0])
 def test_without_battles_there_is_nobody_to_rate(prior_sd: float | None) -> None:
     """A tournament is looked at before its first verdict, and that is no error."""

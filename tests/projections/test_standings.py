@@ -9,9 +9,9 @@ from tests.builders import known, opened
 from tests.projections.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
 
 
-def table(*fates: Fate, elo: EloParameters = ELO) -> Standings:
+def table(*fates: Fate, elo: EloParameters = ELO, n_prompts: int = 2) -> Standings:
     """Return the cup's standings after its matches met their fates."""
-    tournament = known(*history(cup(), *fates))
+    tournament = known(*history(cup(n_prompts), *fates))
     roster = [entrant.entrant_id for entrant in tournament.roster]
     return standings(tournament.dimensions[0].dimension, settled(tournament), roster, elo)
 
@@ -45,7 +45,7 @@ def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
     standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
 
     assert [row.entrant_id for row in standing.rows] == ["kim", "zoe", "amy"]
-    assert standing.rows[-1][1:] == (None, None, None, None, 0)
+    assert standing.rows[-1][1:] == (None, None, None, None, 0, 0)
     assert standing.ratings.entrants == ("kim", "zoe")
 
 
@@ -54,7 +54,7 @@ def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
     standing = table()
 
     assert [row.entrant_id for row in standing.rows] == ["zoe", "amy", "kim"]
-    assert {row[1:] for row in standing.rows} == {(None, None, None, None, 0)}
+    assert {row[1:] for row in standing.rows} == {(None, None, None, None, 0, 0)}
 
 
 def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
@@ -67,14 +67,28 @@ def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
 
 def test_an_interval_is_about_the_rating() -> None:
     """It stands in the row of the entrant that it is about, and only if it was asked for."""
-    resampled = table("b", "b", "b", "a", "a", "a", elo=replace(ELO, bootstraps=30))
-    without = table("b", "b", "b", "a", "a", "a")
+    won: list[Fate] = ["b", "b", "b"]
+    lost: list[Fate] = ["a", "b", "a"]
+    fates = won * 7 + lost * 3
+    resampled = table(*fates, elo=replace(ELO, bootstraps=100), n_prompts=10)
+    without = table(*fates, n_prompts=10)
 
     for row in resampled.rows:
         assert row.rating is not None
         assert ((row.lower or 0) + (row.upper or 0)) / 2 == pytest.approx(row.rating)
     assert {(row.lower, row.upper) for row in without.rows} == {(None, None)}
     assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
+
+
+def test_an_entrant_met_on_nine_prompts_has_no_interval() -> None:
+    """K holds it near where it began whatever prompts are drawn: it would seem the surest."""
+    fates: list[Fate] = ["a", "b", "a", "b", "a", "b"] * 5
+    fates[-3:] = ["pending", "b", "pending"]  # amy is not met on the tenth prompt
+
+    rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10).rows
+
+    found = {row.entrant_id: (row.n_prompts, row.lower is None) for row in rows}
+    assert found == {"amy": (9, True), "kim": (10, False), "zoe": (10, False)}
 
 
 def test_a_single_prompt_gives_no_interval() -> None:
@@ -86,8 +100,9 @@ def test_a_single_prompt_gives_no_interval() -> None:
 
 
 def test_resamples_that_do_not_differ_give_no_interval() -> None:
-    """Zoe and Amy won and lost the same on either prompt: chance does not show."""
-    standing = table("a", "pending", "pending", "a", elo=replace(ELO, bootstraps=30))
+    """Zoe and Amy won and lost the same on every prompt: chance does not show."""
+    fates: list[Fate] = ["a", "pending", "pending"] * 10
+    standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10)
 
     assert standing.bootstrap is not None
     assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}

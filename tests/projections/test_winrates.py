@@ -98,14 +98,23 @@ def test_the_interval_counts_what_the_share_counts() -> None:
     first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
     row = WinRate(rubric().dimension, first, second, 2, 0, 2, inconsistent=5, missing=5)
 
-    assert row.interval == pytest.approx((0.3006, 0.9544), abs=5e-5)
+    assert row.interval() == pytest.approx((0.3006, 0.9544), abs=5e-5)
+
+
+def test_two_orders_of_a_pairing_are_one_trial() -> None:
+    """A judge that says the same in both orders must not make the share surer."""
+    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
+    once = WinRate(rubric().dimension, first, second, 3, 1, 0, inconsistent=0, missing=0)
+    twice = WinRate(rubric().dimension, first, second, 6, 2, 0, inconsistent=0, missing=0)
+
+    assert twice.interval("orders") == once.interval()
 
 
 def test_a_pair_without_a_verdict_has_no_interval() -> None:
     """From 0 to 1 would be true, and pass for a result."""
     (row, *_) = win_rates(settled(known(*cup())))
 
-    assert (row.win_rate, row.interval) == (None, None)
+    assert (row.win_rate, row.interval()) == (None, None)
 
 
 @QUICK

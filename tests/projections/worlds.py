@@ -40,13 +40,14 @@ VERDICTS: Mapping[Outcome, tuple[Verdict, Verdict]] = {
 }
 
 
-def cup() -> tuple[Event, ...]:
-    """Return the opening of three entrants on two prompts: six pairings on factuality.
+def cup(n_prompts: int = 2) -> tuple[Event, ...]:
+    """Return the opening of three entrants: three pairings on factuality a prompt.
 
-    In the order of the match list they are zoe-amy, zoe-kim, amy-kim, and the same again.
+    In the order of the match list they are zoe-amy, zoe-kim, amy-kim, and the same
+    again on the next prompt.
     """
     return opened(
-        prompts=[prompt("p1"), prompt("p2")],
+        prompts=[prompt(f"p{n}") for n in range(1, n_prompts + 1)],
         entrants=[entrant("zoe"), entrant("amy"), entrant("kim")],
     )
 

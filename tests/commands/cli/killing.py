@@ -11,12 +11,14 @@ import random
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
-import commands.backends.anthropic_batches  # imported before the fork, as above
-import commands.backends.hf_generator
-import commands.backends.reference_judge  # noqa: F401  # as above
 from commands.cli.app import main
+
+GENERATE = ("commands.backends.hf_generator",)
+JUDGE = ("commands.backends.reference_judge", "commands.backends.anthropic_batches")
+HEAVY = {"generate": GENERATE, "judge": JUDGE, "run": (*GENERATE, *JUDGE)}
 
 
 def run_killed_after(words: list[str], delay_s: float | None) -> bool:
@@ -59,4 +61,6 @@ def kill_repeatedly(seed: int, n_kills: int, longest_s: float, words: list[str])
 if __name__ == "__main__":
     given_seed, given_kills, place, longest, *command = sys.argv[1:]
     os.chdir(Path(place))
+    for name in HEAVY[next(word for word in command if word in HEAVY)]:
+        import_module(name)
     print(kill_repeatedly(int(given_seed), int(given_kills), float(longest), command))  # noqa: T201  # its result

@@ -56,7 +56,7 @@ def undisturbed(place: Path, tmp_path: Path) -> Path:
     """Give a second folder, the same, whose run nobody disturbs."""
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8")
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 300")
+    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 800")
     assert small_batches != text
     settings.write_text(small_batches, encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")
@@ -66,8 +66,8 @@ def test_killed_twenty_times_a_run_ends_as_if_undisturbed(place: Path, undisturb
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     killed(undisturbed, "run", n_kills=0, longest_s=0)
 
-    n_generate = killed(place, "apply", "generate", n_kills=20, longest_s=0.7)
-    n_judge = killed(place, "apply", "judge", n_kills=20, longest_s=0.12)
+    n_generate = killed(place, "apply", "generate", n_kills=14, longest_s=1.6)
+    n_judge = killed(place, "apply", "judge", n_kills=14, longest_s=0.12)
 
     found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
     assert n_generate + n_judge >= 20

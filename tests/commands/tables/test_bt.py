@@ -94,6 +94,17 @@ def test_what_holds_for_one_dimension_only_is_said() -> None:
     assert "group" not in few
 
 
+def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
+    """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
+    alike = [Battle(a, b, 1.0, prompt) for prompt in "pq" for a, b in (("x", "y"), ("y", "x"))]
+    table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
+
+    assert "utility: x, y have no interval: no two prompts differ" in "\n".join(table.notes)
+    assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
+        (1000.0, None, None)
+    }
+
+
 def test_the_title_says_the_model() -> None:
     """A prior is knowledge from elsewhere, and is never silent."""
     parameters = replace(PLAIN, ties="davidson", prior_sd=200.0)

@@ -45,7 +45,9 @@ def test_a_judged_table_says_on_which_dimension_and_by_whom() -> None:
 
     assert [column.key for column in table.columns][:2] == ["dimension", "entrant"]
     assert (table.facts["against"], table.facts["judge"]) == ("judged", "opus")
-    assert table.notes[0].startswith("poe on utility: n = 1, ECE 0.250, Brier 0.062; 0 left out")
+    assert table.notes[0].startswith("poe on utility: n = 1, gap 0.250, square 0.062; 0 left")
+    assert table.columns[-1].heading == "Win share"
+    assert "not ECE and Brier of being right" in table.notes[1]
     assert table.notes[-1] == "utility: 1 pair"
 
 

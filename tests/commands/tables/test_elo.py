@@ -7,7 +7,7 @@ from projections.settlement import settle
 from projections.standings import standings
 from tests.builders import opened
 from tests.commands.builders import JUDGE, P1
-from tests.projections.worlds import cup, history, settled
+from tests.projections.worlds import Fate, cup, history, settled
 from tests.specification import after
 
 NOBODY_PLAYED = standings(
@@ -77,8 +77,9 @@ def test_an_interval_is_named_by_what_was_resampled() -> None:
 def test_it_is_said_why_there_is_no_interval() -> None:
     """A dash alone would leave the reader to guess, and zero width would be certainty."""
     elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    alike: list[Fate] = ["a", "pending", "pending"] * 10
     nothing = elo_table([NOBODY_PLAYED], elo, JUDGE)
-    state = after(*history(cup(), "a", "pending", "pending", "a"))
+    state = after(*history(cup(10), *alike))
     roster = [each.entrant_id for each in state.roster]
 
     unmoved = elo_table(
@@ -86,6 +87,13 @@ def test_it_is_said_why_there_is_no_interval() -> None:
     )
 
     assert "factuality: no 95 % interval: it takes matches on two prompts" in nothing.notes
+    few = after(*history(cup(), "a", "pending", "pending", "a"))
+    met_twice = elo_table(
+        [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
+    )
+    assert (
+        "zoe has no interval on factuality: it was met on 2 prompts, and it takes 10."
+    ) in met_twice.notes
     assert (
         "zoe has no interval on factuality: other prompts would move it no more than another order"
         " of play does."
