@@ -46,7 +46,8 @@ def test_a_run_ends_in_a_leaderboard_and_its_files(published: Path, tourney: Tou
     assert table["accounts"]["factuality"]["planned"] == N_PROMPTS * N_PAIRS
     assert table["accounts"]["factuality"]["pending"] == 0
     assert table["intervals"]["factuality"]["n_resamples"] == 400
-    assert all(row["ci95_low"] < row["rating"] < row["ci95_high"] for row in table["rows"])
+    assert {row["ci95_low"] for row in table["rows"]} == {None}  # of eight prompts: too few
+    assert all(row["rating"] for row in table["rows"])
     assert {"manifest.json", "elo_results.json", "verdicts/factuality.jsonl"} <= written
     assert {"elo_per_perm.npz", "pairwise_winrates.csv", "report.html"} <= written
 
