@@ -36,11 +36,10 @@ def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[
         for prompt in prompts
     ]
     decode(loaded.net, rows, _decoding(loaded, heads, prompts[0]))
-    elapsed_s = time.perf_counter() - started
-    answers = tuple(
-        _answer(loaded, prompt, row, elapsed_s) for prompt, row in zip(prompts, rows, strict=True)
-    )
-    return _rated(loaded, prompts, rows, answers) if heads.uncertainty else answers
+    answers = tuple(_answer(loaded, *each) for each in zip(prompts, rows, strict=True))
+    if heads.uncertainty:
+        answers = _rated(loaded, prompts, rows, answers)
+    return _timed(answers, time.perf_counter() - started)
 
 
 def _decoding(loaded: LoadedHydra, heads: Hydra, prompt: PromptRow) -> HydraDecoding:
@@ -53,11 +52,19 @@ def _decoding(loaded: LoadedHydra, heads: Hydra, prompt: PromptRow) -> HydraDeco
     )
 
 
-def _answer(loaded: LoadedHydra, prompt: PromptRow, row: HydraRow, elapsed_s: float) -> Answer:
+def _answer(loaded: LoadedHydra, prompt: PromptRow, row: HydraRow) -> Answer:
     if row.is_broken:
         return broken(prompt, len(row.tokens))
-    text = answered(prompt, row.tokens, loaded.tokenizer, loaded.end_ids, elapsed_s=elapsed_s)
+    text = answered(prompt, row.tokens, loaded.tokenizer, loaded.end_ids, elapsed_s=0.0)
     return replace(text, diagnostics=row.diagnostics())
+
+
+def _timed(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
+    """Say how long the batch took, which is known when nothing is left to do for it."""
+    return tuple(
+        replace(answer, elapsed_s=elapsed_s) if isinstance(answer, GeneratedText) else answer
+        for answer in answers
+    )
 
 
 def _rated(
@@ -74,12 +81,22 @@ def _rated(
     ]
     rates = iter(p_correct(loaded, testimonies))
     return tuple(
-        _with_p(prompt, answer, next(rates)) if isinstance(answer, GeneratedText) else answer
+        _with_p(loaded, prompt, answer, next(rates))
+        if isinstance(answer, GeneratedText)
+        else answer
         for prompt, answer in zip(prompts, answers, strict=True)
     )
 
 
-def _with_p(prompt: PromptRow, answer: GeneratedText, p: float) -> Answer:
+def _with_p(
+    loaded: LoadedHydra, prompt: PromptRow, answer: GeneratedText, p: float | None
+) -> Answer:
+    if p is None:
+        detail = (
+            f"the prompt, the answer and the question if it is right are more tokens than the"
+            f" {loaded.n_positions} positions of the weights"
+        )
+        return GenerationFailure(answer.response_key, "prompt_too_long", detail)
     if math.isnan(p):
         detail = (
             f"the logits of the uncertainty head are not finite, in {prompt.task.entrant.dtype}"

@@ -23,6 +23,7 @@ from commands.backends.hf_folder import (
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import made_ready
 from commands.backends.hydra import HydraNet, grow, sharing_copy
+from commands.backends.letters import require_letters
 from commands.backends.lora import ADAPTER, Lora, check_fit, refusals
 from commands.backends.lora_files import shard_lora
 from commands.errors import WeightsError
@@ -77,7 +78,10 @@ def check_hydra(entrant: Entrant, heads: Hydra) -> None:
     shards = read_shards(entrant, heads)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         blank = blank_model(folder)
-        check_vocabulary(load_tokenizer(folder), n_embeddings(blank), folder)
+        tokenizer = load_tokenizer(folder)
+        check_vocabulary(tokenizer, n_embeddings(blank), folder)
+        if heads.uncertainty:
+            require_letters(tokenizer, folder)
         for lora in chain.from_iterable(shards):
             require_fit(blank, lora)
 

@@ -4,6 +4,7 @@ It reads the prompt, the response and a question, and at the last token also the
 in which the deciding head stood as it began to answer. What it says is A (correct) or B (wrong).
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,10 +15,10 @@ from commands.backends.hf_chat import encode, encode_prompt
 from commands.backends.hydra import Place, Route
 from commands.backends.hydra_context import padded
 from commands.backends.hydra_weights import LoadedHydra
+from commands.backends.letters import CORRECT, WRONG
 
 BEFORE, AFTER = " Answer: ", "\nTask: Reply A (correct) or B (wrong): "
-CORRECT, WRONG = "A", "B"
-N_SLACK = 8  # tokens by which a text may grow where it is cut into tokens as part of another
+N_SLACK = 8  # tokens by which a text is expected to grow, cut into tokens as part of another
 
 
 class Testimony(NamedTuple):
@@ -28,29 +29,46 @@ class Testimony(NamedTuple):
     witness: torch.Tensor  # (D,)
 
 
-@torch.inference_mode()
-def p_correct(loaded: LoadedHydra, testimonies: Sequence[Testimony]) -> list[float]:
+class _Question(NamedTuple):
+    """What the head is asked of a response."""
+
+    ids: tuple[int, ...]
+    witness: torch.Tensor  # (D,)
+
+
+def p_correct(loaded: LoadedHydra, testimonies: Sequence[Testimony]) -> list[float | None]:
     """Return for each response the probability that it is correct, NaN where logits are no numbers.
 
-    p = sigmoid(z_A - z_B): the softmax over both letters.
+    None where the question has more tokens than the weights have positions: how many a response
+    has when it is read again is not known before.
     """
-    if not testimonies:
+    limit = math.inf if loaded.n_positions is None else loaded.n_positions
+    questions = [_question(loaded.tokenizer, each) for each in testimonies]
+    rates = iter(_rates(loaded, [each for each in questions if len(each.ids) <= limit]))
+    return [next(rates) if len(each.ids) <= limit else None for each in questions]
+
+
+def _question(tokenizer: PreTrainedTokenizerBase, testimony: Testimony) -> _Question:
+    text = f"{testimony.prompt_text}{BEFORE}{testimony.response_text}{AFTER}"
+    return _Question(encode_prompt(tokenizer, text), testimony.witness)
+
+
+@torch.inference_mode()
+def _rates(loaded: LoadedHydra, questions: Sequence[_Question]) -> list[float]:
+    """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
+    if not questions:
         return []
-    net, tokenizer = loaded.net, loaded.tokenizer
-    prompts = [
-        encode_prompt(tokenizer, f"{each.prompt_text}{BEFORE}{each.response_text}{AFTER}")
-        for each in testimonies
-    ]
-    ids, positions, mask, _ = padded(prompts, net.device)
+    net = loaded.net
+    ids, positions, mask, _ = padded([each.ids for each in questions], net.device)
     place = Place(positions, mask[:, None], None)
     states = net.trunk_states(ids, place)  # (B, S, D)
-    states[:, -1] += torch.stack([each.witness for each in testimonies])
-    route = Route([loaded.n_heads] * len(prompts), net.device)
+    states[:, -1] += torch.stack([each.witness for each in questions])
+    route = Route([loaded.n_heads] * len(questions), net.device)
     logits = net.logits(net.head_states(states, route, place)[:, -1]).float()  # (B, V)
-    correct, wrong = (encode(tokenizer, letter)[0] for letter in (CORRECT, WRONG))
+    correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))
     return torch.sigmoid(logits[:, correct] - logits[:, wrong]).tolist()
 
 
 def n_question_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return how many tokens the question adds to a prompt and its response, at most."""
+    """Return for how many tokens a question about a response needs room, beside those of both."""
     return len(encode(tokenizer, BEFORE + AFTER)) + N_SLACK

@@ -144,9 +144,7 @@ def test_a_rank_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_p
     assert refused(tmp_path) == []
 
 
-def test_a_scale_that_the_manifest_contradicts_is_refused(
-    imports: Imports, tmp_path: Path
-) -> None:
+def test_a_scale_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_path: Path) -> None:
     """A `.pt` file does not hold it: at half its scale a head is another head, and still talks."""
     prod = says(published(tmp_path / "prod"), lora_r=8, lora_alpha=8)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from commands.battle_readers.formats import FORMATS
 from commands.battle_readers.records import records_of
@@ -13,7 +14,7 @@ from commands.battle_readers.row import BadRow, Record, Records
 from commands.errors import ConfigurationError
 from commands.import_battles import Taken, import_battles, listed
 from commands.wiring import open_parquet
-from ledger.events.battles import MAX_BATTLES, BattlesImported
+from ledger.events.battles import MAX_BATTLES, BattlesImported, Column
 from ledger.store import Ledger
 from projections.battle_records import of_imported
 from projections.fold import fold
@@ -163,16 +164,23 @@ def told(events: Iterable[BattlesImported]) -> str:
 
 
 def sound(event: BattlesImported) -> bool:
-    """Say whether an event holds what rows of a file could be."""
+    """Say whether an event's texts are what rows of a file could have."""
+    return "" not in (*event.prompts.values, *event.judges.values)
+
+
+def agreeing(event: BattlesImported) -> BattlesImported:
+    """Take away the preferences that rows of a file could not have beside their winners."""
     n = event.n_battles
-    unread = [winner == "no verdict" for winner in event.winners.cells(n)]
-    texts = (*event.prompts.values, *event.judges.values)
-    preferred = [pref is not None for pref in event.prefs.cells(n)]
-    return "" not in texts and not any(a and b for a, b in zip(unread, preferred, strict=True))
+    lowest, highest = {"model_b": 0.5, "no verdict": 2.0}, {"model_a": 0.5}
+    prefs = [
+        pref if pref is not None and lowest.get(won, 0) <= pref <= highest.get(won, 1) else None
+        for won, pref in zip(event.winners.cells(n), event.prefs.cells(n), strict=True)
+    ]
+    return replace(event, prefs=Column.of(prefs))
 
 
 @QUICK
-@given(event=battles_imported().filter(sound))
+@given(event=battles_imported().filter(sound).map(agreeing))
 def test_what_was_exported_is_imported_as_the_same_battles(
     tmp_path_factory: pytest.TempPathFactory, event: BattlesImported
 ) -> None:

@@ -1,6 +1,7 @@
 """What comes of a Hydra's tokens: a text read as a whole, and how it was decided on."""
 
 import math
+import time
 
 import pytest
 import torch
@@ -161,3 +162,45 @@ def test_an_answer_that_cannot_be_rated_fails(
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "not_finite"
     assert failure.detail == "the logits of the uncertainty head are not finite, in float32"
+
+
+def test_an_answer_too_long_to_be_asked_about_fails(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Read again it may have more tokens than it was made of, and than there was room for."""
+    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)._replace(n_positions=20)
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "prompt_too_long"
+    assert failure.detail == (
+        "the prompt, the answer and the question if it is right are more tokens than the"
+        " 20 positions of the weights"
+    )
+
+
+def test_the_time_of_a_batch_is_that_of_its_rating_too(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Else throughput would look better than it is."""
+    entrant = hydra_entrant(
+        hydra_files, uncertainty=adapter(hydra_files.uncertainty), max_new_tokens=1
+    )
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)
+    asked_at: list[float] = []
+
+    def dawdle(*_: object) -> None:
+        asked_at.append(time.perf_counter())
+        time.sleep(0.05)
+
+    loaded.net.head_layers[0].mlp.mlps[N_HEADS].register_forward_hook(dawdle)
+    rows = asked(tokenizer, entrant, "a dose?")
+    before = time.perf_counter()
+
+    (answer,) = texts(answer_as_hydra(loaded, rows))
+
+    assert answer.elapsed_s > asked_at[0] - before

@@ -106,7 +106,7 @@ def test_answers_and_their_rates_do_not_depend_on_the_batch(rated: list[Generati
     assert [facts(each) for each in resumed_alone] == [facts(each) for each in at_once[3:]]
     for one, other in zip(resumed_alone, at_once[3:], strict=True):
         assert one.p_correct == pytest.approx(other.p_correct, abs=1e-5)
-        assert told(one).entropies == pytest.approx(told(other).entropies, rel=1e-4, abs=1e-6)
+        assert told(one).entropies == pytest.approx(told(other).entropies, rel=2e-3, abs=1e-6)
 
 
 def test_only_who_has_an_uncertainty_head_is_rated(

@@ -15,7 +15,7 @@ from tests.commands.backends.table_net import TableNet
 GREEDY = HydraDecoding(temperature=None, max_new_tokens=2, end_ids=frozenset(), gamma=2, beta=1.0)
 DRAFTER = 0
 JURY = (1, 2, 3)
-SIX_DIGITS = 1e-5
+FOUR_DIGITS = 1e-3
 
 
 def weights(*of_tokens: float) -> torch.Tensor:
@@ -56,11 +56,11 @@ def test_a_draft_that_passed_and_one_that_did_not(table: torch.Tensor) -> None:
     sure = 8 / 11 * math.log(11 / 8) + 3 / 11 * math.log(11)
     torn = 0.2 * math.log(10) + 0.2 * math.log(5) + 0.6 * math.log(10 / 6)
     told = row.diagnostics()
-    assert told.entropies == pytest.approx((sure, torn), rel=SIX_DIGITS)
-    assert told.stability_margins == pytest.approx((8 / 11 - 1 / 11, 0.6 - 0.2), rel=SIX_DIGITS)
+    assert told.entropies == pytest.approx((sure, torn), rel=FOUR_DIGITS)
+    assert told.stability_margins == pytest.approx((8 / 11 - 1 / 11, 0.6 - 0.2), rel=FOUR_DIGITS)
     assert told.stability_radii == (1, 0)  # 3 votes to none, and 2 to 1, halved
     assert (told.resampled_at, told.rejected_tokens) == ((1,), (2,))
-    assert told.suppressions == pytest.approx((0.2,), rel=SIX_DIGITS)
+    assert told.suppressions == pytest.approx((0.2,), rel=FOUR_DIGITS)
     assert told.validity_radii == (1,)  # with one vote of 3's, 2 would have two to one
 
 
@@ -98,8 +98,8 @@ def test_what_is_told_is_of_the_distribution_that_was_sampled(
     p = torch.tensor([1.0, 8, 1, 1]) ** power
     p /= p.sum()
     told = row.diagnostics()
-    assert told.entropies[0] == pytest.approx(float(-(p * p.log()).sum()), rel=SIX_DIGITS)
-    assert told.stability_margins[0] == pytest.approx(float(p[1] - p[0]), rel=SIX_DIGITS)
+    assert told.entropies[0] == pytest.approx(float(-(p * p.log()).sum()), rel=FOUR_DIGITS)
+    assert told.stability_margins[0] == pytest.approx(float(p[1] - p[0]), rel=FOUR_DIGITS)
 
 
 def test_rows_of_a_batch_are_each_told_of_their_own(table: torch.Tensor) -> None:

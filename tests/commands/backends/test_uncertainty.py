@@ -35,6 +35,13 @@ def testimonies() -> list[uncertainty.Testimony]:
     return [uncertainty.Testimony(*texts, 3 * torch.randn(32, generator=stream)) for texts in TEXTS]
 
 
+def rates(loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]) -> list[float]:
+    """Return what the head says of responses, all of which fit."""
+    said = p_correct(loaded, testimonies)
+    assert None not in said
+    return [p for p in said if p is not None]
+
+
 def p_by_hand(
     model: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerFast, testimony: uncertainty.Testimony
 ) -> float:
@@ -65,7 +72,7 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
     """On the weights with its own LoRA alone, and in the very words of its training."""
     model = copied_head(hydra_files.weights, hydra_files.uncertainty)
 
-    found = p_correct(loaded, testimonies)
+    found = rates(loaded, testimonies)
 
     expected = [p_by_hand(model, tokenizer, each) for each in testimonies]
     assert found == pytest.approx(expected, abs=1e-5)
@@ -76,10 +83,10 @@ def test_a_response_is_rated_by_itself(
     loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
 ) -> None:
     """Padding and neighbours have no say."""
-    together = p_correct(loaded, testimonies)
+    together = rates(loaded, testimonies)
 
-    alone = [p for each in testimonies for p in p_correct(loaded, [each])]
-    backwards = p_correct(loaded, testimonies[::-1])
+    alone = [p for each in testimonies for p in rates(loaded, [each])]
+    backwards = rates(loaded, testimonies[::-1])
 
     assert alone == pytest.approx(together, abs=1e-6)
     assert backwards[::-1] == pytest.approx(together, abs=1e-6)
@@ -90,7 +97,7 @@ def test_the_witness_counts(loaded: LoadedHydra, testimonies: list[uncertainty.T
     """Two heads may give the same text, one of them less sure of it."""
     others = [each._replace(witness=-each.witness) for each in testimonies]
 
-    for p, other in zip(p_correct(loaded, testimonies), p_correct(loaded, others), strict=True):
+    for p, other in zip(rates(loaded, testimonies), rates(loaded, others), strict=True):
         assert abs(p - other) > 1e-3
 
 
@@ -98,18 +105,34 @@ def test_what_is_no_number_stays_none(
     loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
 ) -> None:
     """It must be seen, and only where it is."""
-    sound = p_correct(loaded, testimonies)
+    sound = rates(loaded, testimonies)
     broken = testimonies[1]._replace(witness=torch.full((32,), math.nan))
 
-    found = p_correct(loaded, [testimonies[0], broken, testimonies[2]])
+    found = rates(loaded, [testimonies[0], broken, testimonies[2]])
 
     assert math.isnan(found[1])
     assert [found[0], found[2]] == pytest.approx([sound[0], sound[2]], abs=1e-6)
 
 
+def test_a_question_that_does_not_fit_is_not_asked(
+    loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
+) -> None:
+    """Beyond its positions a model says anything; at the last of them it still means it."""
+    sound = rates(loaded, testimonies)
+    asked = "{0.prompt_text} Answer: {0.response_text}\nTask: Reply A (correct) or B (wrong): "
+    lengths = [len(encode_prompt(loaded.tokenizer, asked.format(each))) for each in testimonies]
+    assert max(lengths) == lengths[2]
+
+    whole = p_correct(loaded._replace(n_positions=lengths[2]), testimonies)
+    cut = p_correct(loaded._replace(n_positions=lengths[2] - 1), testimonies)
+
+    assert whole == sound
+    assert cut == [pytest.approx(sound[0], abs=1e-6), pytest.approx(sound[1], abs=1e-6), None]
+
+
 def test_nothing_asked_is_nothing_answered(loaded: LoadedHydra) -> None:
     """Every row of a batch may have failed."""
-    assert p_correct(loaded, []) == []
+    assert rates(loaded, []) == []
 
 
 @pytest.mark.parametrize("response", ["a patient asks", "", "dose" * 9])
