@@ -19,7 +19,7 @@ bench: $(INSTALLED)  ## measure this machine, into data/benchmarks.md
 	$(BIN)/python -m tests.benchmarks
 
 weights: $(INSTALLED)  ## train the quickstart's weights again
-	$(BIN)/python data/quickstart/train.py
+	OMP_WAIT_POLICY=passive $(BIN)/python data/quickstart/train.py
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -17,7 +17,8 @@ from transformers import AutoTokenizer, Olmo2ForCausalLM, PreTrainedTokenizerBas
 
 from chat import IGNORED, Example
 from commands.backends.hf_chat import encode, encode_prompt
-from commands.backends.uncertainty import AFTER, BEFORE, CORRECT, WRONG
+from commands.backends.letters import CORRECT, WRONG
+from commands.backends.uncertainty import AFTER, BEFORE
 from fitting import Batch, Course, fit
 from heads import said_by_head, trunk_states
 from lora import adapt, inner_weights, load_merged, save_lora
