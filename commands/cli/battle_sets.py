@@ -3,11 +3,9 @@
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Final
 
 from commands.battle_readers.formats import FORMATS, Format
-from commands.cli.place import position_of
 from commands.errors import ConfigurationError
 from ledger.store import Ledger
 from projections.fold import fold
@@ -44,15 +42,13 @@ def set_name(name: str) -> str:
     )
 
 
-def imported_battles(path: Path, as_of: str | None) -> ImportedBattles:
-    """Read all battles that were imported into a ledger.
+def imported_battles(opened: Ledger, until: int) -> ImportedBattles:
+    """Read the battles that were imported up to a position.
 
     Raises:
-        LedgerError: It cannot be read.
+        LedgerError: The ledger cannot be read.
     """
-    with Ledger.read_only(path) as opened:
-        until = position_of(opened, as_of)
-        return fold(IMPORTED_BATTLES, opened.read(until=until, types={"BattlesImported"}))
+    return fold(IMPORTED_BATTLES, opened.read(until=until, types={"BattlesImported"}))
 
 
 def chosen(battles: ImportedBattles, names: Sequence[str]) -> ImportedBattles:

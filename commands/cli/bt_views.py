@@ -158,9 +158,9 @@ def imported_set(asked: Asked, name: str) -> Imported:
     Raises:
         ConfigurationError: There is no such set.
     """
-    events = chosen(imported_battles(asked.ledger, asked.as_of), [name]).events
     with Ledger.read_only(asked.ledger) as opened:
         as_of = head_at(opened, asked.as_of).position
+        events = chosen(imported_battles(opened, as_of), [name]).events
     judges = {judge for event in events for judge in event.judges.values if judge is not None}
     return Imported(name, table_of(events), frozenset(judges), as_of)
 

@@ -82,7 +82,9 @@ def export_battles(
         _write(_lines(_records(source)), output)
     else:
         require_no_tournament(asked)
-        battles = chosen(imported_battles(path, as_of), [name])
+        with Ledger.read_only(path) as opened:
+            until = head_at(opened, as_of).position
+            battles = chosen(imported_battles(opened, until), [name])
         _write(_lines(of_imported(battles.events)), output)
 
 
