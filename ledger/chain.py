@@ -13,6 +13,7 @@ GENESIS: Final = bytes(32)
 _ENTRY: Final = b"tourney-event-1\n"
 _length: Final = Struct(">Q").pack
 _LEAF, _LINK = b"\x00", b"\x02"  # RFC 6962, section 2.1, keeps leaf hashes apart from others so
+_BEGINNING: Final = _LEAF + _ENTRY
 
 
 class Entry(NamedTuple):
@@ -35,14 +36,12 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
         entry: An `Entry`, or its fields.
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
-    time = b"%d" % recorded_us
     fields = (
-        _LEAF + _ENTRY,
+        _BEGINNING,
         _length(len(event_id)),
         event_id,
         _framed_kind(stream, type_, schema_version),
-        _length(len(time)),
-        time,
+        _framed_time(recorded_us),
         _length(len(data)),
         data,
     )
@@ -52,6 +51,12 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
 def link_hash(previous: bytes, leaf: bytes) -> bytes:
     """Return the chain's value after a leaf, from its value before."""
     return sha256(_LINK + previous + leaf).digest()
+
+
+@lru_cache(maxsize=1)  # the events of one append have one time
+def _framed_time(recorded_us: int) -> bytes:
+    time = b"%d" % recorded_us
+    return _length(len(time)) + time
 
 
 @lru_cache(maxsize=1024)  # few kinds, many events
