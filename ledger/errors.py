@@ -7,6 +7,7 @@ TourneyError
  |   +- NewerFormat       written by a later tourney
  |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
+ |   +- DiskFailed        what was written may not be on the disk
  |   +- NetworkFileSystem locks and flushes cannot be trusted there
  |   +- StaleVersion      somebody else appended first
  |   +- KeyConflict       the same key came back with other content
@@ -82,6 +83,18 @@ class CannotWrite(LedgerError):
         super().__init__(
             f"cannot write {path}: {why}; nothing was recorded by this step,"
             " make room or permission and run the same command again"
+        )
+        self.path, self.why = path, why
+
+
+class DiskFailed(LedgerError):
+    """The disk did not confirm what was written; a process that was told so writes no more."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the disk below {path} failed: {why}; whether the last step is recorded is not known:"
+            " see to the disk, run `tourney verify`, then the same command again, which does"
+            " nothing twice"
         )
         self.path, self.why = path, why
 

@@ -20,7 +20,7 @@ from ledger.connection import (
     prepare,
     translated,
 )
-from ledger.errors import CannotRead, CannotWrite, NetworkFileSystem
+from ledger.errors import CannotRead, CannotWrite, DiskFailed, NetworkFileSystem
 from ledger.events.event import EVENTS, Event
 from ledger.file_system import flush, network_kind
 from ledger.head import Head
@@ -30,6 +30,7 @@ from ledger.recorded import EARLIEST_US, LATEST_US, Receipt, Recorded, microseco
 from ledger.row import Row, decoded
 from ledger.tail import Tail
 from ledger.waiting import Append, Line
+from ledger.wal import NoWal, Wal, WalFile, wal_of
 from ledger.writer import Writer, draft
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
@@ -61,10 +62,12 @@ class Ledger:
         path: Path,
         now: Callable[[], datetime] = utc_now,
         lock: Lock | None = None,
+        wal: Wal | None = None,
     ) -> None:
         self._connection = connection
         self._now = now
         self._lock = lock or NoLock()
+        self._wal = wal or NoWal()
         self._turn = threading.Lock()  # a connection does one thing at a time
         self._line = Line(self.settle)
         self._tail = Tail()
@@ -101,8 +104,9 @@ class Ledger:
             with lock.held():
                 if prepare(connection, path):
                     flush(path.parent)
+            wal = WalFile(path)
             opened.pop_all()  # they stay open as long as the ledger
-        return cls(connection, path, now, lock)
+        return cls(connection, path, now, lock, wal)
 
     @classmethod
     def read_only(cls, path: Path) -> Self:
@@ -111,7 +115,8 @@ class Ledger:
         Raises:
             LedgerError: The file cannot be used so.
         """
-        return cls(open_for_reading(path), path)
+        connection = open_for_reading(path)
+        return cls(connection, path, wal=WalFile(path) if wal_of(path).exists() else NoWal())
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:
@@ -125,6 +130,7 @@ class Ledger:
             with self._turn, self._lock.held():
                 self._connection.close()
             self._lock.close()
+            self._wal.close()
 
     def __enter__(self) -> Self:
         """Return the ledger itself."""
@@ -156,6 +162,7 @@ class Ledger:
             KeyConflict: A key is there with other content.
             InvalidEvent: An event could not be read back.
             CannotWrite: No room or no permission; nothing was appended.
+            DiskFailed: It is not known whether they are on the disk.
         """
         return self._line.pass_through(self.prepare(stream, events, expected_version))
 
@@ -174,11 +181,12 @@ class Ledger:
         try:
             with self._turn, translated(self.path, CannotWrite), self._lock.held():
                 self._write(appends)
-        except CannotWrite as error:
+            self._wal.flush()
+        except (CannotWrite, DiskFailed) as error:
             for each in appends:
                 each.answer = error
         except BaseException:
-            for each in appends:  # nothing was written
+            for each in appends:  # none is known to be on the disk; asked again, a fact is known
                 each.answer = None
             raise
 
@@ -196,6 +204,7 @@ class Ledger:
 
         Raises:
             CannotWrite: No room or no permission; nothing was taken in.
+            DiskFailed: It is not known whether they are on the disk.
         """
         with self._turn, translated(self.path, CannotWrite), self._lock.held():
             with immediate_transaction(self._connection):
@@ -203,6 +212,7 @@ class Ledger:
                 yield writer
                 writer.flush()
             writer.hand_over()
+        self._wal.flush()
 
     def _writer(self) -> Writer:
         self._tail.read_on(self._connection)
@@ -251,11 +261,20 @@ class Ledger:
 
     @property
     def head(self) -> Head:
-        """The last position and the chain's value there; position 0 when empty."""
+        """The last position and the chain's value there; position 0 when empty.
+
+        It is on the disk, and so is all that is read up to it: another writer's events may be seen
+        before that writer is answered, and a power loss must not take back what was told of them.
+
+        Raises:
+            CannotRead: The file is damaged.
+            DiskFailed: It cannot be told what is on the disk.
+        """
         last = self.select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
         [(position, chain)] = last or [(0, GENESIS)]
         if not isinstance(chain, bytes):
             raise CannotRead(self.path, f"the row at position {position} is damaged")
+        self._wal.flush()
         return Head(position, Digest(chain.hex()))
 
     def chain_at(self, position: int) -> Digest | None:

@@ -74,8 +74,12 @@ class RecordingDisk(apsw.VFS):
             self._n_files += 1
             self._files[label] = self._n_files
             self.log.append(Create(self._n_files, label))
-        owes_folder = is_new and bool(flags[0] & _JOURNALS)
+        owes_folder = bool(flags[0] & _JOURNALS) and bool(flags[0] & apsw.SQLITE_OPEN_CREATE)
         return _RecordingFile(name, flags, self._files[label], self.log, owes_folder=owes_folder)
+
+    def sync(self, label: str) -> None:
+        """Note that a process forced a file to the disk past SQLite."""
+        self.log.append(Sync(self._files[label]))
 
     @override
     def xDelete(self, filename: str, syncdir: bool) -> None:
@@ -114,7 +118,7 @@ class _RecordingFile(apsw.VFSFile):
     def xSync(self, flags: int) -> None:
         """Note it only: the disk below is not the one that loses power.
 
-        SQLite's unix VFS syncs the folder, too, when a new journal or WAL is first synced.
+        SQLite's unix VFS syncs the folder, too, when it first syncs a journal or WAL it opened.
         """
         self._log.append(Sync(self._file))
         if self._owes_folder:

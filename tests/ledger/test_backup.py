@@ -104,7 +104,7 @@ def test_a_backup_on_a_read_only_shelf_can_be_read(public_folder: Path, filed: P
 
 
 def test_a_backup_that_is_put_back_goes_on_as_the_ledger_did(filed: Path, to: Path) -> None:
-    """With a rollback journal an acknowledged event may be lost with the power, even at FULL."""
+    """With a rollback journal an acknowledged event may be lost with the power."""
     with Ledger.read_only(filed) as ledger:
         back_up(ledger, to)
 

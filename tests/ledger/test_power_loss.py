@@ -16,7 +16,7 @@ from ledger.errors import LedgerError
 from ledger.row import Row
 from ledger.store import Ledger
 from tests.ledger.power_loss import after_power_loss, without_syncs
-from tests.ledger.recording import Recording, Synchronous, record
+from tests.ledger.recording import Flushes, Recording, Run
 from tests.ledger.recording_disk import Sync, SyncFolder, Write
 
 N_STATES: Final = 2_000
@@ -37,12 +37,12 @@ class PowerLoss(NamedTuple):
 
 
 def power_losses(
-    folder: Path, synchronous: Synchronous, n_states: int, *, disk_lies: bool = False
+    folder: Path, flushes: Flushes, n_states: int, *, disk_lies: bool = False
 ) -> Iterator[PowerLoss]:
     """Take the power from runs at random moments, and yield what is found."""
     for run in range(n_states // N_STATES_PER_RUN):
         rng = np.random.default_rng(run)
-        recording = record(folder / f"{run}.ledger", synchronous, rng)
+        recording = Run(folder / f"{run}.ledger", flushes, rng).record()
         states = different_states(recording, rng, disk_lies=disk_lies)
         for at, files in islice(states, N_STATES_PER_RUN):
             yield PowerLoss(run, at, found_in(files, recording, at))
@@ -97,31 +97,31 @@ def findings(losses: Iterator[PowerLoss]) -> Counter[Finding]:
 
 def test_a_power_loss_loses_no_acknowledged_event(tmp_path: Path) -> None:
     """Each verdict is paid for: what was said to be recorded is there when the power is back."""
-    losses = list(power_losses(tmp_path, "FULL", N_STATES))
+    losses = list(power_losses(tmp_path, "all", N_STATES))
 
     assert len(losses) == N_STATES
     assert [each for each in losses if each.finding != "whole"] == []
 
 
-def test_with_synchronous_normal_a_power_loss_loses_a_tail(tmp_path: Path) -> None:
-    """The reason for FULL, and a proof that these tests would see a lost event."""
-    found = findings(power_losses(tmp_path, "NORMAL", N_STATES_WHEN_UNSAFE))
+def test_without_flushes_of_commits_a_power_loss_loses_a_tail(tmp_path: Path) -> None:
+    """The reason for them, and a proof that these tests would see a lost event."""
+    found = findings(power_losses(tmp_path, "checkpoints", N_STATES_WHEN_UNSAFE))
 
     assert found["lost"] > 0
     assert found["corrupt"] == 0
 
 
-def test_with_synchronous_off_a_power_loss_corrupts(tmp_path: Path) -> None:
+def test_without_any_flush_a_power_loss_corrupts(tmp_path: Path) -> None:
     """A proof that these tests would see a damaged file."""
-    found = findings(power_losses(tmp_path, "OFF", N_STATES_WHEN_UNSAFE))
+    found = findings(power_losses(tmp_path, "none", N_STATES_WHEN_UNSAFE))
 
     assert found["corrupt"] > 0
     assert found["lost"] > 0
 
 
 def test_a_disk_that_ignores_sync_is_found_out(tmp_path: Path) -> None:
-    """FULL is worth what the disk's word is worth; the tests must not take SQLite's for it."""
-    found = findings(power_losses(tmp_path, "FULL", N_STATES_WHEN_UNSAFE, disk_lies=True))
+    """A flush is worth what the disk's word is worth; the tests must not take SQLite's for it."""
+    found = findings(power_losses(tmp_path, "all", N_STATES_WHEN_UNSAFE, disk_lies=True))
 
     assert found["corrupt"] > 0
     assert found["lost"] > 0
@@ -130,7 +130,7 @@ def test_a_disk_that_ignores_sync_is_found_out(tmp_path: Path) -> None:
 def test_the_log_tells_all_that_is_in_the_files(tmp_path: Path) -> None:
     """A write that went past the recording disk would be lost in no state."""
     rng = np.random.default_rng(0)
-    recording = record(tmp_path / "run.ledger", "FULL", rng)
+    recording = Run(tmp_path / "run.ledger", "all", rng).record()
 
     files = after_power_loss((*recording.log, Sync(LEDGER_FILE), SyncFolder()), rng)
 
@@ -139,7 +139,7 @@ def test_the_log_tells_all_that_is_in_the_files(tmp_path: Path) -> None:
 
 def test_the_recorded_run_checkpoints_between_its_appends(tmp_path: Path) -> None:
     """Only a checkpoint overwrites what is in the ledger's own file, so there must be some."""
-    recording = record(tmp_path / "run.ledger", "FULL", np.random.default_rng(0))
+    recording = Run(tmp_path / "run.ledger", "all", np.random.default_rng(0)).record()
     _, first, *_, last = (each.n_operations for each in recording.acknowledged)
 
     written = [each.file for each in recording.log[first:last] if isinstance(each, Write)]

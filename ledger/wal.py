@@ -1,0 +1,79 @@
+"""The write-ahead log beside a ledger: a commit is in it at once, and on the disk once flushed.
+
+SQLite would flush it within the commit (synchronous = FULL), while all other writers wait for the
+lock. Here a writer lets go of the lock first, so that the next one places its events while the disk
+works: early lock release. A flush covers all that stands in the log by then, so whoever is answered
+builds on nothing that a power loss could take back.
+"""
+
+import os
+from pathlib import Path
+from typing import Final, Protocol
+
+from ledger.errors import DiskFailed
+
+_flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+
+
+class Wal(Protocol):
+    """What has to reach the disk before anybody is told of it."""
+
+    def flush(self) -> None:
+        """Return when all that is committed is on the disk.
+
+        Raises:
+            DiskFailed: It may not be.
+        """
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class NoWal:
+    """For a ledger in memory, or a file that nobody writes: SQLite reads it without a log."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class WalFile:
+    """The log of a file that a connection is open on: as long as one is, SQLite keeps the log."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the log of a ledger.
+
+        Raises:
+            OSError: There is none.
+        """
+        self._path = path
+        self._file = os.open(wal_of(path), os.O_RDONLY | os.O_CLOEXEC)
+        self._failure: DiskFailed | None = None
+
+    def flush(self) -> None:
+        """Return when all that is committed is on the disk.
+
+        After a failure there is no second try: the system forgets what it could not write, and
+        would say of the next flush that all is well.
+
+        Raises:
+            DiskFailed: It may not be.
+        """
+        if self._failure is None:
+            try:
+                _flush_content(self._file)
+            except OSError as error:
+                self._failure = DiskFailed(self._path, str(error))
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._file)
+
+
+def wal_of(path: Path) -> Path:
+    """Return where SQLite keeps a database's log: beside the file, not beside a link to it."""
+    return Path(f"{os.path.realpath(path)}-wal")
