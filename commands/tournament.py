@@ -3,13 +3,12 @@
 The other half of the decider, `evolve`, is the projection `projections.tournament`.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Final, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
+from commands.batch_decisions import decide_on_batch
 from commands.command import (
     Command,
     DropBatch,
@@ -24,51 +23,23 @@ from commands.command import (
     SubmitBatch,
     SubmitQuery,
 )
-from commands.ports import GeneratedText, GenerationFailure, NoReply, Reply
-from ledger.errors import TourneyError
-from ledger.events.batches import (
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-    batch_key,
-)
+from commands.ports import GeneratedText, GenerationFailure
+from commands.query_decisions import receive, submit
 from ledger.events.event import Event
 from ledger.events.judging import (
-    FailureReason,
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
     PairReconciled,
-    VerdictReceived,
 )
 from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
     PromptRegistered,
-    Reference,
     Registration,
     RubricRegistered,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.identity import Digest, JudgeId
 from projections.matches import Cell
-from projections.progress import OpenQuery
 from projections.reconcile import POLICIES
 from projections.tournament import Tournament
-from projections.verdict_line import PARSER_OF, PARSERS
-
-# However the text ends, a reply that stopped so is no verdict.
-_USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(
-    {"refusal": "refused", "max_tokens": "truncated"}
-)
-
-
-class NeverSubmitted(TourneyError):
-    """A reply answers a query that this tournament did not submit."""
-
-    def __init__(self, query_key: Digest) -> None:
-        super().__init__(f"a reply came for query {query_key}, which was never submitted")
-        self.query_key = query_key
 
 
 def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
@@ -86,11 +57,11 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
         case ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
         case SubmitQuery(judge=judge, query=query):
-            return _submit(judge, query, state)
+            return submit(judge, query, state)
         case ReceiveAnswer():
-            return _receive(command, state)
+            return receive(command, state)
         case PlanBatch() | SubmitBatch() | DropBatch() | EndBatch():
-            return _decide_batch(command, state)
+            return decide_on_batch(command, state)
         case ReconcilePair():
             return _reconcile(command, state)
         case PublishRatings(ratings=ratings):
@@ -169,156 +140,6 @@ def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
         reason=result.reason,
         detail=result.detail,
     )
-
-
-def _submit(
-    judge: JudgeId, query: OpenQuery, state: Tournament, *, in_batch: Digest | None = None
-) -> tuple[Event, ...]:
-    (pairing, response_a, response_b, *_), question, n_failed = query
-    key, attempt = question.query_key, n_failed + 1
-    if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
-        return ()
-    return (
-        JudgeQuerySubmitted(
-            query_key=key,
-            judge=judge,
-            dimension=pairing.rubric.dimension,
-            prompt_id=pairing.prompt.prompt_id,
-            entrant_a=pairing.a.entrant.entrant_id,
-            entrant_b=pairing.b.entrant.entrant_id,
-            order=question.order,
-            rubric_digest=pairing.rubric.digest,
-            response_a=response_a.response_key,
-            response_b=response_b.response_key,
-            attempt=attempt,
-            batch_key=in_batch,
-        ),
-    )
-
-
-def _decide_batch(
-    command: PlanBatch | SubmitBatch | DropBatch | EndBatch, state: Tournament
-) -> tuple[Event, ...]:
-    match command:
-        case PlanBatch():
-            return (_planned(command, state),)
-        case SubmitBatch():
-            return _submit_batch(command, state)
-        case DropBatch(batch_key=key, why=why):
-            is_open = state.batches[key].is_open
-            return (JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
-        case EndBatch():
-            return _end(command, state)
-        case _:
-            assert_never(command)
-
-
-def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
-    queries = tuple(query.asked.query_key for query in command.queries)
-    number = 1 + len(state.own_batches)
-    return JudgeBatchPlanned(
-        batch_key=batch_key(state.stream, number, queries),
-        number=number,
-        judge=Reference(label=command.judge.judge_id, digest=command.judge.content_digest),
-        queries=queries,
-        expected_usd=command.expected_usd,
-        worst_usd=command.worst_usd,
-        cap_usd=command.cap_usd,
-        planned_at=command.planned_at,
-    )
-
-
-def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
-    batch = state.batches[command.batch_key]
-    if batch.status != "unknown":
-        return ()
-    submitted = JudgeBatchSubmitted(
-        batch_key=command.batch_key,
-        provider_batch_id=command.state.provider_batch_id,
-        created_at=command.state.created_at,
-        expires_at=command.state.expires_at,
-    )
-    asked = (
-        event
-        for query in command.queries
-        for event in _submit(
-            JudgeId(batch.planned.judge.label), query, state, in_batch=command.batch_key
-        )
-    )
-    return (submitted, *asked)
-
-
-def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
-    batch = state.batches[command.batch_key]
-    if batch.status != "in flight":
-        return ()
-    judge = state.judges[batch.planned.judge]
-    silent = (
-        NoReply(key, "expired", "the provider keeps no result of it")
-        for key in batch.planned.queries
-        if _awaits(key, state)
-    )
-    ended = JudgeBatchEnded(
-        batch_key=command.batch_key,
-        n_succeeded=command.state.n_succeeded,
-        n_errored=command.state.n_errored,
-        n_canceled=command.state.n_canceled,
-        n_expired=command.state.n_expired,
-    )
-    lost = tuple(event for each in silent for event in _receive(ReceiveAnswer(judge, each), state))
-    return (*lost, ended)
-
-
-def _awaits(key: Digest, state: Tournament) -> bool:
-    """Say whether a query was submitted and is not answered."""
-    failure = state.query_failures.get(key)
-    is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
-    return key in state.attempts and key not in state.verdicts and not is_answered
-
-
-def _receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
-    key = command.answer.query_key
-    if key not in state.attempts:
-        raise NeverSubmitted(key)
-    if key in state.verdicts:
-        return ()
-    event = _read(command, state.attempts[key])
-    # an attempt fails once, but a verdict is worth having whatever was recorded before it came
-    return (event,) if isinstance(event, VerdictReceived) or _awaits(key, state) else ()
-
-
-def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryFailed:
-    answer, parser = command.answer, PARSER_OF[command.judge.protocol]
-    about: dict[str, Any] = {
-        "query_key": answer.query_key,
-        "judge": command.judge.judge_id,
-        "parser": parser,
-    }
-    match answer:
-        case NoReply(reason=reason, detail=detail):
-            silence: dict[str, Any] = {"reply": "", "stop_reason": "", "model": ""}
-            return JudgeQueryFailed(
-                **about, **silence, attempt=attempt, reason=reason, detail=detail
-            )
-        case Reply():
-            said = {
-                **about,
-                "reply": answer.text,
-                "stop_reason": answer.stop_reason,
-                "model": answer.model,
-                "usage": answer.usage,
-                "price": None if answer.usage is None else command.price,
-            }
-            verdict = PARSERS[parser](answer.text)
-            if verdict is None or answer.stop_reason in _USELESS:
-                return JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
-            return VerdictReceived(**said, verdict=verdict)
-        case _:
-            assert_never(answer)
-
-
-def _failure_reason(reply: Reply) -> FailureReason:
-    return _USELESS.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
 
 
 def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:

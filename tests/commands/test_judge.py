@@ -9,9 +9,9 @@ from commands.budget import BudgetReached
 from commands.judge import Judged, JudgeTask, judge_open
 from commands.ports import Judge, NoReply, Reply
 from commands.progress import unheard
+from commands.query_decisions import NeverSubmitted
 from commands.recorder import Recorder
 from commands.scripted import ScriptedJudge
-from commands.tournament import NeverSubmitted
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest
 from ledger.store import Ledger

@@ -16,7 +16,8 @@ from commands.command import (
     SubmitQuery,
 )
 from commands.ports import GeneratedText, GenerationFailure, NoReply
-from commands.tournament import NeverSubmitted, decide
+from commands.query_decisions import NeverSubmitted
+from commands.tournament import decide
 from ledger.events.event import Event
 from ledger.events.judging import (
     JudgeQueryFailed,
