@@ -26,9 +26,7 @@ from commands.command import (
 from commands.ports import GeneratedText, GenerationFailure
 from commands.query_decisions import receive, submit
 from ledger.events.event import Event
-from ledger.events.judging import (
-    PairReconciled,
-)
+from ledger.events.judging import PairReconciled
 from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,

@@ -19,9 +19,10 @@ from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.fact import type_name
 from ledger.head import Head
 from ledger.identity import StreamId
+from ledger.reader import Columns
 from ledger.recorded import Recorded
 from ledger.row import decoded
-from ledger.store import Columns, Ledger
+from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
 _SHARES_A_CORE: Final = 4  # some stretches take longer than others
