@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from projections.evaluation_results import GROUP
+
 
 @dataclass(frozen=True)
 class ExecutionSpec:
@@ -10,7 +12,7 @@ class ExecutionSpec:
 
     name: str
     project: str = "general"
-    group: str = "default"
+    group: str = GROUP
     root: Path = Path()
 
     @property

@@ -3,12 +3,13 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import typer
 
-from commands.cli.app import COMMANDS, command_line
+from commands.cli.app import COMMANDS, Entry, Group, command_line
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("torch", "transformers", "peft", "anthropic", "openai", "sacrebleu")
@@ -40,19 +41,30 @@ def test_a_reading_command_imports_no_heavy_package(
     assert not {package for package in HEAVY if package in imported}
 
 
-def test_help_of_the_whole_imports_no_command(tmp_path: Path) -> None:
-    """The list of commands is shown without importing what they need."""
-    imported = modules_after("--help", folder=tmp_path)
+@pytest.mark.parametrize("arguments", [("--help",), ("project", "--help")])
+def test_a_list_of_commands_imports_none_of_them(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """What there is to choose from is shown without importing what it needs."""
+    imported = modules_after(*arguments, folder=tmp_path)
 
     assert "commands.cli.app" in imported
     assert not {name for name in imported if name.startswith(("projections", "numpy", "pydantic"))}
 
 
+def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
+    """The imports of its neighbours would be a tenth of its start."""
+    imported = modules_after("project", "elo", folder=tmp_path)
+
+    assert "commands.cli.elo" in imported
+    assert imported.isdisjoint({"projections.ratings", "projections.metrics", "commands.consent"})
+
+
 def test_the_line_of_help_is_how_the_full_help_begins() -> None:
     """The list is written by hand for speed, so it is held to what the commands say."""
-    helps = {name: command.help or "" for name, command in whole().commands.items()}
+    helps = dict(leaves(whole()))
 
-    assert not [entry for entry in COMMANDS if not helps[entry.name].startswith(entry.help)]
+    assert not [name for name, line in listed(COMMANDS) if not helps[name].startswith(line)]
 
 
 def test_every_command_has_help_with_an_example() -> None:
@@ -89,6 +101,15 @@ def whole() -> typer.core.TyperGroup:
     group = typer.main.get_command(command_line())
     assert isinstance(group, typer.core.TyperGroup)
     return group
+
+
+def listed(entries: Sequence[Entry | Group], words: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the commands that are imported by name, each with its line of help."""
+    for entry in entries:
+        if isinstance(entry, Group):
+            yield from listed(entry.entries, f"{words}{entry.name} ")
+        elif not entry.is_group:
+            yield f"{words}{entry.name}", entry.help
 
 
 def leaves(group: typer.core.TyperGroup, words: str = "") -> list[tuple[str, str]]:

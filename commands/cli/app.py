@@ -33,13 +33,35 @@ class Entry(NamedTuple):
     is_group: bool = False
 
 
+class Group(NamedTuple):
+    """Commands of which, too, only the one that was called is imported."""
+
+    name: str
+    help: str
+    entries: tuple[Entry, ...]
+
+
+_PROJECTIONS: Final = (
+    Entry("bradley_terry", "bt", "Rate by Bradley-Terry, with intervals."),
+    Entry("imported", "imported", "List the ratings of others that were imported."),
+    Entry("temperature", "temperature", "Calibrate a judge's marks against people's votes."),
+    Entry("metrics", "metrics", "Show what evaluations came to."),
+    Entry("progress", "responses", "List every response."),
+    Entry("pairs", "matches", "List every pairing and what became of it."),
+    Entry("pairs", "winrates", "Count wins, losses, ties and gaps by pair."),
+    Entry("progress", "progress", "Show what is there and what is owed."),
+    Entry("agreement", "agreement", "Show each judge's habits and how judges agree."),
+    Entry("calibration", "calibration", "Compare p_correct with being right."),
+    Entry("spend", "spend", "Show what was paid, to whom, for what and when."),
+    Entry("elo", "elo", "Rate by Elo, as in the settings but for options."),
+)
 COMMANDS: Final = (
     Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
     Entry("run", "run", "Register, generate, judge, rate, write artifacts."),
     Entry("plan", "plan", "Say what is owed: free, and nothing is written.", is_group=True),
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
     Entry("batch", "batch", "Money in flight: list, wait, adopt, cancel, forget.", is_group=True),
-    Entry("project", "project", "Read the ledger: free, nothing is appended.", is_group=True),
+    Group("project", "Read the ledger: free, nothing is appended.", _PROJECTIONS),
     Entry("prices", "prices", "Print what judges cost, from which table of what date."),
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
     Entry("audit", "verify", "Check every byte, event and published run."),
@@ -62,7 +84,7 @@ def main() -> None:
     if not _FOLDING.isdisjoint(words[:1]):
         _waste_no_time()
     try:
-        command_line(only=None if completing else words[:1])()
+        command_line(None if completing else words)()
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
             typer.secho("interrupted: what was recorded is kept", err=True)
@@ -87,8 +109,8 @@ def _waste_no_time() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def command_line(*, only: Sequence[str] | None = None) -> typer.Typer:
-    """Put the command line together, importing only the commands named; None means all."""
+def command_line(words: Sequence[str] | None = None) -> typer.Typer:
+    """Put the command line together, importing only what its words call; None means all."""
     app = typer.Typer(
         name="tourney",
         no_args_is_help=True,
@@ -96,15 +118,26 @@ def command_line(*, only: Sequence[str] | None = None) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(tourney)
-    for entry in COMMANDS:
-        if only is None or entry.name in only:
-            _add(app, entry)
-        else:
-            app.command(entry.name, help=entry.help)(_not_imported)
+    _add_all(app, COMMANDS, words)
     return app
 
 
-def _add(app: typer.Typer, entry: Entry) -> None:
+def _add_all(
+    app: typer.Typer, entries: Sequence[Entry | Group], words: Sequence[str] | None
+) -> None:
+    for entry in entries:
+        if words is None or entry.name in words[:1]:
+            _add(app, entry, words and words[1:])
+        else:
+            app.command(entry.name, help=entry.help)(_not_imported)
+
+
+def _add(app: typer.Typer, entry: Entry | Group, words: Sequence[str] | None) -> None:
+    if isinstance(entry, Group):
+        group = typer.Typer(no_args_is_help=True)
+        _add_all(group, entry.entries, words)
+        app.add_typer(group, name=entry.name, help=entry.help)
+        return
     module = import_module(f"commands.cli.{entry.module}")
     if entry.is_group:
         app.add_typer(module.app, name=entry.name, help=entry.help)

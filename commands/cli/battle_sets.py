@@ -3,13 +3,16 @@
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.battle_readers.formats import FORMATS, Format
+from commands.cli.asked import Asked
+from commands.cli.place import head_at
 from commands.errors import ConfigurationError
+from ledger.events.battles import BattlesImported
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES, ImportedBattles
+from projections.imported_battles import IMPORTED_BATTLES
 
 _NAME: Final = re.compile(r"[\w.-]+")
 
@@ -42,23 +45,24 @@ def set_name(name: str) -> str:
     )
 
 
-def imported_battles(opened: Ledger, until: int) -> ImportedBattles:
-    """Read the battles that were imported up to a position.
+class BattleSet(NamedTuple):
+    """Imported battles that go by one name, and the last position that was read."""
+
+    events: Sequence[BattlesImported]
+    as_of: int
+
+
+def read_set(asked: Asked, name: str) -> BattleSet:
+    """Read a set of imported battles.
 
     Raises:
         LedgerError: The ledger cannot be read.
-    """
-    return fold(IMPORTED_BATTLES, opened.read(until=until, types={"BattlesImported"}))
-
-
-def chosen(battles: ImportedBattles, names: Sequence[str]) -> ImportedBattles:
-    """Return the sets of battles that are named.
-
-    Raises:
         ConfigurationError: There is no such set.
     """
-    for name in names:
-        if name not in battles.names:
-            known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
-            raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
-    return battles.of(names)
+    with Ledger.read_only(asked.ledger) as opened:
+        as_of = head_at(opened, asked.as_of).position
+        battles = fold(IMPORTED_BATTLES, opened.read(until=as_of, types={"BattlesImported"}))
+    if name not in battles.names:
+        known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
+        raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
+    return BattleSet(battles.of([name]).events, as_of)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commands.cli.asked import Asked, Reading, require_no_tournament
-from commands.cli.battle_sets import chosen, imported_battles
+from commands.cli.battle_sets import read_set
 from commands.cli.bt_views import battles_by_dimension, facts_of, roster_of
-from commands.cli.place import head_at
 from commands.cli.softness import Softness
 from commands.errors import ConfigurationError
 from commands.tables.bt import bt_table
@@ -15,7 +14,6 @@ from commands.tables.bt_notes import among_note, imported_note, marks_note
 from commands.tables.table import Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from ledger.store import Ledger
 from projections.anchors import rate_among
 from projections.battle_table import BattleTable, table_of
 from projections.leaderboard import board_of
@@ -130,8 +128,6 @@ def imported_set(asked: Asked, name: str) -> Imported:
     Raises:
         ConfigurationError: There is no such set.
     """
-    with Ledger.read_only(asked.ledger) as opened:
-        as_of = head_at(opened, asked.as_of).position
-        events = chosen(imported_battles(opened, as_of), [name]).events
+    events, as_of = read_set(asked, name)
     judges = {judge for event in events for judge in event.judges.values if judge is not None}
     return Imported(name, table_of(events), frozenset(judges), as_of)

@@ -6,11 +6,10 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Annotated, TypeAlias
 
-import msgspec
 import typer
 
+from commands.cli.parameters import overruled
 from commands.errors import ConfigurationError
-from commands.validation import place_and_fault
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from projections.tournament import Tournament
 from projections.tournament_ratings import FEATURES
@@ -81,13 +80,8 @@ def bt_parameters(
     Raises:
         ConfigurationError: An option is out of range.
     """
-    given = {name: value for name, value in chosen.items() if value is not None}
     hung = {} if anchor is None else _anchor(anchor)
-    try:
-        return msgspec.convert({**configured, **given, **hung}, BradleyTerryParameters)
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
+    return overruled(BradleyTerryParameters, configured, by={**chosen, **hung})
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:

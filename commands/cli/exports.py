@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from commands.cli.asked import Asked, Reading, read_verdicts, require_no_tournament
-from commands.cli.battle_sets import chosen, imported_battles
+from commands.cli.battle_sets import read_set
 from commands.cli.bt_records import ratings_of_imported, ratings_of_tournament
 from commands.cli.metrics import EvaluationReading, read_evaluations
 from commands.cli.options import (
@@ -71,10 +71,7 @@ def export_battles(asked: Asked, output: OutputOption = None, name: NameOption =
         _write(_lines(_records(source)), output)
     else:
         require_no_tournament(asked)
-        with Ledger.read_only(asked.ledger) as opened:
-            until = head_at(opened, asked.as_of).position
-            battles = chosen(imported_battles(opened, until), [name])
-        _write(_lines(of_imported(battles.events)), output)
+        _write(_lines(of_imported(read_set(asked, name).events)), output)
 
 
 @app.command(name="elo-ratings")

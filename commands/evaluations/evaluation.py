@@ -17,6 +17,7 @@ from commands.unanswered import HeldBack
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json
+from projections.metrics import metric_id
 
 Scores = NDArray[np.float64]
 Observed = Seen | Unseen
@@ -46,7 +47,7 @@ class Evaluation(ABC):
 
     def prefix(self) -> str:
         """Return what the names of its metrics begin with."""
-        return f"{self.name}_"
+        return metric_id(self.name, "")
 
     @abstractmethod
     def __len__(self) -> int:

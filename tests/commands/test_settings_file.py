@@ -72,6 +72,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
         bootstraps=400,
     )
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
+    assert (settings.evaluations, settings.jury) == ((), ())
 
 
 def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
@@ -193,6 +194,15 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ),
         ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "entrants.id 'base' is there twice"),
         ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "rubrics.dimension 'factuality'"),
+        ("[[evaluations]]  #!\nid = 'x'", "'evaluations.0.uses' is missing"),
+        (
+            "[[evaluations]]\nid = 'x'\nuses = 'x'\nlenght = 7  #!",
+            "unknown key 'evaluations.0.lenght'; did you mean 'length'?",
+        ),
+        (
+            "[[evaluations]]\nid = 'x'\nuses = 'x'\n[[evaluations]]\nid = 'x'  #!\nuses = 'y'",
+            "evaluations.id 'x' is there twice",
+        ),
     ],
 )
 def test_each_kind_of_fault_is_told_with_its_line(tmp_path: Path, added: str, fault: str) -> None:

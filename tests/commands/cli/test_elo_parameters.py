@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project import elo_parameters
+from commands.cli.elo import elo_parameters
 from commands.errors import ConfigurationError
 from ledger.events.registration import TournamentOpened
 from projections.tournament import Tournament

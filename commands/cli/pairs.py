@@ -1,0 +1,27 @@
+"""`tourney project matches` and `winrates`: what pairings came to."""
+
+from commands.cli.asked import Reading
+from commands.cli.reading import reading_ratings, reading_verdicts
+from commands.tables.pairs import matches_table, winrates_table
+from commands.tables.table import Table
+from ledger.identity import Json
+from projections.settlement import account_of
+from projections.winrates import win_rates
+
+
+@reading_verdicts
+def matches(source: Reading) -> Table:
+    """List every pairing and what became of it. Example: tourney project matches --json."""
+    settlements = (each for group in source.settlements.values() for each in group)
+    return matches_table(settlements, notes=source.accounts)
+
+
+@reading_ratings
+def winrates(source: Reading) -> Table:
+    """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
+    settlements = [each for group in source.settlements.values() for each in group]
+    counted = account_of(settlements).counted
+    facts: dict[str, Json] = {"judge": source.judge.judge_id}
+    return winrates_table(
+        win_rates(settlements), counted=counted, notes=source.accounts, facts=facts
+    )

@@ -1,0 +1,27 @@
+"""From options to how ratings are computed: as in the settings, but for what was chosen."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from commands.errors import ConfigurationError
+from commands.validation import place_and_fault
+
+Parameters = TypeVar("Parameters")
+
+
+def overruled(
+    kind: type[Parameters], settings: Mapping[str, object], *, by: Mapping[str, object]
+) -> Parameters:
+    """Return settings with what was chosen in their place; an option that is None was not.
+
+    Raises:
+        ConfigurationError: An option is out of range.
+    """
+    chosen = {name: value for name, value in by.items() if value is not None}
+    try:
+        return msgspec.convert({**settings, **chosen}, kind)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
