@@ -7,47 +7,22 @@ from pathlib import Path
 import torch
 
 from commands.backends.batching import BatchQueue, grouped
-from commands.backends.device import free_memory, pick_device
 from commands.backends.draining import drained
 from commands.backends.hf_chat import require_chat
 from commands.backends.hf_decoding import PromptRow, answer_batch
 from commands.backends.hf_prompts import is_rated, prompt_row
 from commands.backends.hf_quiet import quiet_transformers
+from commands.backends.hf_worker import HfWorker
 from commands.backends.hydra_answers import answer_as_hydra
 from commands.backends.hydra_weights import LoadedHydra
-from commands.backends.loading import Load, Loaded, check_ahead, load_entrant, load_key
+from commands.backends.loading import Loaded
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 Finished = tuple[GeneratedText | GenerationFailure, ...]
 
 
-class HfGenerator:
-    """Answers tasks load by load and batch by batch.
-
-    A load is weights, adapters or shards, and dtype: entrants that share one are answered together,
-    and it is freed before the next. In float32 an answer does not depend on its batch.
-    """
-
-    def __init__(
-        self,
-        batch_tokens: int,
-        device: str = "auto",
-        cpu_threads: int | None = None,
-        load: Load = load_entrant,
-    ) -> None:
-        """Allow batches of that many tokens, prompts, padding and new tokens together.
-
-        cpu_threads is set for the whole process; None leaves torch's own choice. What `load` keeps
-        of its own is not freed.
-
-        Raises:
-            ConfigurationError: There is no such device here.
-        """
-        if cpu_threads is not None:
-            torch.set_num_threads(cpu_threads)
-        self._batch_tokens = batch_tokens
-        self._device = pick_device(device)
-        self._load = load
+class HfGenerator(HfWorker):
+    """Answers tasks; in float32 an answer does not depend on its batch."""
 
     def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
         """Yield what each finished batch made, each task exactly once.
@@ -56,14 +31,9 @@ class HfGenerator:
             WeightsError: An entrant cannot be loaded as registered; what can be told of that before
                 its turn is told before the first answer.
         """
-        loads = grouped(tasks, lambda task: load_key(task.entrant))
-        check_ahead(same_load[0].entrant for same_load in loads[1:])  # the first comes now
-        for same_load in loads:
-            yield from self._answer_load(same_load)
-            free_memory(self._device)
+        yield from self._load_by_load(tasks, self._answer_load)
 
-    def _answer_load(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
-        loaded = self._load(tasks[0].entrant, self._device)
+    def _answer_load(self, loaded: Loaded, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
         with quiet_transformers():
             if any(task.asking.is_chat or is_rated(task) for task in tasks):
                 require_chat(loaded.tokenizer, Path(tasks[0].entrant.weights))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 
 from commands.backends.batching import BatchQueue
-from commands.backends.device import pick_device
 from commands.backends.draining import drained
 from commands.backends.ending import Ending
 from commands.backends.finite import FiniteWatch
@@ -17,6 +16,7 @@ from commands.backends.hf_decoding import generate_tokens, text_of
 from commands.backends.hf_judge_chat import JudgeChat
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_folder
+from commands.backends.hf_worker import prepare_device
 from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.usage import Usage
@@ -66,9 +66,7 @@ class HfJudge:
             ConfigurationError: There is no such device here, or no room for any query.
             WeightsError: The weights cannot be loaded.
         """
-        if cpu_threads is not None:
-            torch.set_num_threads(cpu_threads)
-        self._loaded = load(folder, pick_device(device), dtype=dtype)
+        self._loaded = load(folder, prepare_device(device, cpu_threads), dtype=dtype)
         self._limit = _limit(self._loaded, folder, max_tokens)
         with quiet_transformers():
             require_chat(self._loaded.tokenizer, folder)

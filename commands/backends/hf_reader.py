@@ -4,16 +4,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import cast
 
-import torch
-
 from commands.backends.batching import BatchQueue, grouped
-from commands.backends.device import free_memory, pick_device
 from commands.backends.draining import drained
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_reading import HfReading, can_share
+from commands.backends.hf_worker import HfWorker
 from commands.backends.hydra_reading import HydraReading
 from commands.backends.hydra_weights import LoadedHydra
-from commands.backends.loading import Load, Loaded, check_ahead, load_entrant, load_key
+from commands.backends.loading import Loaded
 from commands.backends.pair_tokens import encode_pairs
 from commands.backends.reading_plans import Finished, Found, ReadingPlan, WaitingPlans, plan_reading
 from commands.backends.shared_context import Bundle, batchable, bundled, weigh_bundles
@@ -23,32 +21,12 @@ from commands.ports import Passage, PassageUnread
 from ledger.events.registration import Entrant, Hydra
 
 
-class HfReader:
-    """Reads passages load by load and batch by batch, in one forward pass each.
+class HfReader(HfWorker):
+    """Reads passages, in one forward pass each.
 
     In float32 what is read does not depend on the batch. Passages that begin alike share the pass
     through what they have in common, if they name the same context.
     """
-
-    def __init__(
-        self,
-        batch_tokens: int,
-        device: str = "auto",
-        cpu_threads: int | None = None,
-        load: Load = load_entrant,
-    ) -> None:
-        """Allow batches of that many tokens, padding included.
-
-        cpu_threads is set for the whole process; None leaves torch's own choice.
-
-        Raises:
-            ConfigurationError: There is no such device here.
-        """
-        if cpu_threads is not None:
-            torch.set_num_threads(cpu_threads)
-        self._batch_tokens = batch_tokens
-        self._device = pick_device(device)
-        self._load = load
 
     def read(self, passages: Sequence[Passage]) -> Iterator[Finished]:
         """Yield what each finished batch showed, each passage exactly once.
@@ -57,15 +35,9 @@ class HfReader:
             WeightsError: An entrant cannot be loaded as registered; what can be told of that before
                 its turn is told before the first passage is read.
         """
-        loads = grouped(passages, lambda passage: load_key(passage.entrant))
-        check_ahead(same_load[0].entrant for same_load in loads[1:])  # the first comes now
-        for n, same_load in enumerate(loads):
-            if n:
-                free_memory(self._device)  # of the load before
-            yield from self._read_load(same_load)
+        yield from self._load_by_load(passages, self._read_load)
 
-    def _read_load(self, passages: Sequence[Passage]) -> Iterator[Finished]:
-        loaded = self._load(passages[0].entrant, self._device)
+    def _read_load(self, loaded: Loaded, passages: Sequence[Passage]) -> Iterator[Finished]:
         for same in grouped(passages, lambda passage: _reading_key(passage.entrant)):
             yield from self._read_as_one(loaded, same)
 

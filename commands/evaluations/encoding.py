@@ -28,14 +28,6 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
     def clean(self, y_hat: str) -> str:
         """Return what of a prediction is compared; it is as long as the text, in tokens."""
 
-    def check(self, x: str, y_hat: str) -> bool:
-        """Say whether a cleaned prediction is right for a text."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither check nor score")
-
-    def score(self, xs: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
-        """Return a score for each cleaned prediction: by default 1 where `check` says yes."""
-        return [float(self.check(x, y_hat)) for x, y_hat in zip(xs, y_hats, strict=True)]
-
     def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
         """Return who scores: predictions that others score are not its own.
 

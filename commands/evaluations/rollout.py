@@ -53,14 +53,6 @@ class RolloutEvaluation(ScoredEvaluation):
     def clean(self, y_hat: str) -> str:
         """Return what of an answer is compared; it holds neither the prompt nor special tokens."""
 
-    def check(self, y: str, y_hat: str) -> bool:
-        """Say whether a cleaned answer is the expected one."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither check nor score")
-
-    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
-        """Return a score for each cleaned answer: by default 1 where `check` says yes, else 0."""
-        return [float(self.check(y, y_hat)) for y, y_hat in zip(ys, y_hats, strict=True)]
-
     @abstractmethod
     def max_new_tokens(self, inference: Inference) -> int:
         """Return how long an answer may be, in tokens."""

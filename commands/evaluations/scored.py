@@ -13,15 +13,27 @@ from ledger.events.evaluations import AnswerObserved, Observation, PredictionObs
 
 
 class ScoredEvaluation(Evaluation):
-    """What an entrant said is cleaned, and scored beside what was wanted."""
+    """What an entrant said is cleaned, and scored beside what was wanted.
+
+    Wanted is an expected answer, or of an encoding the text itself. A subclass defines `check`, or
+    `score` where a score is not 1 or 0.
+    """
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:
         """Return what of a text is compared."""
 
-    @abstractmethod
+    def check(self, wanted: str, cleaned: str, /) -> bool:
+        """Say whether a cleaned text is right.
+
+        Raises:
+            NotImplementedError: A subclass defines neither this nor `score`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines neither check nor score")
+
     def score(self, wanted: Sequence[str], cleaned: Sequence[str], /) -> Sequence[float]:
-        """Return a score for each cleaned text."""
+        """Return a score for each cleaned text: by default 1 where `check` says yes, else 0."""
+        return [float(self.check(y, y_hat)) for y, y_hat in zip(wanted, cleaned, strict=True)]
 
     def judged(self, wanted: str, said: str) -> Judged:
         """Clean and score a text.

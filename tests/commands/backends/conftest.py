@@ -14,12 +14,10 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
-    GPT2Config,
     GPT2LMHeadModel,
-    LlamaConfig,
     LlamaForCausalLM,
-    Olmo2Config,
     Olmo2ForCausalLM,
+    PreTrainedModel,
     PreTrainedTokenizerFast,
 )
 
@@ -32,6 +30,7 @@ from tests.anthropic_api.server import FakeAnthropic
 from tests.builders import valid
 from tests.commands.backends.anthropic_builders import CANARY
 from tests.commands.backends.hydra_builders import HydraFiles, save_hydra
+from tests.commands.backends.tiny_weights import save_weights, tiny
 
 SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
 CHAT_TEMPLATE = (
@@ -77,75 +76,31 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture(scope="session")
-def weights(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of random Olmo 2 weights, scaled so that answers vary."""
-    folder = tmp_path_factory.mktemp("olmo2")
-    config = Olmo2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=160,
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=4,
-        initializer_range=0.5,
+def saved(
+    tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[PreTrainedModel], Path]:
+    """Give a function that writes weights to a folder of their own."""
+    return lambda model: save_weights(
+        model, tokenizer, tmp_path_factory.mktemp(model.config.model_type)
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        Olmo2ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
-def gpt2_weights(
-    tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
+    """Give a folder of random Olmo 2 weights."""
+    return saved(tiny(Olmo2ForCausalLM, seed=1, pad_token_id=4))
+
+
+@pytest.fixture(scope="session")
+def gpt2_weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
     """Give a folder of random GPT-2 weights: its learned positions show padding faults at once."""
-    folder = tmp_path_factory.mktemp("gpt2")
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        n_positions=160,
-        bos_token_id=0,
-        eos_token_id=0,
-        initializer_range=0.5,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(2)
-        GPT2LMHeadModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return saved(tiny(GPT2LMHeadModel, seed=2))
 
 
 @pytest.fixture(scope="session")
-def llama_weights(
-    tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def llama_weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
     """Give a folder of random Llama weights: what most weights are shaped like."""
-    folder = tmp_path_factory.mktemp("llama")
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=160,
-        bos_token_id=0,
-        eos_token_id=0,
-        initializer_range=0.5,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(4)
-        LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return saved(tiny(LlamaForCausalLM, seed=4))
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,14 @@ from typing import NamedTuple, cast
 import torch
 from peft import LoraConfig, PeftModel
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, Olmo2Config, Olmo2ForCausalLM
+from transformers import AutoModelForCausalLM, Olmo2ForCausalLM
 from transformers import PreTrainedTokenizerFast as Tokenizer
 
 from commands.backends.hydra import HydraNet
 from ledger.events.registration import Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, digest_of
 from tests.builders import valid
+from tests.commands.backends.tiny_weights import save_weights, tiny
 
 N_HEADS, DEPTH = 9, 2
 MLP = ("gate_proj", "up_proj", "down_proj")
@@ -31,33 +32,16 @@ class HydraFiles(NamedTuple):
 
 
 def tiny_olmo2(seed: int, **changes: object) -> Olmo2ForCausalLM:
-    """Return random weights of four layers, scaled so that answers vary."""
-    settings = {
-        "vocab_size": 270,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 160,
-        "bos_token_id": 0,
-        "eos_token_id": 0,
-        "pad_token_id": 4,
-        "initializer_range": 0.5,
-    }
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Olmo2ForCausalLM(Olmo2Config.from_dict(settings | changes))
-    return cast("Olmo2ForCausalLM", model.train(mode=False))
+    """Return random weights of four layers: the last two are the heads'."""
+    return tiny(
+        Olmo2ForCausalLM, seed=seed, **{"num_hidden_layers": 4, "pad_token_id": 4} | changes
+    )
 
 
 def save_hydra(root: Path, tokenizer: Tokenizer) -> HydraFiles:
     """Write weights, nine heads' shards of two trainings, and an uncertainty head's."""
-    weights = root / "weights"
-    tiny_olmo2(seed=1).save_pretrained(weights)
-    tokenizer.save_pretrained(weights)
     return HydraFiles(
-        weights,
+        save_weights(tiny_olmo2(seed=1), tokenizer, root / "weights"),
         tuple(save_shard(root / f"security {n}", seed=n) for n in range(N_HEADS)),
         tuple(save_shard(root / f"robustness {n}", seed=20 + n, rank=8) for n in range(N_HEADS)),
         save_shard(root / "uncertainty", seed=40, rank=8),

@@ -1,13 +1,12 @@
 """Passages, readers, and what they read by hand: alone, without padding, in float64."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import torch
 from transformers import PreTrainedModel
 
 from commands.backends.hf_reader import HfReader
-from commands.backends.hf_weights import LoadedWeights, load_weights
 from commands.backends.loading import Load, load_entrant
 from commands.ports import Passage, PassageRead, PassageUnread
 from ledger.events.registration import Entrant
@@ -63,20 +62,3 @@ def likelihood_by_hand(model: PreTrainedModel, read: PassageRead) -> float:
     log_p = log_p_by_hand(model, [*read.context_ids, *read.text_ids])
     before = len(read.context_ids) - 1
     return sum(float(log_p[before + n, token]) for n, token in enumerate(read.text_ids))
-
-
-def changed(change: Callable[[PreTrainedModel], object]) -> Load:
-    """Return a loader of weights that are changed once they are loaded."""
-
-    def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_weights(entrant, device)
-        change(model_of(loaded))
-        return loaded
-
-    return load
-
-
-def model_of(loaded: LoadedWeights) -> PreTrainedModel:
-    """Return the loaded model as transformers knows it."""
-    assert isinstance(loaded.model, PreTrainedModel)
-    return loaded.model

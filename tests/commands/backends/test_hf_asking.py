@@ -12,15 +12,13 @@ from transformers import PreTrainedTokenizerFast
 from commands.backends.hf_chat import encode_prompt, end_of_turn
 from commands.backends.hf_generator import HfGenerator
 from commands.backends.hf_prompts import encode_text
-from commands.backends.loading import Load, load_entrant
 from commands.errors import WeightsError
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import Asking, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
+from tests.commands.backends.generating_builders import ENOUGH, PROMPTS, WIDEST, answers
 from tests.commands.backends.reciting import reciting
 
-PROMPTS = ["dose " * (1 + 5 * n % 16) + "?" for n in range(16)]
-WIDEST = 110
 PLAIN = Asking(is_chat=False)
 
 Build = Callable[..., Entrant]
@@ -30,16 +28,6 @@ Tasks = Callable[..., list[GenerationTask]]
 def asked(owed: Sequence[GenerationTask], asking: Asking) -> list[GenerationTask]:
     """Return the tasks, asked so."""
     return [replace(task, asking=asking) for task in owed]
-
-
-def answers(
-    owed: Sequence[GenerationTask], n_rows: int = 16, load: Load = load_entrant
-) -> list[GeneratedText]:
-    """Return the answers to tasks, in their order, in batches of so many, without the times."""
-    generator = HfGenerator(n_rows * WIDEST if n_rows > 1 else 1, device="cpu", load=load)
-    made = [each for batch in generator.generate(owed) for each in batch]
-    by_key = {e.response_key: replace(e, elapsed_s=0) for e in made if isinstance(e, GeneratedText)}
-    return [by_key[task.response_key] for task in owed]
 
 
 @pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
@@ -52,7 +40,7 @@ def test_answers_do_not_depend_on_the_batch_however_they_are_asked_for(
     either = [task for one in roster for task in tasks(one, PROMPTS)]
     owed = asked(either, Asking(is_chat=False, top_p=0.8, stop=("K", "x", "$")))
 
-    alone, by_four, at_once = (answers(owed, n_rows) for n_rows in (1, 4, 16))
+    alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
 
     assert alone == by_four == at_once
     reasons = [answer.finish_reason for answer in alone]

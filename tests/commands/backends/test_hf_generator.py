@@ -2,13 +2,12 @@
 
 import dataclasses
 import random
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from commands.backends.hf_chat import encode_prompt
 from commands.backends.hf_generator import HfGenerator
@@ -16,39 +15,25 @@ from commands.backends.hf_weights import LoadedWeights, load_weights
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
-
-PROMPTS = ["dose " * (1 + 5 * n % 16) + "?" for n in range(16)]
-WIDEST = 110  # no prompt with its new tokens is wider
-ONE_BATCH = 16 * WIDEST
+from tests.commands.backends.generating_builders import (
+    ENOUGH,
+    PROMPTS,
+    WIDEST,
+    answers,
+    results,
+    texts,
+)
+from tests.commands.backends.loads import (
+    changed,
+    ending_at,
+    forget_tilde,
+    model_of,
+    rows_above,
+    running_out,
+)
 
 Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
-Load = Callable[[Entrant, torch.device], LoadedWeights]
-
-
-def module(loaded: LoadedWeights) -> torch.nn.Module:
-    """Return the loaded model as torch knows it."""
-    assert isinstance(loaded.model, torch.nn.Module)
-    return loaded.model
-
-
-def results(
-    owed: list[GenerationTask], batch_tokens: int = ONE_BATCH, load: Load = load_weights
-) -> list[GeneratedText | GenerationFailure]:
-    """Return what a new generator makes of tasks, in their order, without the times."""
-    generator = HfGenerator(batch_tokens, device="cpu", load=load)
-    finished = [result for batch in generator.generate(owed) for result in batch]
-    assert sorted(r.response_key for r in finished) == sorted(t.response_key for t in owed)
-    by_key = {
-        r.response_key: dataclasses.replace(r, elapsed_s=0.0) if isinstance(r, GeneratedText) else r
-        for r in finished
-    }
-    return [by_key[task.response_key] for task in owed]
-
-
-def texts(made: list[GeneratedText | GenerationFailure]) -> list[str]:
-    """Return what was said, where anything was."""
-    return [result.text for result in made if isinstance(result, GeneratedText)]
 
 
 def greedy_by_hand(loaded: LoadedWeights, prompt: str, n_steps: int) -> list[int]:
@@ -57,7 +42,7 @@ def greedy_by_hand(loaded: LoadedWeights, prompt: str, n_steps: int) -> list[int
     tokens = list(prompt_ids)
     for _ in range(n_steps):
         with torch.inference_mode():
-            logits = module(loaded)(torch.tensor([tokens])).logits  # (1, T, V)
+            logits = model_of(loaded)(torch.tensor([tokens])).logits  # (1, T, V)
         tokens.append(int(logits[0, -1].argmax()))
         if tokens[-1] in loaded.end_ids:
             break
@@ -77,12 +62,10 @@ def test_answers_do_not_depend_on_the_batch(
     folder = request.getfixturevalue(family)
     owed = tasks(entrant(folder=folder, temperature=temperature), PROMPTS)
 
-    alone = results(owed, batch_tokens=1)
-    by_four = results(owed, batch_tokens=4 * WIDEST)
-    at_once = results(owed, batch_tokens=ONE_BATCH)
+    alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
 
     assert alone == by_four == at_once
-    assert len(set(texts(alone))) > len(PROMPTS) // 2
+    assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
 
 
 def test_each_batch_is_handed_over_when_it_is_done(entrant: Build, tasks: Tasks) -> None:
@@ -90,7 +73,7 @@ def test_each_batch_is_handed_over_when_it_is_done(entrant: Build, tasks: Tasks)
     owed = tasks(entrant(), PROMPTS)
 
     alone = list(HfGenerator(1, device="cpu").generate(owed))
-    at_once = list(HfGenerator(ONE_BATCH, device="cpu").generate(owed))
+    at_once = list(HfGenerator(ENOUGH, device="cpu").generate(owed))
 
     assert [len(batch) for batch in alone] == [1] * 16
     assert [len(batch) for batch in at_once] == [16]
@@ -104,13 +87,11 @@ def test_greedy_answers_are_those_of_a_loop_by_hand(entrant: Build, tasks: Tasks
     owed = tasks(entrant(), PROMPTS)
     loaded = load_weights(owed[0].entrant, torch.device("cpu"))
 
-    made = results(owed)
+    made = answers(owed)
 
     expected = [greedy_by_hand(loaded, prompt, 12) for prompt in PROMPTS]
-    assert [r.n_generated_tokens for r in made if isinstance(r, GeneratedText)] == [
-        len(tokens) for tokens in expected
-    ]
-    assert texts(made) == [
+    assert [answer.n_generated_tokens for answer in made] == [len(tokens) for tokens in expected]
+    assert [answer.text for answer in made] == [
         loaded.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in expected
     ]
 
@@ -120,36 +101,18 @@ def test_another_rows_seed_does_not_change_my_answer(entrant: Build, tasks: Task
     sampled = entrant(temperature=1.0)
     mine = tasks(sampled, PROMPTS[:1], first_seed=5)
 
-    with_some = results(mine + tasks(sampled, PROMPTS[1:4], first_seed=10))
-    with_others = results(tasks(sampled, PROMPTS[1:4], first_seed=90) + mine)
+    mine_first, *some = texts(mine + tasks(sampled, PROMPTS[1:4], first_seed=10))
+    *others, mine_last = texts(tasks(sampled, PROMPTS[1:4], first_seed=90) + mine)
 
-    assert with_some[0] == with_others[-1]
-    assert texts(with_some[1:]) != texts(with_others[:-1])
+    assert mine_first == mine_last
+    assert some != others
 
 
 def test_samples_of_one_prompt_differ_by_their_seeds(entrant: Build, tasks: Tasks) -> None:
     """Several samples per prompt are asked for to see the spread."""
     owed = tasks(entrant(temperature=1.0), ["a dose"] * 8)
 
-    assert len(set(texts(results(owed)))) > 1
-
-
-def test_entrants_that_share_a_load_are_loaded_once(
-    entrant: Build, tasks: Tasks, adapters: tuple[Path, Path]
-) -> None:
-    """Loading takes minutes for real weights; a temperature is not worth a second one."""
-    greedy, warm = entrant(), entrant(entrant_id="warm", temperature=0.7)
-    adapted = entrant(adapters[0], entrant_id="adapted")
-    loads: list[Entrant] = []
-
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        loads.append(one)
-        return load_weights(one, device)
-
-    owed = [task for one in (greedy, adapted, warm) for task in tasks(one, PROMPTS[:2])]
-    results(owed, load=load)
-
-    assert loads == [greedy, adapted]
+    assert len(set(texts(owed))) > 1
 
 
 def test_entrants_in_one_load_keep_their_own_decoding(entrant: Build, tasks: Tasks) -> None:
@@ -160,43 +123,20 @@ def test_entrants_in_one_load_keep_their_own_decoding(entrant: Build, tasks: Tas
         entrant(temperature=2.5),
         entrant(max_new_tokens=5),
     )
-    alone = [results(tasks(one, PROMPTS[:4])) for one in roster]
+    alone = [text for one in roster for text in texts(tasks(one, PROMPTS[:4]))]
 
     owed = [task for one in roster for task in tasks(one, PROMPTS[:4])]
     renamed = [dataclasses.replace(t, response_key=digest_of(n)) for n, t in enumerate(owed)]
 
-    expected = [text for made in alone for text in texts(made)]
-    assert texts(results(renamed)) == expected
-    assert len(set(expected)) > len(PROMPTS[:4])
-
-
-def test_a_load_is_freed_before_the_next(
-    entrant: Build, tasks: Tasks, adapters: tuple[Path, Path]
-) -> None:
-    """Two sets of weights at once would not fit where one does."""
-    earlier: list[weakref.ref[torch.nn.Module]] = []
-    n_alive: list[int] = []
-
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        n_alive.append(sum(reference() is not None for reference in earlier))
-        loaded = load_weights(one, device)
-        earlier.append(weakref.ref(module(loaded)))
-        return loaded
-
-    roster = entrant(), entrant(adapters[0]), entrant(adapters[1])
-    results([task for one in roster for task in tasks(one, [one.digest])], load=load)
-
-    assert n_alive == [0, 0, 0]
+    assert texts(renamed) == alone
+    assert len(set(alone)) > len(PROMPTS[:4])
 
 
 def test_an_adapter_changes_what_is_said(
     entrant: Build, tasks: Tasks, adapters: tuple[Path, Path]
 ) -> None:
     """The whole way from an entrant's adapters to its text, not only the merge."""
-    plain = results(tasks(entrant(), PROMPTS))
-    adapted = results(tasks(entrant(*adapters), PROMPTS))
-
-    assert texts(plain) != texts(adapted)
+    assert texts(tasks(entrant(), PROMPTS)) != texts(tasks(entrant(*adapters), PROMPTS))
 
 
 def test_an_answer_stops_at_any_of_the_end_tokens(entrant: Build, tasks: Tasks) -> None:
@@ -206,12 +146,8 @@ def test_an_answer_stops_at_any_of_the_end_tokens(entrant: Build, tasks: Tasks) 
     tokens = greedy_by_hand(plain, "a dose", 12)
     end = next(n for n in range(2, 12) if tokens[n] not in tokens[:n])
 
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        return load_weights(one, device)._replace(end_ids=frozenset({0, tokens[end]}))
+    (made,) = answers(owed, load=ending_at(0, tokens[end]))
 
-    (made,) = results(owed, load=load)
-
-    assert isinstance(made, GeneratedText)
     assert (made.finish_reason, made.n_generated_tokens) == ("stop", end + 1)
     assert made.text == plain.tokenizer.decode(tokens[:end], skip_special_tokens=True)
 
@@ -222,12 +158,8 @@ def test_an_answer_without_an_end_token_is_cut_at_its_length(
     """Answers cut short are a headline of their own; they must not pass for whole ones."""
     owed = tasks(entrant(max_new_tokens=3), ["a dose"])
 
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        return load_weights(one, device)._replace(end_ids=frozenset())
+    (made,) = answers(owed, load=ending_at())
 
-    (made,) = results(owed, load=load)
-
-    assert isinstance(made, GeneratedText)
     assert (made.finish_reason, made.n_generated_tokens) == ("length", 3)
     assert made.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose"))
 
@@ -253,12 +185,12 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
     """Rows that are tried again start their random streams again."""
     owed = tasks(entrant(temperature=0.8), PROMPTS)
 
-    assert results(owed, load=with_memory_for(n_rows)) == results(owed)
+    assert answers(owed, load=running_out(rows_above(n_rows))) == answers(owed)
 
 
 def test_one_row_that_does_not_fit_fails_alone(entrant: Build, tasks: Tasks) -> None:
     """At one row there is nothing left to halve."""
-    made = results(tasks(entrant(), PROMPTS[:3]), load=with_memory_for(0))
+    made = results(tasks(entrant(), PROMPTS[:3]), load=running_out(rows_above(0)))
 
     assert [r.reason for r in made if isinstance(r, GenerationFailure)] == ["out_of_memory"] * 3
 
@@ -268,13 +200,7 @@ def test_broken_logits_fail_their_row_and_no_other(entrant: Build, tasks: Tasks)
     owed = tasks(entrant(), ["a dose", "a dose ~", "dose"])
     sound = results(owed)
 
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_weights(one, device)
-        embeddings = module(loaded).get_parameter("model.embed_tokens.weight")
-        embeddings.data[loaded.tokenizer.convert_tokens_to_ids("~")] = torch.nan
-        return loaded
-
-    made = results(owed, load=load)
+    made = results(owed, load=changed(forget_tilde))
 
     assert isinstance(made[1], GenerationFailure)
     assert (made[1].reason, made[1].detail) == (
@@ -288,13 +214,11 @@ def test_a_broken_row_is_given_up_at_once(entrant: Build, tasks: Tasks) -> None:
     """Weights that overflow in float16 would cost the whole bank's time for nothing."""
     n_passes: list[int] = []
 
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_weights(one, device)
-        module(loaded).get_parameter("lm_head.weight").data[5] = torch.nan
-        module(loaded).register_forward_hook(lambda *_: n_passes.append(1))
-        return loaded
+    def break_and_count(model: PreTrainedModel) -> None:
+        model.get_parameter("lm_head.weight").data[5] = torch.nan
+        model.register_forward_hook(lambda *_: n_passes.append(1))
 
-    results(tasks(entrant(), PROMPTS[:3]), load=load)
+    results(tasks(entrant(), PROMPTS[:3]), load=changed(break_and_count))
 
     assert len(n_passes) == 1
 
@@ -306,9 +230,7 @@ def test_decoding_settings_beside_the_weights_do_not_count(
     own = {"do_sample": True, "top_k": 3, "temperature": 2.0, "repetition_penalty": 5.0}
     folder = respecified(weights, "generation_config.json", **own)
 
-    assert texts(results(tasks(entrant(folder=folder), PROMPTS))) == texts(
-        results(tasks(entrant(), PROMPTS))
-    )
+    assert texts(tasks(entrant(folder=folder), PROMPTS)) == texts(tasks(entrant(), PROMPTS))
 
 
 def test_generating_leaves_the_global_random_state_alone(
@@ -330,21 +252,3 @@ def test_nothing_is_printed(
     results(tasks(entrant(adapters[0]), PROMPTS[:2]))
 
     assert capfd.readouterr() == ("", "")
-
-
-def with_memory_for(n_rows: int) -> Load:
-    """Return a loader of weights that run out of memory beyond that many rows, as CUDA does."""
-
-    def refuse_wide_batches(
-        _: torch.nn.Module, args: tuple[torch.Tensor, ...], kwargs: dict[str, torch.Tensor]
-    ) -> None:
-        tokens = kwargs["input_ids"] if "input_ids" in kwargs else args[0]
-        if len(tokens) > n_rows:
-            raise torch.OutOfMemoryError
-
-    def load(one: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_weights(one, device)
-        module(loaded).register_forward_pre_hook(refuse_wide_batches, with_kwargs=True)
-        return loaded
-
-    return load

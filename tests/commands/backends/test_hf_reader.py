@@ -12,9 +12,7 @@ import pytest
 import torch
 from peft import PeftModel
 from transformers import (
-    MambaConfig,
     MambaForCausalLM,
-    MistralConfig,
     MistralForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerFast,
@@ -24,22 +22,21 @@ from commands.backends.hf_weights import LoadedWeights, TextModel, load_weights
 from commands.backends.live_weights import live_weights
 from commands.ports import PassageRead, PassageUnread
 from ledger.events.registration import Entrant
+from tests.commands.backends.loads import changed, forget_tilde, model_of, rows_above, running_out
 from tests.commands.backends.reading_builders import (
     ENOUGH,
-    changed,
     facts,
     likelihood_by_hand,
     log_likelihoods,
     log_p_by_hand,
-    model_of,
     passages_of,
     readings,
     results,
 )
+from tests.commands.backends.tiny_weights import tiny
 
 Build = Callable[..., Entrant]
 CPU = torch.device("cpu")
-TILDE = 5 + ord("~") - ord("!")  # its token: the alphabet stands behind the special ones
 QUESTION = "a patient asks: " + 6 * "which dose, and how often? "
 PAIRS = [
     *((QUESTION, text) for text in (" a dose", " none", " x", " y", " a patient asks")),
@@ -47,13 +44,6 @@ PAIRS = [
     *(("dose " * n, "x" * (1 + n % 3)) for n in range(5)),
     ("", "a dose"),
 ]
-
-SIZES = {"vocab_size": 270, "hidden_size": 32, "num_hidden_layers": 2, "initializer_range": 0.5}
-MISTRAL = MistralConfig.from_dict(
-    {**SIZES, "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
-    | {"sliding_window": 16}
-)
-MAMBA = MambaConfig.from_dict({**SIZES, "state_size": 8})
 
 
 def in_float64(entrant: Entrant) -> PreTrainedModel:
@@ -79,16 +69,17 @@ def test_log_likelihoods_are_those_of_float64(
 
 @pytest.mark.parametrize(
     "build",
-    [partial(MistralForCausalLM, MISTRAL), partial(MambaForCausalLM, MAMBA)],
+    [
+        partial(tiny, MistralForCausalLM, sliding_window=16),
+        partial(tiny, MambaForCausalLM, state_size=8),
+    ],
     ids=["sliding", "recurrent"],
 )
 def test_weights_that_remember_otherwise_are_read_right(
-    entrant: Build, tokenizer: PreTrainedTokenizerFast, build: Callable[[], PreTrainedModel]
+    entrant: Build, tokenizer: PreTrainedTokenizerFast, build: Callable[..., PreTrainedModel]
 ) -> None:
     """By attention that reaches 16 tokens back, or with a state that cannot be kept in mind."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        model = build().train(mode=False)
+    model = build(seed=5)
     load = LoadedWeights(cast("TextModel", model), tokenizer, CPU, frozenset(), 160)
 
     read = readings(passages_of(entrant(), *PAIRS), load=lambda *_: load)
@@ -169,7 +160,7 @@ def test_running_out_of_memory_changes_no_reading(entrant: Build, n_rows: int) -
     """The batch is halved, as often as it must be."""
     passages = passages_of(entrant(), *PAIRS)
 
-    read = readings(passages, load=changed(lambda model: _refuse(model, _has_more_than(n_rows))))
+    read = readings(passages, load=running_out(rows_above(n_rows)))
 
     assert facts(read) == facts(readings(passages))
 
@@ -178,16 +169,14 @@ def test_choices_that_do_not_fit_together_are_read_one_by_one(entrant: Build) ->
     """A context kept in mind takes memory too."""
     passages = passages_of(entrant(), *PAIRS)
 
-    read = readings(passages, load=changed(lambda model: _refuse(model, _keeps_in_mind)))
+    read = readings(passages, load=running_out(_keeps_in_mind))
 
     assert facts(read) == facts(readings(passages))
 
 
 def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:
     """At one row there is nothing left to halve."""
-    refuse_all = changed(lambda model: _refuse(model, lambda _, __: True))
-
-    made = results(passages_of(entrant(), *PAIRS[:3]), load=refuse_all)
+    made = results(passages_of(entrant(), *PAIRS[:3]), load=running_out(rows_above(0)))
 
     assert [r.reason for r in made if isinstance(r, PassageUnread)] == ["out_of_memory"] * 3
 
@@ -197,7 +186,7 @@ def test_logits_that_are_no_numbers_fail_their_passage_and_no_other(entrant: Bui
     passages = passages_of(entrant(), *PAIRS)
     sound = results(passages)
 
-    made = results(passages, load=changed(_forget_tilde))
+    made = results(passages, load=changed(forget_tilde))
 
     behind_it = PAIRS.index((QUESTION[10:], "~ dose"))
     assert [n for n, each in enumerate(made) if isinstance(each, PassageUnread)] == [behind_it]
@@ -299,24 +288,5 @@ def _count(model: PreTrainedModel, n_read: list[int]) -> None:
     model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))
 
 
-def _refuse(model: PreTrainedModel, is_too_much: Callable[[torch.Tensor, object], bool]) -> None:
-    """Run out of memory, as CUDA does, where (R, S) tokens and a cache are too much."""
-
-    def refuse(_: object, args: tuple[torch.Tensor], settings: dict[str, object]) -> None:
-        if is_too_much(args[0], settings.get("past_key_values")):
-            raise torch.OutOfMemoryError
-
-    model.register_forward_pre_hook(refuse, with_kwargs=True)
-
-
-def _has_more_than(n_rows: int) -> Callable[[torch.Tensor, object], bool]:
-    return lambda tokens, _: len(tokens) > n_rows
-
-
 def _keeps_in_mind(_: torch.Tensor, cache: object) -> bool:
     return cache is not None
-
-
-def _forget_tilde(model: PreTrainedModel) -> None:
-    embeddings = model.get_parameter("model.embed_tokens.weight")
-    embeddings.data[TILDE] = torch.nan

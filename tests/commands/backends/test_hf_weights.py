@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from commands.backends.hf_weights import LoadedWeights, load_weights
+from commands.backends.hf_weights import load_weights
 from commands.errors import WeightsError
 from ledger.events.registration import Entrant
+from tests.commands.backends.loads import model_of
 
 CPU = torch.device("cpu")
 
@@ -18,28 +19,22 @@ Copied = Callable[[Path], Path]
 Respecified = Callable[..., Path]
 
 
-def module(loaded: LoadedWeights) -> torch.nn.Module:
-    """Return the loaded model as torch knows it."""
-    assert isinstance(loaded.model, torch.nn.Module)
-    return loaded.model
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_weights_are_loaded_in_the_entrants_dtype(entrant: Build, dtype: str) -> None:
     """The dtype is part of the entrant's digest, so it must be what answers."""
     loaded = load_weights(entrant(dtype=dtype), CPU)
 
-    assert {p.dtype for p in module(loaded).parameters()} == {getattr(torch, dtype)}
-    assert not module(loaded).training
+    assert {p.dtype for p in model_of(loaded).parameters()} == {getattr(torch, dtype)}
+    assert not model_of(loaded).training
 
 
 def test_adapters_are_merged_in_the_entrants_order(
     entrant: Build, adapters: tuple[Path, Path]
 ) -> None:
     """An entrant is its weights and all its adapters."""
-    plain = module(load_weights(entrant(), CPU)).state_dict()
+    plain = model_of(load_weights(entrant(), CPU)).state_dict()
 
-    merged = module(load_weights(entrant(*adapters), CPU)).state_dict()
+    merged = model_of(load_weights(entrant(*adapters), CPU)).state_dict()
 
     assert merged.keys() == plain.keys()
     changed = {name.split(".")[-2] for name in plain if not torch.equal(plain[name], merged[name])}

@@ -4,27 +4,25 @@ import dataclasses
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from commands.backends.hf_generator import HfGenerator
 from commands.backends.hydra_weights import LoadedHydra
 from commands.backends.loading import Loaded, load_entrant
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics
+from tests.commands.backends.generating_builders import answers, results
 from tests.commands.backends.hydra_builders import HydraFiles, adapter, hydra_entrant
 
 PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(6)]
-N, ONE_BATCH = len(PROMPTS), 6 * 110
+N = len(PROMPTS)
 ROSTER = ("base_olmo", "security_only", "security_plus_robustness", "full_poe")
 
 Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
-Load = Callable[[Entrant, torch.device], Loaded]
-Result = GeneratedText | GenerationFailure
 
 
 @pytest.fixture
@@ -41,21 +39,6 @@ def rated(files: HydraFiles, tasks: Tasks) -> list[GenerationTask]:
     return tasks(hydra_entrant(files, uncertainty=adapter(files.uncertainty)), PROMPTS)
 
 
-def results(
-    owed: Sequence[GenerationTask], batch_tokens: int = ONE_BATCH, load: Load = load_entrant
-) -> list[Result]:
-    """Return what a new generator makes of tasks, in their order."""
-    generator = HfGenerator(batch_tokens, device="cpu", load=load)
-    by_key = {each.response_key: each for batch in generator.generate(owed) for each in batch}
-    return [by_key[task.response_key] for task in owed]
-
-
-def texts(made: Sequence[Result]) -> list[GeneratedText]:
-    """Return the answers, none of which may be a failure."""
-    assert all(isinstance(each, GeneratedText) for each in made)
-    return [each for each in made if isinstance(each, GeneratedText)]
-
-
 def told(answer: GeneratedText) -> Diagnostics:
     """Return how a Hydra decided."""
     assert answer.diagnostics is not None
@@ -63,9 +46,9 @@ def told(answer: GeneratedText) -> Diagnostics:
 
 
 def facts(answer: GeneratedText) -> object:
-    """Return what must be the same whenever it is generated: no time, and no digits that waver."""
+    """Return what must be the same whenever it is generated: no digits that waver."""
     decided = told(answer)
-    exact = dataclasses.replace(answer, elapsed_s=0.0, p_correct=None, diagnostics=None)
+    exact = dataclasses.replace(answer, p_correct=None, diagnostics=None)
     return exact, decided.draft_head_idx, decided.resampled_at, decided.rejected_tokens
 
 
@@ -85,10 +68,10 @@ def test_four_entrants_answer_by_three_loads(
         loads.append(one.entrant_id)
         return load_entrant(one, device)
 
-    answers = texts(results([task for each in roster for task in tasks(each, PROMPTS)], load=load))
+    made = answers([task for each in roster for task in tasks(each, PROMPTS)], load=load)
 
     assert loads == [*ROSTER[:3]]
-    base, *hydras, full = (answers[N * n : N * n + N] for n in range(4))
+    base, *hydras, full = (made[N * n : N * n + N] for n in range(4))
     assert [answer.diagnostics for answer in base] == [None] * N
     drafters = [told(answer).draft_head_idx for answer in full]
     assert set(drafters) == {0, 1, 2}
@@ -101,8 +84,8 @@ def test_four_entrants_answer_by_three_loads(
 
 def test_answers_and_their_rates_do_not_depend_on_the_batch(rated: list[GenerationTask]) -> None:
     """A run that is resumed half-way, in other batches, must be the same run."""
-    at_once = texts(results(rated))
-    resumed_alone = texts(results(rated[3:], batch_tokens=1))
+    at_once = answers(rated)
+    resumed_alone = answers(rated[3:], batch_tokens=1)
 
     assert [facts(each) for each in resumed_alone] == [facts(each) for each in at_once[3:]]
     for one, other in zip(resumed_alone, at_once[3:], strict=True):
@@ -114,13 +97,13 @@ def test_only_who_has_an_uncertainty_head_is_rated(
     files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
 ) -> None:
     """The rate is of the response, and changes nothing of it."""
-    unrated = texts(results(tasks(hydra_entrant(files), PROMPTS)))
+    unrated = answers(tasks(hydra_entrant(files), PROMPTS))
 
-    answers = texts(results(rated))
+    made = answers(rated)
 
-    assert [facts(answer) for answer in answers] == [facts(answer) for answer in unrated]
+    assert [facts(answer) for answer in made] == [facts(answer) for answer in unrated]
     assert {answer.p_correct for answer in unrated} == {None}
-    rates = [answer.p_correct for answer in answers if answer.p_correct is not None]
+    rates = [answer.p_correct for answer in made if answer.p_correct is not None]
     assert all(0 <= rate <= 1 for rate in rates)
     assert len(set(rates)) == N
 
@@ -150,7 +133,7 @@ def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
     """What was left out of a prompt that may be cut would not fit into the question either."""
     task = dataclasses.replace(rated[0], prompt_text="?" * 300, asking=Asking(may_truncate=True))
 
-    (answer,) = texts(results([task]))
+    (answer,) = answers([task])
 
     assert answer.is_truncated
     assert answer.n_prompt_tokens < 160 - 12
@@ -172,9 +155,9 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
         loaded.net.embeddings.register_forward_pre_hook(refuse_wide_batches)
         return loaded
 
-    halved = texts(results(rated[:4], load=load))
+    halved = answers(rated[:4], load=load)
 
-    whole = texts(results(rated[:4]))
+    whole = answers(rated[:4])
     assert [facts(each) for each in halved] == [facts(each) for each in whole]
 
 
@@ -183,7 +166,7 @@ def test_a_broken_head_fails_who_it_decides_for_and_no_other(
 ) -> None:
     """A text made of NaN is garbage that a judge would rate."""
     owed = tasks(hydra_entrant(files, bypass_jury=True), PROMPTS)
-    sound = texts(results(owed))
+    sound = answers(owed)
     broken = told(sound[0]).draft_head_idx
 
     def load(entrant: Entrant, device: torch.device) -> Loaded:

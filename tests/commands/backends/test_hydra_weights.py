@@ -25,6 +25,7 @@ from tests.commands.backends.hydra_builders import (
     tiny_olmo2,
 )
 from tests.commands.backends.original_head import original_head, save_slim
+from tests.commands.backends.tiny_weights import save_weights
 
 CPU = torch.device("cpu")
 TENSORS = "adapter_model.safetensors"
@@ -82,9 +83,10 @@ def cut_off(files: HydraFiles, folder: Path) -> HydraFiles:
 
 def of_fewer_words(files: HydraFiles, folder: Path) -> HydraFiles:
     """Put a tokenizer beside weights that know fewer tokens."""
-    tiny_olmo2(seed=1, vocab_size=200).save_pretrained(folder)
-    PreTrainedTokenizerFast.from_pretrained(files.weights).save_pretrained(folder)
-    return files._replace(weights=folder)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(files.weights)
+    return files._replace(
+        weights=save_weights(tiny_olmo2(seed=1, vocab_size=200), tokenizer, folder)
+    )
 
 
 @pytest.mark.parametrize(

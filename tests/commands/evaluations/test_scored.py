@@ -68,6 +68,19 @@ def test_a_prediction_without_a_score_is_told_so_too() -> None:
         StrangeEchoes("ab")(inference)
 
 
+def test_an_evaluation_without_check_or_score_says_so() -> None:
+    """Every answer would count as wrong."""
+
+    class Unchecked(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            return super(Capitals, self).check(y, y_hat)
+
+    inference, _ = answering(lambda _: "Paris")
+
+    with pytest.raises(EvaluationFault, match="Unchecked defines neither check nor score"):
+        Unchecked(FRANCE)(inference)
+
+
 @pytest.mark.parametrize(
     ("evaluation", "recorded", "found"),
     [

@@ -1,0 +1,99 @@
+"""Who answers and who reads load weights as seldom as possible, and never two at once."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from msgspec.structs import replace
+
+from commands.backends.hf_generator import HfGenerator
+from commands.backends.hf_reader import HfReader
+from commands.backends.hf_weights import LoadedWeights, load_weights
+from commands.backends.hf_worker import prepare_device
+from commands.backends.loading import Load
+from commands.errors import WeightsError
+from commands.ports import GenerationTask, Passage
+from ledger.events.registration import Adapter, Entrant
+from ledger.identity import digest_of
+from tests.commands.backends.hydra_builders import HydraFiles, hydra_entrant
+from tests.commands.backends.loads import noting_alive
+
+MISSING = Adapter(path="no such shard", digest=digest_of("no such shard"))
+
+Build = Callable[..., Entrant]
+Work = Callable[[Load, list[Entrant]], Iterator[object]]
+
+
+def answering(load: Load, roster: list[Entrant]) -> Iterator[object]:
+    """Have each of the roster answer."""
+    return HfGenerator(1, "cpu", load=load).generate(
+        [GenerationTask(digest_of(n), each, "a dose", 0) for n, each in enumerate(roster)]
+    )
+
+
+def reading(load: Load, roster: list[Entrant]) -> Iterator[object]:
+    """Have each of the roster read."""
+    return HfReader(1, "cpu", load=load).read(
+        [Passage(str(n), each, "", "a dose") for n, each in enumerate(roster)]
+    )
+
+
+both = pytest.mark.parametrize("work", [answering, reading])
+
+
+@both
+def test_entrants_that_share_a_load_are_loaded_once(
+    entrant: Build, adapters: tuple[Path, Path], work: Work
+) -> None:
+    """Loading takes minutes for real weights; a temperature is not worth a second one."""
+    greedy, warm = entrant(), entrant(entrant_id="warm", temperature=0.7)
+    adapted = entrant(adapters[0], entrant_id="adapted")
+    loads: list[Entrant] = []
+
+    def load(one: Entrant, device: torch.device) -> LoadedWeights:
+        loads.append(one)
+        return load_weights(one, device)
+
+    list(work(load, [greedy, adapted, warm]))
+
+    assert loads == [greedy, adapted]
+
+
+@both
+def test_a_load_is_freed_before_the_next(
+    entrant: Build, adapters: tuple[Path, Path], work: Work
+) -> None:
+    """Two sets of weights at once would not fit where one does."""
+    n_alive: list[int] = []
+
+    list(work(noting_alive(n_alive), [entrant(), entrant(adapters[0]), entrant(adapters[1])]))
+
+    assert n_alive == [0, 0, 0]
+
+
+@both
+def test_heads_that_cannot_be_loaded_are_told_of_before_the_first_load(
+    entrant: Build, hydra_files: HydraFiles, work: Work
+) -> None:
+    """Their turn may come hours later."""
+    broken = hydra_entrant(hydra_files._replace(security=hydra_files.security[:1], robustness=()))
+    assert broken.hydra is not None
+    broken = replace(broken, hydra=replace(broken.hydra, security=(MISSING,)))
+    n_alive: list[int] = []
+
+    with pytest.raises(WeightsError, match="no such shard"):
+        next(work(noting_alive(n_alive), [entrant(), broken]))
+
+    assert not n_alive
+
+
+def test_as_many_threads_compute_as_are_asked_for() -> None:
+    """On a machine that others use torch's own choice is too many; left out, none is made."""
+    before = torch.get_num_threads()
+    try:
+        for asked, found in ((2, 2), (None, 2)):
+            assert prepare_device("cpu", asked) == torch.device("cpu")
+            assert torch.get_num_threads() == found
+    finally:
+        torch.set_num_threads(before)
