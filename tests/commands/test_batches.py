@@ -26,7 +26,7 @@ from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import unheard
 from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
-from commands.scripted import ScriptedBatchJudge
+from commands.scripted_batches import ScriptedBatchJudge
 from commands.waiting import Waiting
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.usage import Price, Usage

@@ -6,7 +6,7 @@ import pytest
 
 from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
 from commands.ports import NoReply
-from commands.scripted import ScriptedBatchJudge
+from commands.scripted_batches import ScriptedBatchJudge
 from tests.commands.contracts import QUERIES
 from tests.commands.contracts_batch import BatchJudgeContract
 
