@@ -147,8 +147,8 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
         replay(ledger, STREAM, out=run.folder.parent)
 
 
-@pytest.mark.parametrize("edition", [1, 2])
-def test_what_an_earlier_tourney_published_still_replays(ledger: Ledger, edition: int) -> None:
+@pytest.mark.parametrize("edition", [1, 2, 3])
+def test_what_a_tourney_of_each_edition_published_still_replays(ledger: Ledger, edition: int) -> None:
     """An upgrade that turned old claims into differences would look like forgery."""
     with (EXPORTS / f"edition_{edition}.jsonl").open("rb") as lines:
         take_in(ledger, read_export(lines))
