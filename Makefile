@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What these run of ledger/ and projections/ others test; tracing it would double their time.
-UNTRACED := tests/commands/backends tests/commands/cli tests/benchmarks
+UNTRACED := tests/benchmarks tests/commands/backends tests/commands/cli
 
 .PHONY: demo test bench weights clean
 

@@ -41,10 +41,7 @@ def tourney(place: Path) -> Tourney:
 
 
 def launch(
-    folder: Path,
-    *arguments: str,
-    prefix: Sequence[str] = (),
-    prepare: Callable[[], object] | None = None,
+    folder: Path, *arguments: str, prefix: Sequence[str] = (), room: int | None = None
 ) -> Completed:
     """Run the command line in a folder.
 
@@ -52,10 +49,10 @@ def launch(
         folder: Where.
         arguments: The command and its options.
         prefix: A program that runs it, as setpriv.
-        prepare: What the new process does before, as setting a limit.
+        room: How many bytes it may write to a file, where no program runs it.
     """
-    if not prefix and prepare is None:
-        code, out, err = run_warm(folder, arguments, os.environ)
+    if not prefix:
+        code, out, err = run_warm(folder, arguments, os.environ, room=room)
         return subprocess.CompletedProcess(arguments, code, out, err)
     return subprocess.run(
         [*prefix, sys.executable, "-m", "commands.cli", *arguments],
@@ -63,5 +60,4 @@ def launch(
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=prepare,  # tests start no thread
     )

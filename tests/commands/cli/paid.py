@@ -6,8 +6,6 @@ Only the responses are made up; the command line, the SDK, HTTP and the ledger a
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,7 +21,7 @@ from ledger.store import Ledger
 from projections.matches import Cell, cells
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
-from tests.commands.cli.warm import Ended, run_warm
+from tests.commands.cli.warm import Ended, Running, begin, run_warm
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 ENTRANTS: Final = ("base", "secure", "robust", "jury")
@@ -116,17 +114,9 @@ def environment(url: str, **more: str) -> dict[str, str]:
     return {**outside, "ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": url, **more}
 
 
-def command(folder: Path, *words: str, url: str) -> "subprocess.Popen[str]":
+def command(folder: Path, *words: str, url: str, stdin: str = os.devnull) -> Running:
     """Begin a command in a folder, and do not wait for it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "commands.cli", *words],
-        cwd=folder,
-        env=environment(url),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begin(folder, words, environment(url), stdin=stdin)
 
 
 def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:

@@ -1,30 +1,57 @@
-"""The warm process itself: see warm.py. Heavy imports are done once, before any fork."""
+"""The warm process itself: see warm.py. All imports are done once, before any fork."""
 
+import gc
 import os
+import resource
 import sys
 import traceback
-from typing import NoReturn
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final, NoReturn
 
 import msgspec
 
-import commands.backends.anthropic_batches
-import commands.backends.endpoint_generator
-import commands.backends.hf_generator
-import commands.backends.hf_reader
-import commands.backends.reference_judge  # noqa: F401  # imported before the fork, as above
+import commands.cli
 from commands.cli.app import main
 from tests.commands.cli.warm import Order
 
+IMPORTED: Final = (
+    "commands.backends.anthropic_batches",
+    "commands.backends.endpoint_generator",
+    "commands.backends.hf_generator",
+    "commands.backends.hf_reader",
+    "commands.backends.reference_judge",
+    "transformers.models.olmo2.modeling_olmo2",
+    *(
+        f"commands.cli.{found.name}"
+        for found in iter_modules(commands.cli.__path__)
+        if found.name != "__main__"  # which is the command line itself
+    ),
+)
+
 
 def serve() -> None:
-    """Run each order in a process of its own, and tell how it ended."""
+    """Run each order in a process of its own, and tell which; tell how those asked for ended."""
     for line in sys.stdin.buffer:
-        pid = os.fork()
-        if pid == 0:
-            be(msgspec.json.decode(line, type=Order))
-        _, status = os.waitpid(pid, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        sys.stdout.flush()
+        match msgspec.json.decode(line, type=Order | int):
+            case Order() as order:
+                tell(forked(order))
+            case pid:
+                tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def tell(number: int) -> None:
+    """Answer a line with a line."""
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+def forked(order: Order) -> int:
+    """Begin a process that does this and no more; return its id."""
+    pid = os.fork()
+    if pid == 0:
+        be(order)
+    return pid
 
 
 def be(order: Order) -> NoReturn:
@@ -32,9 +59,10 @@ def be(order: Order) -> NoReturn:
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)
-    for stream, path in ((0, os.devnull), (1, order.out), (2, order.err)):
-        flags = os.O_RDONLY if stream == 0 else os.O_WRONLY | os.O_CREAT
-        os.dup2(os.open(path, flags, 0o600), stream)
+    for stream, path in ((0, order.stdin), (1, order.out), (2, order.err)):
+        os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
+    if order.room is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
     sys.argv = ["tourney", *order.words]
     code: int | str | None = 0
     try:
@@ -50,4 +78,7 @@ def be(order: Order) -> NoReturn:
 
 
 if __name__ == "__main__":
+    for name in IMPORTED:
+        import_module(name)
+    gc.freeze()  # or each process would look for garbage in all of this
     serve()

@@ -1,8 +1,10 @@
 """A process that is killed at any moment loses nothing recorded, and does nothing twice."""
 
+import os
+import random
 import shutil
-import subprocess
-import sys
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +18,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.commands.cli.conftest import launch
-
-KILLING = Path(__file__).with_name("killing.py")
+from tests.commands.cli.warm import begin
 
 
 class Held(NamedTuple):
@@ -42,14 +43,32 @@ def held_by(path: Path) -> Held:
     )
 
 
+def time_of(place: Path, *words: str) -> float:
+    """Run a command in a folder to its end; return the seconds it takes, imports left out."""
+    launch(place, "--version")  # imports are done once, before the first command
+    began_at = time.monotonic()
+    done = launch(place, *words)
+    assert done.returncode == 0, done.stderr
+    return time.monotonic() - began_at
+
+
 def killed(place: Path, *words: str, n_kills: int, longest_s: float) -> int:
     """Run a command in a folder, killed so often, then to its end; return the kills that hit."""
-    arguments = ("20260425", str(n_kills), str(place), str(longest_s), *words)
-    done = subprocess.run(
-        [sys.executable, str(KILLING), *arguments], capture_output=True, text=True, check=False
-    )
+    rng = random.Random(20260425)  # noqa: S311  # moments, not secrets
+    moments = [rng.uniform(0, longest_s) for _ in range(n_kills)]
+    n_hit = sum(is_hit(place, words, delay_s) for delay_s in moments)
+    done = launch(place, *words)
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return n_hit
+
+
+def is_hit(place: Path, words: tuple[str, ...], delay_s: float) -> bool:
+    """Kill a run after a delay; say whether that was before its end."""
+    run = begin(place, words, os.environ)
+    time.sleep(delay_s)
+    ended = run.kill()
+    assert ended.code in {0, -signal.SIGKILL}, ended.err
+    return ended.code != 0
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 
 from ledger.lock import PATIENCE_S
 from tests.commands.cli.conftest import Tourney, launch
-from tests.commands.cli.settled import ROOT, head_of, started
+from tests.commands.cli.settled import ROOT, head_of
+from tests.commands.cli.warm import begin
 from tests.commands.games import play
 
 
@@ -33,23 +34,22 @@ def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_second_command_waits_for_the_first_and_says_so(place: Path) -> None:
     """Started at once both would generate the same responses, and pay twice."""
-    with (
-        held_elsewhere(place / "tournament.db.work") as first,
-        started(place, "apply", "generate", "--limit", "1") as second,
-    ):
+    with held_elsewhere(place / "tournament.db.work") as first:
+        second = begin(place, ("apply", "generate", "--limit", "1"), os.environ)
         began = time.monotonic()
-        assert second.stderr
-        told = second.stderr.readline()
+        while not second.err:
+            assert time.monotonic() - began < 60, "it said nothing"
+            time.sleep(0.02)
         waited_s = time.monotonic() - began
-        assert second.poll() is None
         assert head_of(place / "tournament.db").position == 0
         first.kill()
-        _, words = second.communicate(timeout=60)
+        done = second.wait()
 
-    assert told.startswith(f"waiting for process {first.pid} ({sys.executable} -m tests.ledger")
+    told = f"waiting for process {first.pid} ({sys.executable} -m tests.ledger"
+    assert done.err.startswith(told)
     assert waited_s >= PATIENCE_S
-    assert second.returncode == 0, words
-    assert "1 generated" in words
+    assert done.code == 0, done.err
+    assert "1 generated" in done.err
 
 
 def test_readers_do_not_wait_for_a_run(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_ledger_on_a_network_may_be_allowed(
     """There are network file systems whose locks hold, and their users know."""
     monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
 
-    done = launch(place, "apply", "generate", "--limit", "1", prefix=on_a_network)
+    done = launch(place, "apply", "judge", prefix=on_a_network)
 
     assert done.returncode == 0, done.stderr
     assert head_of(place / "tournament.db").position > 0

@@ -1,5 +1,6 @@
 """Entrants behind an endpoint on the command line: what they would cost, and what they answer."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
 from tests.commands.builders import lay_out
 from tests.commands.cli.conftest import Tourney, launch
-from tests.commands.cli.settled import fields, started
+from tests.commands.cli.settled import fields
+from tests.commands.cli.warm import begin
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
 
 SETTINGS = """\
@@ -165,13 +167,12 @@ def test_a_process_that_is_killed_asks_again_for_what_was_under_way(
 ) -> None:
     """What had been answered is on the ledger, and is not paid for again."""
     fake.inject(Fault("slow"), Fault("slow", delay_s=600.0))
-    process = started(folder, "apply", "generate")
+    process = begin(folder, ("apply", "generate"), os.environ)
     give_up_at = time.monotonic() + 60
     while len(fake.traffic.asked) < 2 or not recorded(folder):
         assert time.monotonic() < give_up_at, "it never came to that"
         time.sleep(0.02)
     process.kill()
-    process.communicate()
 
     assert tourney("apply", "generate").returncode == 0
 

@@ -1,10 +1,12 @@
-"""Commands run by a process with the heavy imports done, which forks for each: none starts cold.
+"""Commands run by a process with the imports done, which forks for each: none starts cold.
 
-Orders go as lines of JSON to its standard input, exit codes come as lines from its standard
-output. It ends when its input does.
+Orders go as lines of JSON to its standard input; a process id comes back for each. An id that is
+sent to it comes back as an exit code, once that process has ended. It ends when its input does.
 """
 
 import atexit
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,13 +19,15 @@ import msgspec
 
 
 class Order(msgspec.Struct, frozen=True):
-    """A command to be run, and where what it says goes."""
+    """A command to be run, what it reads and writes, and how many bytes it may write to a file."""
 
     words: tuple[str, ...]
     folder: str
     environment: dict[str, str]
+    stdin: str
     out: str
     err: str
+    room: int | None
 
 
 class Ended(NamedTuple):
@@ -34,18 +38,63 @@ class Ended(NamedTuple):
     err: str
 
 
-def run_warm(folder: Path, words: tuple[str, ...], environment: Mapping[str, str]) -> Ended:
-    """Run the command line in a folder, without a terminal."""
-    with TemporaryDirectory(prefix="said-") as said:
-        out, err = Path(said) / "out", Path(said) / "err"
-        order = Order(words, str(folder), dict(environment), str(out), str(err))
-        process = _stove()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(order) + b"\n")
-        process.stdin.flush()
-        code = int(process.stdout.readline())
-        return Ended(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+class Running:
+    """A command that goes on until it ends or is killed."""
+
+    def __init__(self, pid: int, said: "TemporaryDirectory[str]") -> None:
+        self._pid = pid
+        self._said = said
+
+    @property
+    def err(self) -> str:
+        """What it has said on standard error so far."""
+        return self._read("err")
+
+    def kill(self) -> Ended:
+        """Let it end as it stands, unless it has ended."""
+        os.kill(self._pid, signal.SIGKILL)  # its id is its own until somebody waits for it
+        return self.wait()
+
+    def wait(self) -> Ended:
+        """Let it come to its end."""
+        with self._said:
+            return Ended(_asked(self._pid), self._read("out"), self._read("err"))
+
+    def _read(self, stream: str) -> str:
+        return Path(self._said.name, stream).read_text(encoding="utf-8")
+
+
+def run_warm(
+    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, room: int | None = None
+) -> Ended:
+    """Run the command line in a folder to its end, without a terminal."""
+    return begin(folder, words, environment, room=room).wait()
+
+
+def begin(
+    folder: Path,
+    words: tuple[str, ...],
+    environment: Mapping[str, str],
+    *,
+    stdin: str = os.devnull,
+    room: int | None = None,
+) -> Running:
+    """Begin a command in a folder, and do not wait for it."""
+    said = TemporaryDirectory(prefix="said-")
+    out, err = Path(said.name, "out"), Path(said.name, "err")
+    out.touch()
+    err.touch()
+    order = Order(words, str(folder), dict(environment), stdin, str(out), str(err), room)
+    return Running(_asked(order), said)
+
+
+def _asked(what: Order | int) -> int:
+    process = _stove()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(msgspec.json.encode(what) + b"\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
 
 
 @cache
