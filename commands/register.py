@@ -94,12 +94,15 @@ def _read_each(
 
 def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
-    if not rubric.needs_gold and settings.judge.provider == "reference":
-        fault = (
-            f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which [judge] provider"
-            " 'reference' compares with; leave the rubric out, or name another provider"
-        )
-        raise ConfigurationError([fault])
+    judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
+    faults = [
+        f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which {name} provider"
+        " 'reference' compares with; leave the rubric out, or name another provider"
+        for name, judge in judges.items()
+        if judge.provider == "reference" and not rubric.needs_gold
+    ]
+    if faults:
+        raise ConfigurationError(faults)
     return rubric
 
 

@@ -1,5 +1,6 @@
 """Files on the disk that are there whole or not at all: a run's folder, an export."""
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -32,20 +33,34 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def write_whole(file: Path, lines: Iterable[bytes]) -> None:
-    """Write a file that is there whole or as it was before.
+    """Write a file that is there whole or as it was before; a link to it stays one.
+
+    What is there and is no file, as a pipe or a device, is written to and stays what it is.
 
     Raises:
-        CannotWrite: The place refuses; nothing is left behind.
+        CannotWrite: The place refuses; no file is left behind.
     """
-    if not file.name or file.is_dir():
-        raise CannotWrite(file, "it is a folder")
-    draft = file.with_name(f".{file.name}.draft")
     try:
-        with draft.open("wb") as opened:
-            opened.writelines(lines)
-        draft.replace(file)
+        if not file.name or file.is_dir():
+            raise CannotWrite(file, "it is a folder")
+        if file.exists() and not file.is_file():
+            _write(file, lines)
+        else:
+            _replace(Path(os.path.realpath(file)), lines)  # resolve() fails at a loop
     except OSError as error:
         raise CannotWrite(file, str(error)) from error
+
+
+def _replace(file: Path, lines: Iterable[bytes]) -> None:
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        _write(draft, lines)
+        draft.replace(file)
     finally:
         with suppress(OSError):  # it became the file, or there is no such folder
             draft.unlink()
+
+
+def _write(file: Path, lines: Iterable[bytes]) -> None:
+    with file.open("wb") as opened:
+        opened.writelines(lines)

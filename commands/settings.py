@@ -8,6 +8,7 @@ from pydantic import Field
 from commands.entrant_section import AnyEntrantSection
 from commands.evaluations.section import EvaluationSection
 from commands.section import BASE_URL, Section
+from ledger.events.limits import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
@@ -113,16 +114,19 @@ class JurySection(JurorSection):
     model: str = Field(min_length=1)
 
 
+Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
+
+
 class EloSection(Section):
     """How ratings are computed; K and all else can be chosen again at every reading."""
 
-    k: float = Field(default=_ELO.k, gt=0)
-    k_sweep: tuple[Annotated[float, Field(gt=0)], ...] = _ELO.k_sweep
-    initial_rating: float = _ELO.initial_rating
-    permutations: int = Field(default=_ELO.permutations, ge=1)
+    k: float = Field(default=_ELO.k, gt=0, le=MAX_POINTS)
+    k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = _ELO.k_sweep
+    initial_rating: Rating = _ELO.initial_rating
+    permutations: int = Field(default=_ELO.permutations, ge=1, le=MAX_REPEATS)
     seed: int = Field(default=_ELO.seed, ge=0)
     ties: TieRule = _ELO.ties
-    bootstraps: int = Field(default=BOOTSTRAPS, ge=0)  # of the prompts, for intervals; 0: none
+    bootstraps: int = Field(default=BOOTSTRAPS, ge=0, le=MAX_REPEATS)  # of the prompts; 0: none
 
     @property
     def parameters(self) -> EloParameters:
@@ -137,13 +141,15 @@ class BradleyTerrySection(Section):
     """
 
     ties: TieModel = _BT.ties
-    prior_sd: float | None = Field(default=None, gt=0)  # Elo points about the mean
+    # in Elo points about the mean
+    prior_sd: float | None = Field(default=None, ge=MIN_SPREAD, le=MAX_POINTS)
     anchor: str | None = None  # an entrant
-    anchor_rating: float = _BT.anchor_rating
+    anchor_rating: Rating = _BT.anchor_rating
     interval: IntervalKind = _BT.interval
     unit: IntervalUnit = _BT.unit
-    level: float = Field(default=_BT.level, gt=0, lt=1)
-    resamples: int = Field(default=_BT.resamples, ge=1)  # of bayesian and multinomial intervals
+    level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
+    # of bayesian and multinomial intervals
+    resamples: int = Field(default=_BT.resamples, ge=1, le=MAX_REPEATS)
     seed: int = Field(default=_BT.seed, ge=0)
 
     @property

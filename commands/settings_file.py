@@ -1,7 +1,7 @@
 """Reading tournament.toml: environment over file over default, and every fault at once."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,8 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         errors = _causes(error.errors())
         raise ConfigurationError([_fault(path, text, environ, each) for each in errors]) from error
-    _require_distinct(path, text, settings)
+    if faults := [*_twice(path, text, settings), *_adrift(path, text, environ, settings)]:
+        raise ConfigurationError(faults)
     return settings
 
 
@@ -78,8 +79,7 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
 
 def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
     location = _location_in_file(error)
-    overruling = variable(location)
-    place = overruling if overruling in environ else f"{path}:{line_of(text, location)}"
+    place = _place(path, text, environ, location)
     name = ".".join(str(part) for part in location)
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key {name!r}{_hint(error['loc'])}"
@@ -87,6 +87,12 @@ def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetail
         return f"{place}: {name!r} is missing"
     found = error["input"]["loader"] if error["type"] == UNKNOWN_LOADER else error["input"]
     return f"{place}: {name!r} is {found!r}: {error['msg']}"
+
+
+def _place(path: Path, text: str, environ: Mapping[str, str], location: Location) -> str:
+    """Return where a key was written: the environment's variable, or the line."""
+    overruling = variable(location)
+    return overruling if overruling in environ else f"{path}:{line_of(text, location)}"
 
 
 def _location_in_file(error: ErrorDetails) -> Location:
@@ -123,8 +129,8 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
     return list(model.model_fields)
 
 
-def _require_distinct(path: Path, text: str, settings: Settings) -> None:
-    faults = []
+def _twice(path: Path, text: str, settings: Settings) -> Iterator[str]:
+    """Find what is named twice."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
         ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
@@ -135,6 +141,13 @@ def _require_distinct(path: Path, text: str, settings: Settings) -> None:
         for n, name in enumerate(names):
             if name in names[:n]:
                 line = line_of(text, (section, n, key))
-                faults.append(f"{path}:{line}: {section}.{key} {name!r} is there twice")
-    if faults:
-        raise ConfigurationError(faults)
+                yield f"{path}:{line}: {section}.{key} {name!r} is there twice"
+
+
+def _adrift(path: Path, text: str, environ: Mapping[str, str], settings: Settings) -> Iterator[str]:
+    """Find an anchor that is no entrant: ratings would hang from the mean, under its name."""
+    anchor, known = settings.bradley_terry.anchor, [entrant.id for entrant in settings.entrants]
+    if anchor is not None and anchor not in known:
+        place = _place(path, text, environ, ("bradley_terry", "anchor"))
+        names = ", ".join(known)
+        yield f"{place}: 'bradley_terry.anchor' is {anchor!r}: it is none of the entrants {names}"

@@ -42,7 +42,6 @@ def where_kept(path: Path, environ: Mapping[str, str]) -> Kept:
         return msgspec.convert(section, Kept, strict=False)
     except msgspec.ValidationError as error:
         name, why = place_and_fault(error)
-        at = ("tournament", name) if name else ("tournament",)
-        raise ConfigurationError(
-            [f"{path}:{line_of(text, at)}: {'.'.join(at)!r}: {why}"]
-        ) from error
+        line = line_of(text, ("tournament", name) if name else ("tournament",))
+        place = f"'tournament.{name}'" if name else "[tournament]"
+        raise ConfigurationError([f"{path}:{line}: {place}: {why}"]) from error

@@ -7,6 +7,7 @@ TourneyError
  |   +- NewerFormat       written by a later tourney
  |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
+ |   +- FileTaken         something is there that is never written over
  |   +- DiskFailed        what was written may not be on the disk
  |   +- NetworkFileSystem locks and flushes cannot be trusted there
  |   +- StaleVersion      somebody else appended first
@@ -85,6 +86,16 @@ class CannotWrite(LedgerError):
             " make room or permission and run the same command again"
         )
         self.path, self.why = path, why
+
+
+class FileTaken(LedgerError):
+    """A ledger is to be copied to where something is already."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"cannot write {path}: there is a file of that name already; name another, or remove it"
+        )
+        self.path = path
 
 
 class DiskFailed(LedgerError):

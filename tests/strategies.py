@@ -37,6 +37,7 @@ from ledger.events.judging import (
     PairReconciled,
     VerdictReceived,
 )
+from ledger.events.limits import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from ledger.events.ratings import (
     ArtifactDigest,
     BradleyTerryParameters,
@@ -74,6 +75,10 @@ _ORDINALS: Final = st.integers(min_value=1)
 _FINITE: Final = st.floats(allow_nan=False, allow_infinity=False)
 _DOLLARS: Final = st.floats(min_value=0, max_value=1e9)
 _POSITIVE: Final = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+_STEPS: Final = st.floats(min_value=0, exclude_min=True, max_value=MAX_POINTS)
+_SPREADS: Final = st.floats(min_value=MIN_SPREAD, max_value=MAX_POINTS)
+_RATINGS: Final = st.floats(min_value=-MAX_POINTS, max_value=MAX_POINTS)
+_REPEATS: Final = st.integers(min_value=1, max_value=MAX_REPEATS)
 
 
 def _tuples(of: SearchStrategy[_Element]) -> SearchStrategy[tuple[_Element, ...]]:
@@ -326,20 +331,20 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
     """Return publications of ratings; they need not be true."""
     elo = _built(
         EloParameters,
-        k=_POSITIVE,
-        k_sweep=_tuples(_POSITIVE),
-        initial_rating=_FINITE,
-        permutations=_ORDINALS,
+        k=_STEPS,
+        k_sweep=_tuples(_STEPS),
+        initial_rating=_RATINGS,
+        permutations=_REPEATS,
         seed=_COUNTS,
-        bootstraps=_COUNTS,
+        bootstraps=st.just(0) | _REPEATS,
     )
     bradley_terry = _built(
         BradleyTerryParameters,
-        prior_sd=st.none() | _POSITIVE,
+        prior_sd=st.none() | _SPREADS,
         anchor=st.none() | _LABELS,
-        anchor_rating=_FINITE,
-        level=st.floats(min_value=0.01, max_value=0.99),
-        resamples=_ORDINALS,
+        anchor_rating=_RATINGS,
+        level=st.floats(min_value=MIN_LEVEL, max_value=MAX_LEVEL),
+        resamples=_REPEATS,
         seed=_COUNTS,
     )
     terms = _built(

@@ -9,8 +9,15 @@ def decoded(content: bytes) -> object:
     """Return what JSON says, and None for NaN.
 
     Raises:
-        ValueError: It is no JSON, even so.
+        ValueError: It is no JSON, even so, or nested too deep to be read.
     """
+    try:
+        return _decoded(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _decoded(content: bytes) -> object:
     try:
         return msgspec.json.decode(content)
     except ValueError:

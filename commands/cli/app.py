@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -79,6 +80,8 @@ COMMANDS: Final = (
 
 def main() -> None:
     """Run the command line; the console script."""
+    if isinstance(sys.stdout, TextIOWrapper):  # JSON is UTF-8, whatever the locale says
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     completing = "_TOURNEY_COMPLETE" in os.environ
     if not _FOLDING.isdisjoint(words[:1]):

@@ -4,17 +4,19 @@ import json
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import isfinite
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from commands.cli.parameters import overruled
 from commands.errors import ConfigurationError
+from ledger.events.limits import MAX_POINTS
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from projections.tournament import Tournament
 from projections.tournament_ratings import FEATURES
 
 STYLE = "style"
+_MAX_WEIGHT: Final = 1e6  # of a dimension: only ratios count, and no sum overflows
 
 TiesOption: TypeAlias = Annotated[
     TieModel | None,
@@ -96,6 +98,8 @@ def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
         weight = _number(number)
         if weight is None:
             raise ConfigurationError([f"--overall {text!r}: write it as factuality=2,utility=1"])
+        if weight > _MAX_WEIGHT:
+            raise ConfigurationError([f"--overall {text!r}: weights are up to {_MAX_WEIGHT:,.0f}"])
         weights[_one_of("--overall", dimension, known)] = weight
     return weights
 
@@ -118,6 +122,8 @@ def _anchor(text: str) -> dict[str, object]:
     rating = _number(number)
     if not name or rating is None:
         return {"anchor": text}
+    if abs(rating) > MAX_POINTS:
+        raise ConfigurationError([f"--anchor {text!r}: ratings are within {MAX_POINTS:,.0f} of 0"])
     return {"anchor": name, "anchor_rating": rating}
 
 

@@ -1,7 +1,6 @@
 """`tourney export`: the ledger in another form."""
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -23,7 +22,7 @@ from commands.cli.options import (
 )
 from commands.cli.place import head_at, ledger_path
 from commands.cli.reading import asking
-from commands.cli.streams import say
+from commands.cli.streams import say, write_lines
 from commands.cli.workshop import require_sound
 from commands.errors import ConfigurationError
 from commands.run_folder import write_whole
@@ -147,6 +146,6 @@ def _lines(records: Iterable[Fields]) -> Iterator[bytes]:
 
 def _write(lines: Iterable[bytes], output: Path | None) -> None:
     if output is None:
-        sys.stdout.buffer.writelines(lines)
+        write_lines(lines)
     else:
         write_whole(output, lines)

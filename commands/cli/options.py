@@ -1,5 +1,6 @@
 """Options that mean the same wherever they apply."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -80,9 +81,23 @@ ProviderOption: TypeAlias = Annotated[
 YesOption: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Agree beforehand to what it costs, within the cap.")
 ]
+
+
+def _amount(usd: float | None) -> float | None:
+    """Refuse what is no amount: nothing is more than NaN, so such a cap would hold nothing back."""
+    if usd is not None and not isfinite(usd):
+        raise typer.BadParameter(f"{usd} is no amount of dollars.")
+    return usd
+
+
 MaxUsdOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--max-usd", min=0, help="Spend no more, with what the ledger says was spent."),
+    typer.Option(
+        "--max-usd",
+        min=0,
+        callback=_amount,
+        help="Spend no more, with what the ledger says was spent.",
+    ),
 ]
 
 DEFAULT_CONFIG = Path("tournament.toml")

@@ -4,7 +4,16 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, Level, Ordinal, Positive
+from ledger.events.limits import (
+    Count,
+    Level,
+    Ordinal,
+    Rating,
+    Repeats,
+    RepeatsIfAny,
+    Spread,
+    Step,
+)
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 
 Mode = Literal["pilot", "headline"]
@@ -18,26 +27,26 @@ IntervalUnit = Literal["prompts", "battles"]
 class EloParameters(Value, frozen=True):
     """Everything an Elo rating depends on beside the matches."""
 
-    k: Positive = 16.0
-    k_sweep: tuple[Positive, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
-    initial_rating: float = 1400.0  # Boubdir et al. 2023
-    permutations: Ordinal = 500
+    k: Step = 16.0
+    k_sweep: tuple[Step, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
+    initial_rating: Rating = 1400.0  # Boubdir et al. 2023
+    permutations: Repeats = 500
     seed: Count = 20260425
     ties: TieRule = "drop"
-    bootstraps: Count = 0  # resamples of the prompts, for an interval; 0: none
+    bootstraps: RepeatsIfAny = 0  # resamples of the prompts, for an interval; 0: none
 
 
 class BradleyTerryParameters(Value, frozen=True):
     """Everything a Bradley-Terry rating and its interval depend on beside the battles."""
 
     ties: TieModel = "half"  # of a win each, or an outcome with a probability of its own
-    prior_sd: Positive | None = None  # Elo points about the mean; None: no prior
+    prior_sd: Spread | None = None  # Elo points about the mean; None: no prior
     anchor: EntrantId | None = None  # has anchor_rating; None: a component has mean 1000
-    anchor_rating: float = 1000.0
+    anchor_rating: Rating = 1000.0
     interval: IntervalKind = "sandwich"
     unit: IntervalUnit = "prompts"  # what is one piece of evidence
     level: Level = 0.95
-    resamples: Ordinal = 1000  # of a bootstrap
+    resamples: Repeats = 1000  # of a bootstrap
     seed: Count = 20260425  # of a bootstrap
 
 

@@ -103,11 +103,11 @@ def test_what_are_no_ratings_is_refused(
     assert ledger.head.position == 0
 
 
-@pytest.mark.parametrize("content", [None, "{"])
+@pytest.mark.parametrize("content", [None, "{", "[" * 100_000], ids=["missing", "cut", "nested"])
 def test_a_file_that_cannot_be_read_is_refused(
     ledger: Ledger, tmp_path: Path, content: str | None
 ) -> None:
-    """Missing, or cut short."""
+    """Missing, cut short, or nested deeper than anybody means."""
     file = tmp_path / "elo_ratings.json"
     if content is not None:
         file.write_text(content, encoding="utf-8")

@@ -208,3 +208,20 @@ def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> N
         "rubrics.dimension 'calibration' uses no gold answer, which [judge] provider 'reference'"
         " compares with; leave the rubric out, or name another provider"
     )
+
+
+def test_a_juror_that_compares_with_gold_refuses_the_dimension_too(tmp_path: Path) -> None:
+    """A juror's provider left out is the offline one, which was asked all the same, and fell."""
+    rubric = write_rubric(lay_out(tmp_path) / "rubrics" / "style.md", front="needs_gold = false")
+    judge = {"provider": "endpoint", "base_url": "http://localhost:8000/v1"}
+    chosen = settings(
+        rubrics=[{"dimension": "style", "path": f"rubrics/{rubric.name}"}],
+        judge=judge,
+        jury=[{"id": "second", "model": "org/judge", **judge}, {"id": "third", "model": "chrF2"}],
+    )
+
+    (found,) = faults(tmp_path, chosen)
+
+    assert found.startswith(
+        "rubrics.dimension 'style' uses no gold answer, which [[jury]] 'third' provider 'reference'"
+    )

@@ -1,5 +1,6 @@
 """Writing files: whole, or not at all."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,33 @@ def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path) -> None:
         write_whole(file, cut_short())
 
     assert contents(tmp_path) == {"events.jsonl": b"older\n"}
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """Whoever reads at its other end would wait for ever; as root, a device would be lost."""
+    pipe = tmp_path / "events.jsonl"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    write_whole(pipe, [b"one\n", b"two\n"])
+
+    assert os.read(reader, 100) == b"one\ntwo\n"
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "not-there-yet.jsonl"])
+def test_a_link_leads_to_the_file_as_before(tmp_path: Path, name: str) -> None:
+    """What else leads to that file would go on showing the older one."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "events.jsonl").write_bytes(b"older\n")
+    link = tmp_path / "latest.jsonl"
+    link.symlink_to(Path("store") / name)
+
+    write_whole(link, [b"one\n"])
+
+    assert link.is_symlink()
+    assert (tmp_path / "store" / name).read_bytes() == b"one\n"
 
 
 def cut_short() -> Iterator[bytes]:

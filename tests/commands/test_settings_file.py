@@ -174,6 +174,15 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[prompts]\nx = 1  #!", "unknown key 'prompts.x'; known here: bank"),
         ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
         ("[elo]\nk = 0  #!", "'elo.k' is 0: Input should be greater than 0"),
+        ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: Input should be less than or equal to 1"),
+        ("[elo]\nk_sweep = [1e7]  #!", "'elo.k_sweep.0' is 10000000.0: Input should be less"),
+        ("[elo]\ninitial_rating = -1e7  #!", "'elo.initial_rating' is -10000000.0: Input should"),
+        ("[elo]\npermutations = 100_000_000_000  #!", "'elo.permutations' is 100000000000: Input"),
+        ("[elo]\nbootstraps = 100_000_000_000  #!", "'elo.bootstraps' is 100000000000: Input"),
+        ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: Input"),
+        ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
+        ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
+        ("[bradley_terry]\nresamples = 10_000_000  #!", "'bradley_terry.resamples' is 10000000"),
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),
         ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': Input should be 'flo"),
         ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': String should match"),
@@ -229,6 +238,25 @@ def test_a_section_that_must_be_there_is_missed(tmp_path: Path, text: str, fault
     (found,) = faults(tmp_path, text)
 
     assert found.startswith(fault)
+
+
+def test_an_anchor_is_one_of_the_entrants(tmp_path: Path) -> None:
+    """Ratings would be published that hang from the mean, and name somebody who is not there."""
+    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "nobody"\n'
+
+    (found,) = faults(tmp_path, text)
+
+    assert found == (
+        "tournament.toml:17: 'bradley_terry.anchor' is 'nobody': it is none of the entrants base,"
+        " tuned"
+    )
+
+
+def test_an_anchor_of_the_environment_is_told_by_its_variable(tmp_path: Path) -> None:
+    """The file has no such line."""
+    (found,) = faults(tmp_path, environ={"TOURNEY_BRADLEY_TERRY_ANCHOR": "nobody"})
+
+    assert found.startswith("TOURNEY_BRADLEY_TERRY_ANCHOR: ")
 
 
 def test_one_entrant_alone_is_no_tournament(tmp_path: Path) -> None:

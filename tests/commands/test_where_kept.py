@@ -41,7 +41,7 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("[tournament]\nledger = 3", r"tournament\.toml:2: 'tournament\.ledger': Expected str"),
-        ("", r"tournament\.toml:1: 'tournament': Object missing required field id"),
+        ("", r"tournament\.toml:1: \[tournament\]: Object missing required field id"),
         ("[tournament", r"tournament\.toml: not TOML"),
         ("tournament = 3", r"tournament\.toml:1: 'tournament'"),
         ('[[tournament]]\nid = "x"', r"tournament\.toml:1: 'tournament'"),

@@ -10,7 +10,7 @@ import pytest
 from ledger.audit import audit
 from ledger.backup import back_up
 from ledger.connection import connect_for_writing, immediate_transaction
-from ledger.errors import CannotWrite, LedgerError
+from ledger.errors import CannotWrite, FileTaken, LedgerError
 from ledger.row import Row
 from ledger.store import Ledger
 from tests.builders import STREAM
@@ -122,7 +122,7 @@ def test_a_file_that_is_there_is_never_written_over(filed: Path, to: Path) -> No
 
     with (
         Ledger.read_only(filed) as ledger,
-        pytest.raises(CannotWrite, match="a file of that name already") as caught,
+        pytest.raises(FileTaken, match="name another, or remove it") as caught,
     ):
         back_up(ledger, to)
 
@@ -135,7 +135,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_written_over(filed: Path, to: Pat
     """A link that leads nowhere looks like no file at first; so does one that comes later."""
     to.symlink_to(to.with_name("nowhere"))
 
-    with Ledger.read_only(filed) as ledger, pytest.raises(CannotWrite, match="File exists"):
+    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
         back_up(ledger, to)
 
     assert list(to.parent.iterdir()) == [to]

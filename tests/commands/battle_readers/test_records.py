@@ -90,6 +90,14 @@ def test_a_number_that_is_infinite_is_not_taken_for_nothing(tmp_path: Path) -> N
     assert records(tmp_path / "b.jsonl", '{"a": Infinity}') == [Record(1, {"a": float("inf")})]
 
 
+@pytest.mark.parametrize("before", ["", "NaN, "])
+def test_a_line_that_is_nested_too_deep_is_a_bad_row(tmp_path: Path, before: str) -> None:
+    """As any other that is no battle: --skip-bad leaves it out."""
+    (found,) = records(tmp_path / "b.jsonl", f"[{before}{'[' * 100_000}")
+
+    assert found == BadRow(1, "it is no JSON: it is nested too deep")
+
+
 def test_of_a_parquet_file_the_wanted_columns_are_read(tmp_path: Path) -> None:
     """Whole conversations lie beside what is wanted, and would take most of the time."""
     path = write_parquet(tmp_path / "b.parquet", {"a": 1, "c": "long"}, {"a": None, "c": "longer"})
@@ -114,6 +122,7 @@ def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
         ("b.csv", b"a\n\xff\n", "cannot be read: 'utf-8' codec can't decode"),
         ("b.csv", None, "cannot be read: [Errno 2] No such file"),
         ("b.json", '{"a": 1}\n{"a": 2}', "call a file of JSON lines .jsonl"),
+        ("b.json", "[" * 100_000, "it is no JSON: it is nested too deep"),
         ("b.parquet", "PAR", "cannot be read as Parquet: "),
         ("b.parquet", None, "cannot be read: [Errno 2]"),
     ],

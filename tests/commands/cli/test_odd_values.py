@@ -1,0 +1,75 @@
+"""Values of options that are numbers, and yet nothing that could be meant."""
+
+from collections.abc import Mapping
+
+import pytest
+from typer import BadParameter
+
+from commands.cli.app import command_line
+from commands.cli.bt_options import bt_parameters, weights_of
+from commands.cli.elo import elo_parameters
+from commands.errors import ConfigurationError
+from projections.tournament import Tournament
+from tests.builders import STREAM
+
+BILLION = 10**9
+ALMOST_SURE = 0.9999999999999999  # whose quantile is none
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fault"),
+    [
+        ({"k": float("inf")}, "--k: .* <= 1000000"),
+        ({"initial_rating": float("nan")}, "--initial-rating: .* >= -1000000"),
+        ({"initial_rating": 1e308}, "--initial-rating: .* <= 1000000"),
+        ({"permutations": BILLION}, "--permutations: .* <= 1000000"),
+        ({"bootstraps": BILLION}, "--bootstraps: .* <= 1000000"),
+    ],
+)
+def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
+    """Ratings of NaN, or of a program that runs for ever, tell nobody what was mistyped."""
+    with pytest.raises(ConfigurationError, match=fault):
+        elo_parameters(Tournament(STREAM), chosen, "")
+
+
+def test_no_k_of_a_sweep_is_endless() -> None:
+    """A sweep is read by the same rule as K."""
+    with pytest.raises(ConfigurationError, match=r"--k-sweep.* <= 1000000"):
+        elo_parameters(Tournament(STREAM), {}, "16,inf")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fault"),
+    [
+        ({"prior_sd": float("inf")}, "--prior-sd: .* <= 1000000"),
+        ({"prior_sd": 1e-300}, "--prior-sd: .* >= 0.01"),
+        ({"level": ALMOST_SURE}, "--level: .* <= 0.999999"),
+        ({"level": 1e-300}, "--level: .* >= 0.001"),
+        ({"resamples": BILLION}, "--resamples: .* <= 1000000"),
+    ],
+)
+def test_what_no_strength_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
+    """As of Elo; a level that is all but 1 had a traceback for an interval."""
+    with pytest.raises(ConfigurationError, match=fault):
+        bt_parameters({}, chosen, None)
+
+
+def test_an_anchor_is_at_a_rating_that_can_be() -> None:
+    """The option is --anchor: there is no --anchor-rating to be corrected."""
+    with pytest.raises(ConfigurationError, match=r"--anchor 'base=1e308': .* 1,000,000"):
+        bt_parameters({}, {}, "base=1e308")
+
+
+def test_weights_have_a_sum() -> None:
+    """Two of the largest numbers have none."""
+    with pytest.raises(ConfigurationError, match=r"--overall .* up to 1,000,000"):
+        weights_of("factuality=1e308,utility=1e308", ("factuality", "utility"))
+
+
+@pytest.mark.parametrize("cap", ["nan", "inf"])
+def test_a_cap_is_an_amount(cap: str) -> None:
+    """Nothing costs more than NaN, so such a cap was none."""
+    words = ["apply", "generate", "--max-usd", cap]
+
+    with pytest.raises(BadParameter, match=f"{cap} is no amount"):
+        command_line(words)(words, standalone_mode=False)
