@@ -13,6 +13,7 @@ from commands.batching import Batching
 from commands.budget import BudgetReached
 from commands.command import DropBatch, PlanBatch, SubmitBatch
 from commands.errors import BatchRefused, BatchUncertain, NoCredentials, SpendLimitReached
+from commands.exposure import Exposure
 from commands.judge import Judged, JudgeTask, affordable, open_now, reconcile_open
 from commands.lost_batches import settle_all
 from commands.portions import first_of_each_rubric, portion
@@ -71,15 +72,19 @@ def _judge(
     queries = open_now(recorder, task)
     chosen = queries[: task.limit]
     if chosen or recorder.state.open_batches:
-        _Work(recorder, make_port(), how).judge(task, chosen)
+        exposure = Exposure(recorder, task.judge, task.pricing)
+        _Work(recorder, make_port(), how, exposure).judge(task, chosen)
     return len(queries), [query.asked.query_key for query in chosen]
 
 
 class _Work:
     """One tournament's batches at one provider."""
 
-    def __init__(self, recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+    def __init__(
+        self, recorder: Recorder, port: BatchJudge, how: Batching, exposure: Exposure
+    ) -> None:
         self._recorder, self._port, self._how = recorder, port, how
+        self._exposure = exposure
         self._reception = Reception(recorder, port, how)
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_dropped = 0
@@ -117,7 +122,7 @@ class _Work:
                 )
             except (BudgetReached, BatchRefused) as stop:
                 return stop
-            remaining = remaining[n_sent:]
+            remaining = self._sendable(task, remaining[n_sent:])
         return None
 
     def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
@@ -134,7 +139,7 @@ class _Work:
             BatchRefused: The provider took it not; nor will it next time.
         """
         n_wanted = len(queries)
-        queries = affordable(self._recorder, task, queries)
+        queries = affordable(self._recorder, task, queries, self._exposure)
         if len(queries) < n_wanted:
             self._how.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]

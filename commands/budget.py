@@ -13,37 +13,41 @@ class BudgetReached(Refused):
 
     def __init__(self, cap_usd: float, bound_usd: float, next_usd: float) -> None:
         super().__init__(
-            f"${bound_usd:.4f} are spent or in flight of at most ${cap_usd:.2f}, and the next"
-            f" query may cost ${next_usd:.4f}; raise --max-usd or [judge] max_usd to go on"
+            f"${bound_usd:.4f} are spent, in flight or perhaps billed of at most ${cap_usd:.2f},"
+            f" and the next query may cost ${next_usd:.4f}; raise --max-usd or [judge] max_usd to"
+            " go on"
         )
         self.cap_usd, self.bound_usd = cap_usd, bound_usd
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be spent on a tournament; None: as much as it takes."""
+    """How much may be spent on a tournament."""
 
-    cap_usd: float | None
+    cap_usd: float
     pricing: Pricing
 
     def affordable(
-        self, queries: Sequence[OpenQuery], *, spent_usd: float, in_flight_usd: float = 0.0
+        self, queries: Sequence[OpenQuery], *, spent_usd: float, uncertain_usd: float = 0.0
     ) -> Sequence[OpenQuery]:
         """Return the longest start of the queries that cannot cost more than is left.
+
+        Args:
+            queries: What is to be asked.
+            spent_usd: What is paid.
+            uncertain_usd: What is in flight or was perhaps billed, at the worst.
 
         Raises:
             BudgetReached: Not even the first is affordable.
         """
-        if self.cap_usd is None:
-            return queries
-        left, n_affordable, next_usd = self.cap_usd - spent_usd - in_flight_usd, 0, 0.0
+        left, n_affordable, next_usd = self.cap_usd - spent_usd - uncertain_usd, 0, 0.0
         for query in queries:
             next_usd = self._worst_usd(query)
             if next_usd > left:
                 break
             left, n_affordable = left - next_usd, n_affordable + 1
         if not n_affordable:
-            raise BudgetReached(self.cap_usd, spent_usd + in_flight_usd, next_usd)
+            raise BudgetReached(self.cap_usd, spent_usd + uncertain_usd, next_usd)
         return queries[:n_affordable]
 
     def _worst_usd(self, query: OpenQuery) -> float:

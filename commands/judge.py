@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from commands.budget import Budget
 from commands.command import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.errors import ProviderError, Refused
-from commands.ports import Answer, Judge, Reply
+from commands.exposure import Exposure
+from commands.ports import Answer, Judge, NoReply, Reply
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import OnProgress
 from commands.recorder import Recorder
@@ -15,8 +16,10 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
 from projections.progress import AskingRules, OpenQuery, open_queries, reopened, unreconciled
 from projections.reconcile import DEFAULT_POLICY
+from projections.spend import may_have_been_billed
 
 _CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
+_MOST_UNCERTAIN: Final = 10  # in a row, perhaps billed: one cut ends the 8 that are asked at a time
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,13 @@ def judge_open(
 
     Raises:
         Refused: The next queries might cost more than is left; what was paid for is recorded.
+        ProviderError: The judge cannot be asked, or leaves request after request unanswered.
     """
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
     try:
         if asked:
-            _ask_and_again(recorder, task, make_judge(), asked, on_progress)
+            _Asking(recorder, task, make_judge(), on_progress).ask_and_again(asked)
     except (Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
@@ -70,55 +74,73 @@ def judge_open(
     return Judged(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
-def _ask_and_again(
-    recorder: Recorder,
-    task: JudgeTask,
-    port: Judge,
-    chosen: Sequence[OpenQuery],
-    on_progress: OnProgress,
-) -> None:
-    """Ask, and ask again what has no verdict, as long as the rules allow it."""
-    asked = chosen
-    for _ in range(task.rules.retries + 1):
-        _ask(recorder, task, port, asked, on_progress)
-        now = (reopened(recorder.state, query, task.rules) for query in chosen)
-        asked = tuple(query for query in now if query is not None)
+class _Asking:
+    """One judge that is asked while the process waits."""
 
+    def __init__(
+        self, recorder: Recorder, task: JudgeTask, port: Judge, on_progress: OnProgress
+    ) -> None:
+        self._recorder, self._task, self._port = recorder, task, port
+        self._on_progress = on_progress
+        self._exposure = Exposure(recorder, task.judge, task.pricing)
+        self._n_uncertain = 0  # failures in a row that may have been billed
 
-def _ask(
-    recorder: Recorder,
-    task: JudgeTask,
-    port: Judge,
-    queries: Sequence[OpenQuery],
-    on_progress: OnProgress,
-) -> None:
-    """Submit a chunk, record its answers as they come, go on to the next."""
-    n_done, remaining = 0, queries
-    while remaining:
-        chunk = affordable(recorder, task, remaining[:_CHUNK])
-        remaining = remaining[len(chunk) :]
-        recorder.record(*(SubmitQuery(task.judge.judge_id, query) for query in chunk))
-        for answer in port.answer([query.asked for query in chunk]):
-            recorder.record(received(task.judge, answer, task.pricing))
-            n_done += 1
-            on_progress("verdicts", n_done, len(queries))
+    def ask_and_again(self, chosen: Sequence[OpenQuery]) -> None:
+        """Ask, and ask again what has no verdict, as long as the rules allow it."""
+        for _ in range(self._task.rules.retries + 1):
+            self._ask(self._still_open(chosen))
+
+    def _still_open(self, queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
+        """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
+        state, rules = self._recorder.state, self._task.rules
+        now = (reopened(state, query, rules) for query in queries)
+        return tuple(query for query in now if query is not None)
+
+    def _ask(self, queries: Sequence[OpenQuery]) -> None:
+        """Submit a chunk, record its answers as they come, go on to the next."""
+        task, n_done, remaining = self._task, 0, queries
+        while remaining:
+            wanted = self._still_open(remaining[:_CHUNK])
+            chunk = affordable(self._recorder, task, wanted, self._exposure) if wanted else ()
+            remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
+            self._recorder.record(*(SubmitQuery(task.judge.judge_id, query) for query in chunk))
+            for answer in self._port.answer([query.asked for query in chunk]):
+                self._recorder.record(received(task.judge, answer, task.pricing))
+                n_done += 1
+                self._on_progress("verdicts", n_done, len(queries))
+                self._require_certain(answer)
+
+    def _require_certain(self, answer: Answer) -> None:
+        """Stop where requests may be billed one after the other, and none is answered."""
+        if not isinstance(answer, NoReply) or not may_have_been_billed(answer.detail):
+            self._n_uncertain = 0
+            return
+        self._n_uncertain += 1
+        if self._n_uncertain == _MOST_UNCERTAIN:
+            raise ProviderError(
+                f"{_MOST_UNCERTAIN} requests in a row were left unanswered, the last with"
+                f" {answer.detail!r}"
+            )
 
 
 def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery]
+    recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery], exposure: Exposure
 ) -> Sequence[OpenQuery]:
     """Return the start of the queries that the cap allows, whatever is in flight costs.
 
     Raises:
         BudgetReached: Not even the first is affordable.
     """
+    if task.max_usd is None:
+        return queries
     in_flight = recorder.state.open_batches
-    if task.max_usd is not None and any(each.planned.worst_usd is None for each in in_flight):
+    if any(each.planned.worst_usd is None for each in in_flight):
         raise Refused("a batch of unknown price is in flight, so no cap can be kept until it ends")
+    in_flight_usd = sum(batch.planned.worst_usd or 0.0 for batch in in_flight)
     return Budget(task.max_usd, task.pricing).affordable(
         queries,
         spent_usd=recorder.state.spent_usd,
-        in_flight_usd=sum(batch.planned.worst_usd or 0.0 for batch in in_flight),
+        uncertain_usd=in_flight_usd + exposure.usd(),
     )
 
 

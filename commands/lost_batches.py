@@ -5,7 +5,7 @@ for by time and number of queries, and confirmed by the queries that its results
 given up only when it cannot exist: then its queries are asked anew, in another batch.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -20,7 +20,7 @@ from projections.batches import Batch
 from projections.progress import ANY_QUESTION, open_queries
 from projections.tournament import Tournament
 
-SKEW: Final = timedelta(hours=1)  # how far this clock may be from the provider's
+SKEW: Final = timedelta(days=1)  # how far this clock may be from the provider's
 _SAMPLE: Final = 100  # results that must name queries of the plan
 
 
@@ -103,12 +103,19 @@ def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) ->
     """Adopt a batch that somebody found at the provider.
 
     Raises:
-        NotFound: No plan of uncertain fate asks what it asks, or it has not ended yet.
+        NotFound: Nobody knows it, it has not ended yet, or no plan of uncertain fate asks the same.
     """
     state = recorder.state
-    if provider_batch_id in _known_ids(state):
+    known = _known_ids(state)
+    if provider_batch_id in known:
         raise NotFound(f"{provider_batch_id} is known already; see `tourney batch list`")
-    found = port.look(provider_batch_id)
+    try:
+        found = port.look(provider_batch_id)
+    except BatchGone as error:
+        raise NotFound(
+            f"no batch is named {provider_batch_id!r}, here or where this key sees; known here:"
+            f" {', '.join(sorted(known)) or 'none'}"
+        ) from error
     if not found.has_ended:
         raise NotFound(f"{provider_batch_id} has not ended: what it asks shows only then")
     for batch in state.open_batches:
@@ -128,12 +135,12 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
 def _found(
     state: Tournament, port: BatchJudge, batch: Batch, waiting: Waiting
 ) -> BatchState | None:
-    """Wait for each batch that may be the one, the oldest first, and look into it.
+    """Look into each batch that may be the one, and wait for those that have not ended.
 
     One that cannot be read any more may have been it: that is returned if no other is.
     """
     unreadable: BatchState | None = None
-    for candidate in _candidates(state, port, batch):
+    for candidate in _candidates(state, port, batch, waiting.now()):
         ended = _ended(candidate, port, waiting)
         if not ended.has_results:
             unreadable = unreadable or ended
@@ -147,15 +154,21 @@ def _known_ids(state: Tournament) -> frozenset[str]:
     return frozenset(each.provider_batch_id for each in sent if each is not None)
 
 
-def _candidates(state: Tournament, port: BatchJudge, batch: Batch) -> list[BatchState]:
-    known, since = _known_ids(state), batch.planned.planned_at - SKEW
+def _candidates(
+    state: Tournament, port: BatchJudge, batch: Batch, now: datetime
+) -> list[BatchState]:
+    """Return batches of the plan's size, the oldest first, and first those that have ended.
+
+    The clock may have been wrong at the plan, or be wrong now: the earlier time counts.
+    """
+    known, since = _known_ids(state), min(batch.planned.planned_at, now) - SKEW
     n_queries = len(batch.planned.queries)
     unknown = [
         each
         for each in port.created_since(since)
         if each.n_queries == n_queries and each.provider_batch_id not in known
     ]
-    return sorted(unknown, key=lambda each: each.created_at)
+    return sorted(unknown, key=lambda each: (not each.has_ended, each.created_at))
 
 
 def _ended(candidate: BatchState, port: BatchJudge, waiting: Waiting) -> BatchState:
@@ -167,8 +180,12 @@ def _ended(candidate: BatchState, port: BatchJudge, waiting: Waiting) -> BatchSt
 
 
 def _too_early_s(batch: Batch, waiting: Waiting) -> float:
-    """Return how long to wait until a request that was on its way must have arrived."""
-    return waiting.settle_s - (waiting.now() - batch.planned.planned_at).total_seconds()
+    """Return how long to wait until a request that was on its way must have arrived.
+
+    A plan from the future was made by a clock that was set back since: as if made just now.
+    """
+    ago_s = (waiting.now() - batch.planned.planned_at).total_seconds()
+    return waiting.settle_s - max(0.0, ago_s)
 
 
 def _sleep(waiting: Waiting, seconds: float) -> None:

@@ -66,10 +66,10 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
         NeverSubmitted: The query was not submitted.
     """
     key = command.answer.query_key
+    if key in state.verdicts:  # be it another tournament's, which is why it was not submitted
+        return ()
     if key not in state.attempts:
         raise NeverSubmitted(key)
-    if key in state.verdicts:
-        return ()
     event = _read(command, state.attempts[key])
     # an attempt fails once, but a verdict is worth having whatever was recorded before it came
     return (event,) if isinstance(event, VerdictReceived) or awaits(key, state) else ()

@@ -17,6 +17,7 @@ from projections.cost import cost_usd
 from projections.fold import Projection
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
+_MAY_BE_BILLED: Final = "it may have been billed"  # how backends end what they say of a failure
 NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
 
@@ -81,6 +82,11 @@ class Spend:
 def is_free(judge: JudgeSettings) -> bool:
     """Say whether a judge runs where nobody is paid for it."""
     return judge.provider in _FREE
+
+
+def may_have_been_billed(detail: str) -> bool:
+    """Say whether a failure, by what is said of it, may have been paid for: nobody knows."""
+    return detail.endswith(_MAY_BE_BILLED)
 
 
 def spend_of(stream: StreamId) -> Projection[Spend]:

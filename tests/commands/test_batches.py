@@ -30,13 +30,13 @@ from commands.scripted_batches import ScriptedBatchJudge
 from commands.waiting import Waiting
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.usage import Price, Usage
-from ledger.identity import Digest
+from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.batches import Batch
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules, open_queries
 from projections.settlement import account_of, settle
-from tests.builders import NOON, STREAM, key, opened, prompt
+from tests.builders import NOON, STREAM, key, opened, prompt, verdict
 from tests.commands.builders import (
     JUDGE,
     P1,
@@ -177,6 +177,12 @@ def again(recorder: Recorder, ledger: Ledger) -> Recorder:
     """Return what another process makes of the ledger."""
     del recorder
     return Recorder(ledger, STREAM)
+
+
+def merge_verdicts(ledger: Ledger, queries: Sequence[JudgeQuery]) -> None:
+    """Record what was answered to another tournament, as a merge does."""
+    said = [verdict(query.query_key) for query in queries]
+    ledger.append(StreamId("colleague"), said, expected_version=None)
 
 
 def statuses(recorder: Recorder) -> list[str]:
@@ -638,6 +644,106 @@ def test_a_clock_that_was_ahead_does_not_hide_a_batch(
     judged(recorder, port, batching(clock))
 
     assert len(port.asked) == N_QUERIES
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=2)])
+def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, ahead: timedelta
+) -> None:
+    """The provider dates the batch by its own clock, before the plan; and nobody waits for days."""
+    ours = Clock(NOON + ahead)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(ours))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (len(port.asked), done.n_reconciled) == (N_QUERIES, 2)
+    assert clock.slept_s == []
+
+
+def test_a_clock_that_stays_ahead_does_not_hide_a_batch(
+    recorder: Recorder, port: ScriptedBatchJudge
+) -> None:
+    """By it, the batch was created long before it was planned."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(Clock(NOON + timedelta(hours=3))))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """The clock was set back by two days; whoever waited for them would wait for nothing."""
+    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(Clock(NOON + timedelta(days=2))))
+
+    judged(again(recorder, ledger), port, batching(clock))
+
+    assert clock.slept_s == [SETTLE_S]
+
+
+class Busy(ScriptedBatchJudge):
+    """A provider whose first batch has not ended when batches are listed."""
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield batches, all but the first as they are."""
+        for state in super().created_since(moment):
+            yield replace(state, has_ended=False) if state.provider_batch_id == "batch_1" else state
+
+
+def test_a_strangers_running_batch_is_not_waited_for_where_ours_has_ended(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """What a batch asks shows when it has ended, which may take a day."""
+    port = Busy(prefer_tuned, now=clock.now)
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    clock.sleep(1.0)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    assert (statuses(recorder), clock.slept_s) == (["ended"], [1.0])
+
+
+def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It came while nobody knew if the batch was sent: what was paid for the others is here."""
+    queries = open_now(recorder)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+    merge_verdicts(ledger, queries[:2])
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_open, done.n_reconciled) == (0, 2)
+    assert statuses(again(recorder, ledger)) == ["ended"]
+    assert len(port.asked) == N_QUERIES
+
+
+def test_what_a_merge_answers_between_two_batches_is_not_sent(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Sending thousands of queries takes a while, and what is sent is paid."""
+    wanted = open_now(recorder)
+
+    class Merging(ScriptedBatchJudge):
+        """A provider that takes so long that somebody merges the other answers."""
+
+        def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+            """Accept them after that."""
+            merge_verdicts(ledger, wanted[2:])
+            return super().create(queries)
+
+    port = Merging(prefer_tuned, now=clock.now)
+    judged(recorder, port, batching(clock, batch_queries=2))
+
+    assert len(port.asked) == 2
 
 
 def test_what_failed_in_an_earlier_commands_batch_is_asked_again(

@@ -28,16 +28,11 @@ QUERIES = open_queries(
 
 
 def affordable(
-    cap_usd: float | None, usd: float | None = 1.0, *, spent: float = 0.0, in_flight: float = 0.0
+    cap_usd: float, usd: float | None = 1.0, *, spent: float = 0.0, in_flight: float = 0.0
 ) -> Sequence[OpenQuery]:
     """Return what may be sent of eight queries."""
     budget = Budget(cap_usd, FlatRate(usd))
-    return budget.affordable(QUERIES, spent_usd=spent, in_flight_usd=in_flight)
-
-
-def test_without_a_cap_everything_may_be_asked() -> None:
-    """Not even a price is needed."""
-    assert affordable(None, usd=None, spent=1e9) == QUERIES
+    return budget.affordable(QUERIES, spent_usd=spent, uncertain_usd=in_flight)
 
 
 def test_the_first_queries_that_fit_are_asked() -> None:
@@ -54,8 +49,8 @@ def test_what_is_spent_and_what_is_in_flight_is_not_there_any_more() -> None:
 def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
     """The message says how much there was, and how to go on."""
     said = (
-        r"^\$2\.5000 are spent or in flight of at most \$3\.00, and the next query may cost"
-        r" \$1\.0000; raise --max-usd or \[judge\] max_usd to go on$"
+        r"^\$2\.5000 are spent, in flight or perhaps billed of at most \$3\.00, and the next query"
+        r" may cost \$1\.0000; raise --max-usd or \[judge\] max_usd to go on$"
     )
 
     with pytest.raises(BudgetReached, match=said) as caught:

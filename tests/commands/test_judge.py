@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 
 from commands.budget import BudgetReached
-from commands.judge import Judged, JudgeTask, judge_open
+from commands.judge import Judged, JudgeTask, judge_open, open_now
 from commands.ports import Judge, NoReply, Reply
 from commands.progress import unheard
 from commands.query_decisions import NeverSubmitted
 from commands.recorder import Recorder
 from commands.scripted import ScriptedJudge
 from ledger.events.judging import PairReconciled
-from ledger.identity import Digest
+from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules
 from projections.settlement import account_of, settle
 from tests.batches import USED
-from tests.builders import STREAM, opened, prompt
+from tests.builders import STREAM, opened, prompt, verdict
 from tests.commands.builders import (
     JUDGE,
     P1,
@@ -278,6 +278,31 @@ def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -
 
     assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
     assert recorder.state.spent_usd == pytest.approx(3.0)
+
+
+def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """Whoever merges a colleague's ledger meanwhile has paid already; the cap makes chunks here."""
+    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+
+    def merging(query: JudgeQuery) -> str:
+        if query.query_key == questions[0]:
+            said = [verdict(each) for each in questions[1:]]
+            ledger.append(StreamId("colleague"), said, expected_version=None)
+        return "VERDICT: A"
+
+    port = ScriptedJudge(merging)
+    done = judge_open(recorder, capped(), lambda: port, on_progress=unheard)
+
+    assert [query.query_key for query in port.asked] == questions[:2]
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
+def capped() -> JudgeTask:
+    """Return a task of which the cap allows two queries at first."""
+    rules = AskingRules(retries=1)
+    return JudgeTask(JUDGE, [P1, P2], rules, pricing=FlatRate(1.0), max_usd=2.5)
 
 
 def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:

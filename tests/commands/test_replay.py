@@ -148,7 +148,9 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
 
 
 @pytest.mark.parametrize("edition", [1, 2, 3])
-def test_what_a_tourney_of_each_edition_published_still_replays(ledger: Ledger, edition: int) -> None:
+def test_what_a_tourney_of_each_edition_published_still_replays(
+    ledger: Ledger, edition: int
+) -> None:
     """An upgrade that turned old claims into differences would look like forgery."""
     with (EXPORTS / f"edition_{edition}.jsonl").open("rb") as lines:
         take_in(ledger, read_export(lines))

@@ -311,6 +311,11 @@ def test_a_second_reply_to_a_query_is_ignored() -> None:
     given(*SUBMITTED, verdict(KEY, "A")).when(late).then()
 
 
+def test_a_reply_to_a_query_that_another_tournament_answered_is_ignored() -> None:
+    """A merge brought the verdict while the query was on its way: the rest must be received."""
+    given(*ANSWERED, verdict(KEY)).when(ReceiveAnswer(JUDGE, reply(KEY))).then()
+
+
 def test_a_late_verdict_on_a_failed_attempt_is_kept() -> None:
     """It was paid for, in a batch of a merged ledger say; asking again would pay twice."""
     late = ReceiveAnswer(JUDGE, reply(KEY))

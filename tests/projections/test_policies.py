@@ -23,8 +23,9 @@ from projections.rule import RECORDED, Rule
 from projections.settled_battles import settled_battles
 from projections.settlement import Settlement, account_of, settle
 from projections.tournament import Tournament
+from tests.batches import planned
 from tests.builders import known, opened, responses, verdict
-from tests.projections.juries import SLOT_A, TIE, A, B, Said, court, heard, matches_for
+from tests.projections.juries import SLOT_A, SLOT_B, TIE, A, B, Said, court, heard, matches_for
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import (
     Fate,
@@ -282,9 +283,32 @@ def test_a_jury_decides_by_the_votes_of_its_judges() -> None:
 
 def test_a_jury_waits_while_a_judge_may_still_decide() -> None:
     """What is not decided yet is pending, and what two agree on need not wait for the third."""
-    found = jury_on([A, A, A], [A, B, None], [None, None, None])
+    found = jury_on([A, A, A], [A, B, None], [None, None, None, A])
 
     assert found[:3] == ["a", "pending", "pending"]
+
+
+def test_a_jury_waits_for_no_judge_that_nobody_asked() -> None:
+    """A panel holds the pilot's judge, too; where one alone was asked, another is to come."""
+    everyone_asked = [A, B, SLOT_A, TIE, A, A]
+
+    jury = jury_on([None] * 6, everyone_asked, [A, A, A, A, B, SLOT_B])
+    alone = jury_on([None] * 6, everyone_asked, [None] * 6)
+
+    assert jury == ["a", *["inconsistent"] * 5]
+    assert set(alone) == {"pending"}
+
+
+def test_a_jury_waits_for_a_judge_whose_batch_is_in_flight() -> None:
+    """It was asked, and its first verdict is a day away."""
+    events = heard(court(3), [A], [B])
+    cleo = known(*events).panel[2]
+    first = matches_for(known(*events), cleo)[0]
+
+    tournament = known(*events, planned(first.forward.query_key, by=cleo))
+    found = settle_by_majority(tournament, everything(tournament), tournament.panel)
+
+    assert found[0].status == "pending"
 
 
 def test_a_jury_of_which_one_failed_is_undecided() -> None:

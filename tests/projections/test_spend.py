@@ -14,7 +14,7 @@ from ledger.events.usage import Price, Usage
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
-from projections.spend import Bill, Spend, SpendKey, spend_of
+from projections.spend import Bill, Spend, SpendKey, may_have_been_billed, spend_of
 from tests.builders import NOON, STREAM, judge, key, known, opened, recorded, registrations
 from tests.projections.priced import OPUS, paid, paid_in_vain, put
 from tests.projections.strategies import QUICK, histories
@@ -212,6 +212,17 @@ def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
     assert spend.total.n_replies == len(replies)
     assert spend.total.tokens.n_output == sum(each.usage.n_output for each in replies if each.usage)
     assert sum(bill.n_unpriced for bill in spend.bills.values()) == spend.total.n_unpriced
+
+
+@pytest.mark.parametrize(
+    ("detail", "may_have_been"),
+    [("408: it timed out; it may have been billed", True), ("529: overloaded", False), ("", False)],
+)
+def test_what_is_said_of_a_failure_tells_if_it_may_have_been_billed(
+    detail: str, *, may_have_been: bool
+) -> None:
+    """The cap counts the one, and the other is asked again for nothing."""
+    assert may_have_been_billed(detail) == may_have_been
 
 
 def test_a_tournament_that_spent_nothing_has_an_empty_bill() -> None:
