@@ -17,7 +17,7 @@ from projections.cost import cost_usd
 from projections.fold import Projection
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
-_MAY_BE_BILLED: Final = "it may have been billed"  # how backends end what they say of a failure
+MAY_BE_BILLED: Final = "it may have been billed"  # ends what is said of such a failure
 NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
 
@@ -86,7 +86,7 @@ def is_free(judge: JudgeSettings) -> bool:
 
 def may_have_been_billed(detail: str) -> bool:
     """Say whether a failure, by what is said of it, may have been paid for: nobody knows."""
-    return detail.endswith(_MAY_BE_BILLED)
+    return detail.endswith(MAY_BE_BILLED)
 
 
 def spend_of(stream: StreamId) -> Projection[Spend]:

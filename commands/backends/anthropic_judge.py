@@ -6,16 +6,24 @@ from threading import Event
 from typing import Final
 
 from anthropic import Anthropic, APIError, APIStatusError
-from anthropic.types import Message
 
 from commands.backends.abreast import Stopped, abreast
-from commands.backends.anthropic_client import bare, provider_error, said, stop_of
+from commands.backends.anthropic_client import (
+    asks_too_much,
+    bare,
+    in_our_words,
+    provider_error,
+    said,
+    stop_of,
+)
 from commands.backends.anthropic_pace import Pace, nothing_was_answered, nothing_was_done, sent
-from commands.backends.anthropic_request import RequestForm, read_message
+from commands.backends.anthropic_reply import answer_of
+from commands.backends.anthropic_request import RequestForm
 from commands.ports import Answer, NoReply
 from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
 from projections.judge_query import JudgeQuery
+from projections.spend import MAY_BE_BILLED
 
 _REJECTING: Final = frozenset(
     {
@@ -53,7 +61,8 @@ class AnthropicJudge:
         Raises:
             NoCredentials: The provider refuses the key.
             SpendLimitReached: The provider's own limit.
-            ProviderError: The provider cannot be reached, is too busy, or lacks the model.
+            ProviderError: The provider cannot be reached, is too busy, lacks the model,
+                or is another's.
         """
         stops = Event()
         return abreast(
@@ -65,20 +74,21 @@ class AnthropicJudge:
 
     def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
         try:
-            message = sent(lambda: self._ask(query, stops), self._pace, passes=nothing_was_answered)
+            body = sent(lambda: self._ask(query, stops), self._pace, passes=nothing_was_answered)
         except APIError as error:
             reason = _no_reply(query, error)
             if reason is None:
                 raise provider_error(error) from bare(error)
             return reason
-        return read_message(query.query_key, message)
+        with in_our_words():
+            return answer_of(query.query_key, body)
 
-    def _ask(self, query: JudgeQuery, stops: Event) -> Message:
+    def _ask(self, query: JudgeQuery, stops: Event) -> bytes:
         if stops.is_set():
             raise Stopped
         response = self._client.messages.with_raw_response.create(**self._form.params(query))
         self._pace.heed(response.headers)
-        return response.parse()
+        return response.read()
 
 
 def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
@@ -89,7 +99,8 @@ def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
     if status in _REJECTING:
         return NoReply(query.query_key, "rejected", said(error))
     if nothing_was_answered(error):
-        return NoReply(query.query_key, "errored", said(error))
+        is_everybodys = asks_too_much(error)
+        return None if is_everybodys else NoReply(query.query_key, "errored", said(error))
     if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return NoReply(query.query_key, "errored", f"{said(error)}; it may have been billed")
+        return NoReply(query.query_key, "errored", f"{said(error)}; {MAY_BE_BILLED}")
     return None

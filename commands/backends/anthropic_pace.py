@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import httpx2
 from anthropic import APIError, APIStatusError
 
-from commands.backends.anthropic_client import stop_of, was_sent
+from commands.backends.anthropic_client import asks_too_much, retry_after_s, stop_of, was_sent
 from ledger.store import utc_now
 
 _ATTEMPTS: Final = 6
@@ -70,7 +70,7 @@ class Pace:
 
     def back_off(self, attempt: int, headers: httpx2.Headers | None = None) -> None:
         """Hold as long as the provider asks for, else longer after each attempt."""
-        asked_s = None if headers is None else _retry_after_s(headers)
+        asked_s = None if headers is None else retry_after_s(headers)
         backoff_s = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_BACKOFF_S)
         jitter = random.uniform(0.5, 1.0)  # noqa: S311 # no secret
         self.hold(backoff_s * jitter if asked_s is None else asked_s)
@@ -87,7 +87,7 @@ def sent(send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], boo
         try:
             return send()
         except APIError as error:
-            if not passes(error):
+            if not passes(error) or asks_too_much(error):
                 raise
             response = error.response if isinstance(error, APIStatusError) else None
             pace.back_off(attempt, None if response is None else response.headers)
@@ -109,12 +109,3 @@ def _passes(error: APIError, statuses: frozenset[int]) -> bool:
     if isinstance(error, APIStatusError):
         return error.status_code in statuses and stop_of(error) is None
     return not was_sent(error)
-
-
-def _retry_after_s(headers: httpx2.Headers) -> float | None:
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            return max(0.0, float(headers[name]) * unit_s)
-        except (KeyError, ValueError):
-            continue
-    return None

@@ -1,4 +1,4 @@
-"""A judge query as a request to the Messages API, and the message that answers it as a reply.
+"""A judge query as a request to the Messages API.
 
 Sampling settings are never sent: the API takes none since its version of 2026-10-21.
 """
@@ -9,21 +9,15 @@ from typing import Final, Self, cast, get_args
 
 from anthropic.types import (
     CacheControlEphemeralParam,
-    Message,
     MessageCountTokensParams,
     OutputConfigParam,
-    TextBlock,
     TextBlockParam,
 )
-from anthropic.types import Usage as TokensUsed
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
-from commands.ports import Reply
 from commands.settings import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
-from ledger.identity import Digest
 from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
 
 _COMMA: Final = 1  # stands between two requests of a batch
@@ -91,18 +85,6 @@ class RequestForm:
         return {**block, "cache_control": mark}
 
 
-def read_message(query_key: Digest, message: Message) -> Reply:
-    """Return what a message says; blocks that are no text, as thinking, are left out."""
-    texts = [block.text for block in message.content if isinstance(block, TextBlock)]
-    return Reply(
-        query_key=query_key,
-        text="\n".join(texts),
-        stop_reason=message.stop_reason or "",
-        model=message.model,
-        usage=_usage(message.usage),
-    )
-
-
 def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
     """Return the effort, which has another default for each model, and a schema where asked."""
     if effort not in get_args(Effort):
@@ -111,16 +93,3 @@ def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
     if judge.protocol == "schema":
         config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
     return config
-
-
-def _usage(used: TokensUsed) -> Usage:
-    """Return the tokens; cache writes that are not told by life are those of five minutes."""
-    written = used.cache_creation
-    n_5m = used.cache_creation_input_tokens or 0
-    return Usage(
-        n_input=used.input_tokens,
-        n_output=used.output_tokens,
-        n_cache_write_5m=n_5m if written is None else written.ephemeral_5m_input_tokens,
-        n_cache_write_1h=0 if written is None else written.ephemeral_1h_input_tokens,
-        n_cache_read=used.cache_read_input_tokens or 0,
-    )

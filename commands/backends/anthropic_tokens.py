@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from anthropic import Anthropic
 
 from commands.backends.anthropic_client import in_our_words, repeating
 from commands.backends.anthropic_request import RequestForm
+from commands.backends.json_body import decoded
+from ledger.events.limits import Count
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    input_tokens: Count
 
 
 class AnthropicTokens:
     """Counts the input of a judge's requests, cached or not."""
 
     def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
-        self._messages = repeating(client).messages
+        self._messages = repeating(client).messages.with_raw_response
         self._form = RequestForm.of(judge, cache="off")
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
@@ -24,4 +31,5 @@ class AnthropicTokens:
             return {query.query_key: self._n_tokens(query) for query in queries}
 
     def _n_tokens(self, query: JudgeQuery) -> int:
-        return self._messages.count_tokens(**self._form.counted(query)).input_tokens
+        body = self._messages.count_tokens(**self._form.counted(query)).read()
+        return decoded(body, _Counted).input_tokens

@@ -1,19 +1,33 @@
 """Requests to a server that speaks OpenAI's API, as vLLM and SGLang do, and what faults mean."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final, Literal, TypeVar
 
 import msgspec
 import openai
 
 from commands.backends.faults import gist
-from commands.errors import ConfigurationError, NoCredentials, ProviderError
+from commands.backends.json_body import whole
+from commands.errors import (
+    ConfigurationError,
+    NoCredentials,
+    ProviderError,
+    SpendLimitReached,
+)
 
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client wants one, and a server that needs none takes any
 
 _FINAL: Final = frozenset({400, 413, 422})  # the request itself is refused, and would be again
+_NOTHING_LEFT: Final = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+)
+_NO_CREDIT: Final = re.compile(
+    r"credit balance|insufficient (?:credit|balance|funds|quota)", re.IGNORECASE
+)
 
 Read = TypeVar("Read")
 
@@ -55,6 +69,7 @@ class Endpoint:
         Raises:
             NoCredentials: The server wants a key, or another.
             ConfigurationError: The server does not serve the model.
+            SpendLimitReached: Nothing is left to pay the server with.
             ProviderError: The server cannot be reached, or is none of its kind.
         """
         try:
@@ -75,6 +90,8 @@ class Endpoint:
                 why = f"{self.base_url} refuses the key with HTTP {error.status_code}"
                 instead = "name another server by base_url"
                 raise NoCredentials(why, KEY_VARIABLE, instead=instead) from None  # quotes it
+            case _ if _is_out_of_credit(error):
+                raise SpendLimitReached(detail) from error
             case openai.NotFoundError():
                 raise ConfigurationError([self._not_served(detail)]) from error
             case openai.InternalServerError():  # of this request, perhaps; others may fare better
@@ -105,4 +122,11 @@ class Endpoint:
 def _said(error: openai.APIStatusError) -> str:
     """Return what a server said in words; vLLM and SGLang put it in different places."""
     words = error.body.get("message") if isinstance(error.body, dict) else None
-    return f"HTTP {error.status_code}: {words or gist(error)}"
+    return whole(f"HTTP {error.status_code}: {words or gist(error)}")
+
+
+def _is_out_of_credit(error: openai.APIStatusError) -> bool:
+    """Tell whether a request cannot be paid for; some servers say so only in words."""
+    is_told = not _NOTHING_LEFT.isdisjoint({str(error.code), str(error.type)})
+    is_said = error.status_code == HTTPStatus.BAD_REQUEST and _NO_CREDIT.search(_said(error))
+    return is_told or bool(is_said) or error.status_code == HTTPStatus.PAYMENT_REQUIRED

@@ -66,6 +66,7 @@ class EndpointGenerator:
         Raises:
             NoCredentials: A server wants a key, or another.
             ConfigurationError: A server does not serve the model.
+            SpendLimitReached: Nothing is left to pay the server with.
             ProviderError: A server cannot be reached, is none of its kind, or fails so often that
                 it was asked no more.
             LeftUnanswered: Servers answer, but for some of the tasks.

@@ -37,6 +37,7 @@ class EndpointJudge:
         Raises:
             NoCredentials: The server wants a key, or another.
             ConfigurationError: The server does not serve the model.
+            SpendLimitReached: Nothing is left to pay the server with.
             ProviderError: The server cannot be reached, or is none of its kind.
         """
         with self._server.client() as client:

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from commands.backends.json_body import decoded
 from commands.ports import Reply
 from ledger.events.limits import Count
 from ledger.events.usage import Usage
@@ -48,7 +49,7 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
     Raises:
         msgspec.DecodeError: It is no chat completion.
     """
-    completion = msgspec.json.decode(body, type=_Completion)
+    completion = decoded(body, _Completion)
     choice = completion.choices[0]
     refusal = choice.message.refusal
     stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)

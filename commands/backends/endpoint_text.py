@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from commands.backends.endpoint import Unanswered
+from commands.backends.json_body import decoded
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.limits import Count
 from ledger.identity import Digest
@@ -46,7 +47,7 @@ def text_of(
     Raises:
         msgspec.DecodeError: It is no completion.
     """
-    completion = msgspec.json.decode(body, type=_Completion)
+    completion = decoded(body, _Completion)
     choice = completion.choices[0]
     match choice.finish_reason:
         case "stop" | "length" as finish_reason:

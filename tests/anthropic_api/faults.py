@@ -26,7 +26,9 @@ Endpoint = Literal[
 Kind = Literal[
     "rate_limited",  # 429 with retry-after; nothing is done
     "spend_limit",  # 429 enforced_spend_limit_reached, without retry-after; nothing is done
-    "server_error",  # 500; nothing is done
+    "no_credit",  # 400, an invalid request but for its words; nothing is done
+    "page",  # 200 and a web page, as by a proxy; nothing is done
+    "server_error",  # 500, with retry-after where one is given; nothing is done
     "overloaded",  # 529; nothing is done
     "cut_before",  # the connection ends; nothing is done
     "cut_after",  # done, and the connection ends without an answer
@@ -48,7 +50,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Kind
     n: int = 1
     skip: int = 0
-    retry_after_s: float = 1.0
+    retry_after_s: float | None = None  # None: a second after a rate limit
     delay_s: float = 0.0
     at: float = 0.5  # the share of the results that comes first
 
@@ -131,14 +133,22 @@ def refusal_of(fault: Fault) -> ApiError | None:
     """Return the error that a fault answers before anything is done."""
     match fault.kind:
         case "rate_limited":
-            headers = {"retry-after": f"{fault.retry_after_s:g}"}
+            headers = _asking_for(1.0 if fault.retry_after_s is None else fault.retry_after_s)
             return ApiError("rate_limit_error", "Number of requests exceeded.", headers=headers)
         case "spend_limit":
             code = "enforced_spend_limit_reached"
             return ApiError("rate_limit_error", "The spend limit is reached.", error_code=code)
+        case "no_credit":
+            words = "Your credit balance is too low to access the Anthropic API."
+            return ApiError("invalid_request_error", words)
         case "server_error":
-            return ApiError("api_error", "Internal server error")
+            headers = {} if fault.retry_after_s is None else _asking_for(fault.retry_after_s)
+            return ApiError("api_error", "Internal server error", headers=headers)
         case "overloaded":
             return ApiError("overloaded_error", "Overloaded")
         case _:
             return None
+
+
+def _asking_for(seconds: float) -> dict[str, str]:
+    return {"retry-after": f"{seconds:g}"}

@@ -111,6 +111,8 @@ class Service:
             raise refusal
         if fault is not None and fault.kind == "cut_before":
             return Answer()
+        if fault is not None and fault.kind == "page":
+            return Answer(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
         with self._lock:
             answer = self._routed(request, route)
         if fault is not None and fault.kind == "error_after":

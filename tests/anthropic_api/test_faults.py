@@ -13,6 +13,7 @@ from anthropic import (
     APIConnectionError,
     APIStatusError,
     APITimeoutError,
+    BadRequestError,
     InternalServerError,
     OverloadedError,
     RateLimitError,
@@ -38,6 +39,7 @@ CALLS: dict[str, Callable[[Anthropic], object]] = {
 REFUSALS: dict[Kind, type[APIStatusError]] = {
     "rate_limited": RateLimitError,
     "spend_limit": EnforcedSpendLimitReachedError,
+    "no_credit": BadRequestError,
     "server_error": InternalServerError,
     "overloaded": OverloadedError,
 }
@@ -57,6 +59,16 @@ def test_an_endpoint_refuses_and_does_nothing(
 
     assert (bill.lines, bill.batches) == ((), ())
     assert CALLS[endpoint](client)
+
+
+def test_a_page_may_come_in_place_of_an_answer(fake: FakeAnthropic, client: Anthropic) -> None:
+    """Nothing is done, though the status says so; and the SDK hands the page on."""
+    fake.inject(Fault(endpoint="messages", kind="page"))
+
+    came = client.messages.create(**asking())
+
+    assert str(came) == "<html>Sign in</html>"
+    assert fake.bill().lines == ()
 
 
 def test_a_rate_limit_tells_how_long_to_wait(fake: FakeAnthropic, client: Anthropic) -> None:

@@ -21,6 +21,12 @@ _N_CHARS_PER_TOKEN: Final = 4
 _PATHS: Final = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
 _STATUS: Final = {"bad_request": 400, "rate_limited": 429, "server_error": 500, "too_large": 413}
 
+_UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
+    "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
+    "no_quota": (429, {"error": {"message": "No more.", "code": "insufficient_quota"}}),
+    "unpaid": (402, {"error": {"message": "Please pay.", "code": 402}}),
+}
+
 
 @dataclass(frozen=True)
 class Said:
@@ -47,6 +53,10 @@ class Fault:
         "page",  # a web page is sent, as by a proxy
         "half_json",  # the answer's JSON breaks off
         "no_choices",  # it has no choice in it
+        "no_utf8",  # it is no text at all
+        "no_credit",  # nothing is left to pay with, as Anthropic says it
+        "no_quota",  # as OpenAI says it
+        "unpaid",  # as others say it
     ]
     delay_s: float = 0.0
 
@@ -172,6 +182,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_bytes(200, json.dumps(whole).encode()[:40])
             case "no_choices":
                 self._send(200, {**whole, "choices": []})
+            case "no_utf8":
+                self._send_bytes(200, json.dumps(whole).encode().replace(b'": "', b'": "\xff'))
+            case "no_credit" | "no_quota" | "unpaid" as kind:
+                self._send(*_UNPAID[kind])
             case kind:
                 self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
 

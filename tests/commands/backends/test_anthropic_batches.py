@@ -1,6 +1,7 @@
 """The judge that asks in batches, against a server that fails as the real one."""
 
 import tracemalloc
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from commands.errors import (
     ResultsLost,
     SpendLimitReached,
 )
-from commands.ports import Answer, NoReply, Reply
+from commands.ports import Answer, BatchState, NoReply, Reply
 from tests.anthropic_api.answers import Asked
 from tests.anthropic_api.answers import Reply as FakeReply
 from tests.anthropic_api.batches import Pace as BatchPace
@@ -44,6 +45,11 @@ def ended(judge: AnthropicBatches, fake: FakeAnthropic, n: int = 20) -> str:
     created = judge.create(queries(n))
     fake.end_batches()
     return created.provider_batch_id
+
+
+def listed(judge: AnthropicBatches, _: str) -> list[BatchState]:
+    """Return all batches."""
+    return list(judge.created_since(FakeTime().now()))
 
 
 def keys(answers: list[Answer]) -> list[str]:
@@ -122,11 +128,39 @@ def test_a_batch_that_may_exist_is_not_sent_again(
     assert CANARY not in told_of(caught.value)
 
 
-def test_a_spend_limit_stops_before_a_batch(
+def test_a_batch_that_would_go_in_an_hour_is_not_waited_for(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
-    """A rate limit in all but name: waiting does not help."""
-    fake_anthropic.inject(Fault(endpoint="batches.create", kind="spend_limit"))
+    """It was certainly not created, and somebody should know."""
+    clock = FakeTime()
+    fake_anthropic.inject(
+        Fault(endpoint="batches.create", kind="rate_limited", n=100, retry_after_s=3600)
+    )
+
+    with pytest.raises(BatchRefused, match="it wants 3600 s without requests"):
+        batching(anthropic_client, clock=clock).create(queries(2))
+
+    assert clock.slept == []
+
+
+def test_a_page_in_place_of_a_batch_leaves_it_uncertain(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """What sent the page may have passed the batch on."""
+    fake_anthropic.inject(Fault(endpoint="batches.create", kind="page"))
+
+    with pytest.raises(BatchUncertain, match=r"<html>Sign in.*may exist"):
+        batching(anthropic_client).create(queries(2))
+
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+@pytest.mark.parametrize("kind", ["spend_limit", "no_credit"])
+def test_a_spend_limit_stops_before_a_batch(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """A rate limit in all but name, or an invalid request: waiting does not help."""
+    fake_anthropic.inject(Fault(endpoint="batches.create", kind=kind))
 
     with pytest.raises(SpendLimitReached):
         batching(anthropic_client).create(queries(2))
@@ -214,7 +248,7 @@ def test_each_way_that_a_query_ends_is_told(
     ("error_type", "reason"),
     [
         ("invalid_request_error", "rejected"),
-        ("not_found_error", "rejected"),
+        ("not_found_error", "errored"),
         ("overloaded_error", "errored"),
     ],
 )
@@ -231,7 +265,7 @@ def test_what_is_invalid_is_not_asked_again(
     assert (answer.reason, answer.detail) == (reason, f"{error_type}: Internal server error")
 
 
-@pytest.mark.parametrize("kind", ["cut_half", "cut_quietly", "pause_half", "rate_limited"])
+@pytest.mark.parametrize("kind", ["cut_half", "cut_quietly", "pause_half", "rate_limited", "page"])
 def test_results_that_were_cut_are_read_to_their_end(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
 ) -> None:
@@ -371,6 +405,21 @@ def test_what_fails_for_good_is_a_providers_error(
 
     assert "HTTP 429" in str(caught.value)
     assert CANARY not in told_of(caught.value)
+
+
+@pytest.mark.parametrize("ask", [AnthropicBatches.look, AnthropicBatches.cancel, listed])
+def test_a_page_in_place_of_an_answer_is_a_providers_error(
+    fake_anthropic: FakeAnthropic,
+    anthropic_client: Anthropic,
+    ask: Callable[[AnthropicBatches, str], object],
+) -> None:
+    """Its beginning shows what it is: mostly a proxy's."""
+    judge = batching(anthropic_client)
+    name = judge.create(queries(1)).provider_batch_id
+    fake_anthropic.inject(Fault(endpoint="*", kind="page"))
+
+    with pytest.raises(ProviderError, match="<html>Sign in"):
+        ask(judge, name)
 
 
 def test_results_are_never_all_in_memory() -> None:

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
-from commands.backends.anthropic_client import in_our_words, make_client, said
+from commands.backends.anthropic_client import in_our_words, make_client, repeating, said
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from tests.anthropic_api.faults import Fault, Kind
 from tests.anthropic_api.server import FakeAnthropic
@@ -71,14 +71,16 @@ def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
         (429, "contract_spend_limit_reached"),
         (402, "linked_organization_spend_limit_reached"),
         (402, None),
+        (400, None),
     ],
 )
 def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
     """Waiting does not help."""
     details = None if code is None else {"error_code": code}
+    words = "Your credit balance is too low to access the API." if status == 400 else "Enough."
 
     with pytest.raises(SpendLimitReached, match="raise it there"), in_our_words():
-        raise answered(status, "Enough.", details=details)
+        raise answered(status, words, details=details)
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:
@@ -86,6 +88,26 @@ def test_what_the_provider_says_is_told_in_one_line() -> None:
     error = answered(404, "model:\n  claude-unknown")
 
     assert said(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
+
+
+def test_half_a_character_in_what_the_provider_says_is_replaced() -> None:
+    """The ledger could not hold why a query failed."""
+    assert said(answered(400, "prompt: \ud83d")).startswith("HTTP 400: some_error: prompt: ?")
+
+
+@pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
+def test_what_costs_nothing_is_not_waited_for_either(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float
+) -> None:
+    """The SDK alone would sleep for as long as it is told to."""
+    fake_anthropic.inject(
+        Fault(endpoint="models.retrieve", kind="rate_limited", retry_after_s=asked_s)
+    )
+
+    with pytest.raises(ProviderError, match="s without requests"), in_our_words():
+        repeating(anthropic_client).models.retrieve("claude-sonnet-5-5")
+
+    assert len(fake_anthropic.bill().calls) == 1
 
 
 FAULTS: tuple[Kind, ...] = ("server_error", "cut_before", "cut_half", "late", "spend_limit")

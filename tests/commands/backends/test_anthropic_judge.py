@@ -116,7 +116,8 @@ def test_what_was_not_answered_is_asked_again(
 ) -> None:
     """Each is paid for once, however often it was sent."""
     clock = FakeTime()
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=7))
+    asked_s = 7 if kind == "rate_limited" else None
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=asked_s))
 
     answers = list(judging(anthropic_client, clock=clock).answer(queries(2)))
 
@@ -190,6 +191,38 @@ def test_a_provider_that_stays_busy_is_left_alone(
     assert len(fake_anthropic.bill().posts) == 6
 
 
+@pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
+@pytest.mark.parametrize(("asked_s", "told"), [(3600.0, "3600 s"), (float("inf"), "inf s")])
+def test_a_provider_that_wants_an_hour_is_not_waited_for(
+    fake_anthropic: FakeAnthropic,
+    anthropic_client: Anthropic,
+    kind: Kind,
+    asked_s: float,
+    told: str,
+) -> None:
+    """Nobody would know why nothing happens, and no query is at fault."""
+    clock = FakeTime()
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=asked_s))
+
+    with pytest.raises(ProviderError, match=f"it wants {told} without requests"):
+        list(judging(anthropic_client, clock=clock).answer(queries(3)))
+
+    assert clock.slept == []
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+def test_a_page_in_place_of_a_message_stops_the_rest(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """A proxy that wants a login would send it to every query."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind="page", n=100))
+
+    with pytest.raises(ProviderError, match=r"<html>Sign in.*correct ANTHROPIC_BASE_URL"):
+        list(judging(anthropic_client).answer(queries(3)))
+
+    assert len(fake_anthropic.bill().posts) == 1
+
+
 def test_a_provider_that_is_not_there_is_an_error() -> None:
     """Nothing was sent, so nothing is said of billing."""
     with client_of("http://127.0.0.1:9") as client, pytest.raises(ProviderError) as caught:
@@ -199,11 +232,12 @@ def test_a_provider_that_is_not_there_is_an_error() -> None:
     assert "billed" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["spend_limit", "no_credit"])
 def test_a_spend_limit_stops_at_once(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
 ) -> None:
-    """What was answered before is kept; nothing is sent a second time."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind="spend_limit", skip=2, n=100))
+    """What was answered before is kept; nothing is sent a second time, or given up for good."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, skip=2, n=100))
     came: list[Answer] = []
 
     with pytest.raises(SpendLimitReached) as caught:

@@ -35,6 +35,16 @@ def test_the_schema_is_counted_where_it_is_sent(anthropic_client: Anthropic) -> 
     assert schema > line
 
 
+def test_a_page_in_place_of_a_count_is_a_providers_error(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """As everywhere."""
+    fake_anthropic.inject(Fault(endpoint="count_tokens", kind="page"))
+
+    with pytest.raises(ProviderError, match="<html>Sign in"):
+        AnthropicTokens(anthropic_client, judge_settings()).count(queries(1))
+
+
 def test_counting_is_repeated_and_its_failure_is_ours(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:

@@ -8,7 +8,13 @@ import pytest
 
 from commands.backends.endpoint import Endpoint
 from commands.backends.endpoint_generator import ENOUGH_UNANSWERED, EndpointGenerator, Served
-from commands.errors import ConfigurationError, LeftUnanswered, NoCredentials, ProviderError
+from commands.errors import (
+    ConfigurationError,
+    LeftUnanswered,
+    NoCredentials,
+    ProviderError,
+    SpendLimitReached,
+)
 from commands.generate import generate_owed
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask, Generator
 from commands.progress import unheard
@@ -207,7 +213,27 @@ def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
         results_of(fake.url, [task()])
 
 
-@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices"])
+@pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])
+def test_a_server_that_is_to_be_paid_first_ends_the_run(fake: FakeOpenAI, kind: str) -> None:
+    """None of the prompts is at fault: a rejected one would never be answered."""
+    fake.inject(*[Fault(kind)] * 3)  # type: ignore[arg-type]  # the kinds above
+
+    with pytest.raises(SpendLimitReached, match="HTTP 4"):
+        results_of(fake.url, tasks(3))
+
+    assert len(fake.traffic.asked) == 1
+
+
+def test_half_a_character_is_replaced() -> None:
+    """JSON can hold it, as a model of few languages writes it, and no ledger can."""
+    with FakeOpenAI(lambda _: Said("\ud83d \U0001f600")) as fake:
+        (answer,) = results_of(fake.url, [task()])
+
+    assert isinstance(answer, GeneratedText)
+    assert answer.text == "? \U0001f600"
+
+
+@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices", "no_utf8"])
 def test_something_else_at_that_address_is_found_out(fake: FakeOpenAI, kind: str) -> None:
     """A proxy's welcome page is no response, and no empty one either."""
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above

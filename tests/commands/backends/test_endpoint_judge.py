@@ -11,7 +11,12 @@ import pytest
 from commands.backends.endpoint import Endpoint
 from commands.backends.endpoint_judge import EndpointJudge
 from commands.backends.endpoint_reply import reply_of
-from commands.errors import ConfigurationError, NoCredentials, ProviderError
+from commands.errors import (
+    ConfigurationError,
+    NoCredentials,
+    ProviderError,
+    SpendLimitReached,
+)
 from commands.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.progress import unheard
@@ -274,7 +279,27 @@ def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
     assert 1 <= len(kept) == len(fake.traffic.asked) - 1 < 5
 
 
-@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices"])
+@pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])
+def test_a_server_that_is_to_be_paid_first_ends_the_run(fake: FakeOpenAI, kind: str) -> None:
+    """None of the queries is at fault: each is asked when there is money again."""
+    fake.inject(*[Fault(kind)] * 3)  # type: ignore[arg-type]  # the kinds above
+
+    with pytest.raises(SpendLimitReached, match="HTTP 4"):
+        answers_of(served(fake.url), numbered(3))
+
+    assert len(fake.traffic.asked) == 1
+
+
+def test_half_a_character_is_replaced() -> None:
+    """JSON can hold it and no ledger can; the rest of the reply may be paid for."""
+    with FakeOpenAI(lambda _: Said("\ud83d \U0001f600 VERDICT: A")) as fake:
+        (reply,) = answers_of(served(fake.url))
+
+    assert isinstance(reply, Reply)
+    assert reply.text == "? \U0001f600 VERDICT: A"
+
+
+@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices", "no_utf8"])
 def test_something_else_at_that_address_is_found_out(fake: FakeOpenAI, kind: str) -> None:
     """A proxy's welcome page is no reply, and no empty one either."""
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above

@@ -1,0 +1,154 @@
+"""Read what Anthropic's API tells of batches, checked: its SDK hands on whatever a server sends."""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import msgspec
+
+from commands.backends.anthropic_client import is_out_of_credit
+from commands.backends.anthropic_reply import answer_of, unreadable
+from commands.backends.json_body import decoded
+from commands.ports import Answer, BatchState, NoReply
+from ledger.events.limits import Count, Moment
+from ledger.identity import Digest
+
+_FINAL: Final = frozenset({"invalid_request_error", "request_too_large"})
+
+
+class _Counts(msgspec.Struct, frozen=True):
+    processing: Count
+    succeeded: Count
+    errored: Count
+    canceled: Count
+    expired: Count
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    id: str
+    processing_status: str
+    created_at: Moment
+    expires_at: Moment
+    request_counts: _Counts
+    results_url: str | None = None
+
+
+class _Page(msgspec.Struct, frozen=True):
+    data: tuple[_Batch, ...]
+    has_more: bool = False
+
+
+class _Error(msgspec.Struct, frozen=True):
+    type: str
+    message: str
+
+
+class _ErrorAnswer(msgspec.Struct, frozen=True):
+    error: _Error
+
+
+class _Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
+    message: msgspec.Raw
+
+
+class _Errored(msgspec.Struct, frozen=True, tag="errored"):
+    error: _ErrorAnswer
+
+
+class _Expired(msgspec.Struct, frozen=True, tag="expired"):
+    pass
+
+
+class _Canceled(msgspec.Struct, frozen=True, tag="canceled"):
+    pass
+
+
+_Result: TypeAlias = _Succeeded | _Errored | _Expired | _Canceled
+
+
+class _Line(msgspec.Struct, frozen=True):
+    custom_id: str
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def state_of(body: bytes) -> BatchState:
+    """Return how a batch is doing.
+
+    Raises:
+        msgspec.DecodeError: It is no batch.
+    """
+    return _state(decoded(body, _Batch))
+
+
+def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
+    """Return the batches of a page, and whether there are more.
+
+    Raises:
+        msgspec.DecodeError: It is no list of batches.
+    """
+    page = decoded(body, _Page)
+    return tuple(map(_state, page.data)), page.has_more and bool(page.data)
+
+
+def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
+    """Yield answers as the lines of a file of results come; what is no line of one is left out."""
+    for line in _lines(chunks):
+        try:
+            answer = _result(line)
+        except msgspec.DecodeError:  # most often the last one of a stream that was cut
+            continue
+        yield answer
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest
+
+
+def _result(line: bytes) -> Answer:
+    """Return an answer, or that it cannot be read: then it is in no other's way."""
+    told = decoded(line, _Line)
+    query_key = Digest(told.custom_id)
+    try:
+        return _answer(query_key, msgspec.json.decode(told.result, type=_Result))
+    except msgspec.DecodeError as error:
+        return unreadable(query_key, error)
+
+
+def _answer(query_key: Digest, result: _Result) -> Answer:
+    match result:
+        case _Succeeded(message):
+            return answer_of(query_key, bytes(message))
+        case _Errored(answer):
+            return _errored(query_key, answer.error)
+        case _Expired():
+            return NoReply(query_key, "expired", "the batch expired before this query's turn")
+        case _Canceled():
+            return NoReply(query_key, "canceled", "the batch was canceled before this query's turn")
+
+
+def _errored(query_key: Digest, error: _Error) -> NoReply:
+    """Return why a query failed; what is invalid now is so at every further attempt."""
+    is_final = error.type in _FINAL and not is_out_of_credit(error.message)
+    detail = f"{error.type}: {error.message}"
+    return NoReply(query_key, "rejected" if is_final else "errored", detail)
+
+
+def _state(batch: _Batch) -> BatchState:
+    counts = batch.request_counts
+    n_done = counts.succeeded + counts.errored + counts.canceled + counts.expired
+    has_ended = batch.processing_status == "ended"
+    return BatchState(
+        provider_batch_id=batch.id,
+        created_at=batch.created_at,
+        expires_at=batch.expires_at,
+        has_ended=has_ended,
+        n_queries=counts.processing + n_done,
+        n_succeeded=counts.succeeded,
+        n_errored=counts.errored,
+        n_canceled=counts.canceled,
+        n_expired=counts.expired,
+        has_results=batch.results_url is not None or not has_ended,
+    )
