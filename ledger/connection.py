@@ -8,6 +8,7 @@ from typing import Final
 
 from ledger import schema
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.wal import wal_of
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -69,8 +70,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             raise NoLedger(path)
     # In a folder that cannot be written, SQLite cannot make the side files that readers of a
     # WAL share; without a -wal nobody is writing and the file may be read as it lies.
-    wal = path.with_name(f"{path.name}-wal")
-    modes = ("mode=ro",) if wal.exists() else ("mode=ro", "mode=ro&immutable=1")
+    modes = ("mode=ro",) if wal_of(path).exists() else ("mode=ro", "mode=ro&immutable=1")
     for mode in modes[:-1]:
         try:
             return _open_readonly(path, mode)
@@ -97,8 +97,13 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
         self._connection = connection
 
     def __enter__(self) -> None:
-        """Begin."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """Begin; an interrupt may have left the last one open, here or on its way out."""
+        self._end()
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._end()
+            raise
 
     def __exit__(
         self,
@@ -111,8 +116,11 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
             if error is None:
                 self._connection.execute("COMMIT")
         finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            self._end()
+
+    def _end(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -34,6 +34,11 @@ def network_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
     return kind if kind in NETWORK_KINDS else None
 
 
+def beside(path: Path, suffix: str) -> Path:
+    """Return where a file's companion lies: beside the file itself, whatever link led there."""
+    return Path(f"{os.path.realpath(path)}{suffix}")
+
+
 def flush(path: Path) -> None:
     """Make a file durable, or a folder's names: flushing a new file alone keeps no name."""
     handle = os.open(path, os.O_RDONLY)

@@ -77,11 +77,12 @@ class FileLock(AbstractContextManager[None]):
         return self
 
     def __enter__(self) -> None:
-        """Take it."""
+        """Take it; who is interrupted in here never comes to give it back."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait()
+            self._take()
+        except BaseException:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            raise
 
     def __exit__(
         self,
@@ -91,6 +92,12 @@ class FileLock(AbstractContextManager[None]):
     ) -> None:
         """Give it back."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
 
     def _wait(self) -> None:
         """Join the kernel's queue: who polls instead may be overtaken for ever."""

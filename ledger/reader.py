@@ -121,7 +121,8 @@ class LedgerReader:
         [(first_later,)] = self.select(
             "SELECT min(position) FROM event WHERE recorded_us > ?", microseconds(at)
         )
-        return self.head.position if first_later is None else int(first_later) - 1
+        last = self.head.position  # which puts on the disk what is told of
+        return last if first_later is None else int(first_later) - 1
 
     def select(self, query: str, *parameters: str | bytes | int) -> list[Columns]:
         """Return all rows of a query of one's own.

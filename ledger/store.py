@@ -18,7 +18,7 @@ from ledger.connection import (
 )
 from ledger.errors import CannotWrite, DiskFailed, NetworkFileSystem
 from ledger.events.event import Event
-from ledger.file_system import flush, network_kind
+from ledger.file_system import beside, flush, network_kind
 from ledger.identity import StreamId
 from ledger.lock import FileLock, Lock, NoLock, OnWait, say_nothing
 from ledger.reader import LedgerReader
@@ -80,7 +80,7 @@ class Ledger(LedgerReader):
             raise NetworkFileSystem(path, kind)
         with ExitStack() as opened, translated(path, CannotWrite):
             connection = opened.enter_context(closing(connect_for_writing(path)))
-            lock = FileLock(path.with_name(f"{path.name}.lock"), on_wait)
+            lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
             with lock.held():
                 if prepare(connection, path):
@@ -160,8 +160,10 @@ class Ledger(LedgerReader):
     def settle(self, appends: Sequence[Append]) -> None:
         """Answer all who wait, in one transaction: that is one flush for all of them."""
         try:
-            with self._turn, translated(self.path, CannotWrite), self._lock.held():
-                self._write(appends)
+            with self._turn:
+                self._require_writable()
+                with translated(self.path, CannotWrite), self._lock.held():
+                    self._write(appends)
             self._wal.flush()
         except (CannotWrite, DiskFailed) as error:
             for each in appends:
@@ -187,13 +189,20 @@ class Ledger(LedgerReader):
             CannotWrite: No room or no permission; nothing was taken in.
             DiskFailed: It is not known whether they are on the disk.
         """
-        with self._turn, translated(self.path, CannotWrite), self._lock.held():
-            with immediate_transaction(self._connection):
-                writer = self._writer()
-                yield writer
-                writer.flush()
-            writer.hand_over()
+        with self._turn:
+            self._require_writable()
+            with translated(self.path, CannotWrite), self._lock.held():
+                with immediate_transaction(self._connection):
+                    writer = self._writer()
+                    yield writer
+                    writer.flush()
+                writer.hand_over()
         self._wal.flush()
+
+    def _require_writable(self) -> None:
+        if not self._is_open:
+            raise ValueError(f"{self.path} was closed; nothing can be appended to it")
+        self._wal.require_sound()
 
     def _writer(self) -> Writer:
         self._tail.read_on(self._connection)

@@ -32,10 +32,11 @@ class Tail:
     def read_on(self, connection: sqlite3.Connection) -> None:
         """Take note of what other processes appended; inside a write transaction."""
         for place in connection.execute(_PLACES, (self.position,)):
-            self.position, event_id, stream, version, recorded_us, self.chain = place
+            position, event_id, stream, version, recorded_us, self.chain = place
             self.recorded_us = max(self.recorded_us, recorded_us)
             self.versions[stream] = version
-            self.positions[key_of(event_id)] = self.position
+            self.positions[key_of(event_id)] = position
+            self.position = position  # last: an interrupt between leaves the row to be read again
 
 
 def key_of(event_id: bytes) -> bytes:

@@ -4,11 +4,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ledger.errors import LedgerError
 from ledger.identity import StreamId
 from ledger.recorded import Receipt
 from ledger.writer import Draft, Writer
+
+_LOOKS_UP_S: Final = 1.0  # who was to call it may have been interrupted just then
 
 
 def _locked() -> threading.Lock:
@@ -27,6 +30,7 @@ class Append:
     answer: tuple[Receipt, ...] | LedgerError | None = None
     call: threading.Lock = field(default_factory=_locked)  # released when answered, or to lead
     successor: "Append | None" = None  # whom this one calls: threads that wake at once jostle
+    thread: int = field(default_factory=threading.get_ident)
 
     def settle(self, writer: Writer) -> None:
         """Write, or note why not; another's refusal is no reason to refuse this one."""
@@ -71,9 +75,10 @@ class Line:
         try:
             with self._door:
                 self._waiting.append(mine)
-                self._leader = self._leader or mine
+                if self._leader is None or self._leader.thread == mine.thread:
+                    self._leader = mine  # a leader of this thread was interrupted, and left so
             while mine.answer is None and self._leader is not mine:
-                mine.call.acquire()
+                mine.call.acquire(timeout=_LOOKS_UP_S)
             if mine.answer is None:
                 self._lead(mine)
         finally:

@@ -7,16 +7,25 @@ builds on nothing that a power loss could take back.
 """
 
 import os
+import threading
 from pathlib import Path
 from typing import Final, Protocol
 
 from ledger.errors import DiskFailed
+from ledger.file_system import beside
 
 _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 class Wal(Protocol):
     """What has to reach the disk before anybody is told of it."""
+
+    def require_sound(self) -> None:
+        """Refuse to write what could not be flushed.
+
+        Raises:
+            DiskFailed: A flush failed before.
+        """
 
     def flush(self) -> None:
         """Return when all that is committed is on the disk.
@@ -31,6 +40,9 @@ class Wal(Protocol):
 
 class NoWal:
     """For a ledger in memory, or a file that nobody writes: SQLite reads it without a log."""
+
+    def require_sound(self) -> None:
+        """Do nothing."""
 
     def flush(self) -> None:
         """Do nothing."""
@@ -51,29 +63,41 @@ class WalFile:
         self._path = path
         self._file = os.open(wal_of(path), os.O_RDONLY | os.O_CLOEXEC)
         self._failure: DiskFailed | None = None
+        self._in_use = threading.Lock()  # a descriptor that was closed may be another file's
 
-    def flush(self) -> None:
-        """Return when all that is committed is on the disk.
+    def require_sound(self) -> None:
+        """Refuse to write what could not be flushed.
 
         After a failure there is no second try: the system forgets what it could not write, and
         would say of the next flush that all is well.
 
         Raises:
+            DiskFailed: A flush failed before.
+        """
+        if self._failure is not None:
+            raise self._failure
+
+    def flush(self) -> None:
+        """Return when all that is committed is on the disk.
+
+        Raises:
             DiskFailed: It may not be.
         """
-        if self._failure is None:
+        with self._in_use:
+            self.require_sound()
             try:
                 _flush_content(self._file)
             except OSError as error:
                 self._failure = DiskFailed(self._path, str(error))
-        if self._failure is not None:
-            raise self._failure
+        self.require_sound()
 
     def close(self) -> None:
         """Let go of it."""
-        os.close(self._file)
+        with self._in_use:
+            os.close(self._file)
+            self._failure = DiskFailed(self._path, "it was closed while something was appended")
 
 
 def wal_of(path: Path) -> Path:
-    """Return where SQLite keeps a database's log: beside the file, not beside a link to it."""
-    return Path(f"{os.path.realpath(path)}-wal")
+    """Return where SQLite keeps a database's log."""
+    return beside(path, "-wal")

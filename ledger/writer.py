@@ -103,10 +103,10 @@ class Writer:
     def hand_over(self) -> None:
         """Tell the tail what stands before the next transaction, once this one is committed."""
         if self._positions:
-            self._tail.position, self._tail.chain = self.position, self._chain
-            self._tail.recorded_us = self._now_us
             self._tail.versions |= self._versions
             self._tail.positions |= self._positions
+            self._tail.recorded_us, self._tail.chain = self._now_us, self._chain
+            self._tail.position = self.position  # last: see `Tail.read_on`
 
     def _receipt(self, stream: StreamId, draft: Draft, known: dict[bytes, Row | None]) -> Receipt:
         row = known[draft.key]

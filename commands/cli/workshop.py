@@ -18,6 +18,7 @@ from ledger.audit import audit
 from ledger.connection import translated
 from ledger.errors import CannotWrite
 from ledger.events.registration import Provider
+from ledger.file_system import beside
 from ledger.identity import StreamId
 from ledger.lock import FileLock, Holder
 from ledger.store import Ledger
@@ -50,7 +51,7 @@ class Workshop:
         allow_network = self.settings.tournament.network_ledger
         with ExitStack() as closing, writing(self.ledger, allow_network=allow_network) as ledger:
             with translated(self.ledger, CannotWrite):
-                alone = FileLock(self.ledger.with_name(f"{self.ledger.name}.work"), _tell_whom)
+                alone = FileLock(beside(self.ledger, ".work"), _tell_whom)
                 closing.callback(alone.close)
                 closing.enter_context(alone.held())
             require_sound(ledger)

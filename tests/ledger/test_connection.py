@@ -1,5 +1,6 @@
 """Opening a ledger's file, alone and beside others."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from ledger import schema
 from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.store import Ledger
+from ledger.wal import wal_of
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts
 from tests.ledger.hostile import unprivileged
@@ -164,6 +166,23 @@ def test_a_ledger_on_a_read_only_shelf_can_be_read(public_folder: Path) -> None:
             append_one(path)
 
     assert positions == [1]
+
+
+def test_a_log_that_cannot_be_read_is_not_passed_by_behind_a_link(
+    public_folder: Path, filed: Path
+) -> None:
+    """What was copied while it was written to has its newest events in the log beside it."""
+    copy, link = public_folder / "copy.ledger", public_folder / "link.ledger"
+    with Ledger.open(filed):
+        append_one(filed)
+        shutil.copy(filed, copy)
+        shutil.copy(wal_of(filed), wal_of(copy))
+    link.symlink_to(copy)
+    public_folder.chmod(0o555)
+
+    for place in (copy, link):
+        with unprivileged(), pytest.raises(CannotRead):
+            read(place)
 
 
 def test_a_ledger_without_permission_cannot_be_read(public_folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from ledger.errors import DiskFailed
 from ledger.lock import FileLock
 from ledger.store import Ledger
 from ledger.wal import WalFile, wal_of
-from tests.builders import STREAM
+from tests.builders import NOON, STREAM
 from tests.ledger.facts import N_FILED, placed, verdicts
 
 
@@ -23,6 +25,9 @@ class Disk:
 
     meanwhile: Callable[[], object]
     n_flushes: int = 0
+
+    def require_sound(self) -> None:
+        """Do nothing: it is."""
 
     def flush(self) -> None:
         """Take as long as what happens meanwhile."""
@@ -85,9 +90,11 @@ def test_what_is_read_is_on_the_disk_first(filed: Path) -> None:
         flushes = [disk.n_flushes]
         positions = [each.position for each in ledger.read()]
         flushes.append(disk.n_flushes)
+        before = ledger.position_at(NOON - timedelta(days=1))
+        flushes.append(disk.n_flushes)
 
-    assert head.position == positions[-1] == N_FILED
-    assert flushes == [1, 2]
+    assert (before, head.position, positions[-1]) == (0, N_FILED, N_FILED)
+    assert flushes == [1, 2, 3]
 
 
 def test_a_failing_disk_acknowledges_nothing(filed: Path, failing: WalFile) -> None:
@@ -112,6 +119,21 @@ def test_a_disk_that_failed_once_is_not_believed_again(failing: WalFile, tmp_pat
     assert str(second.value) == str(first.value)
 
 
+def test_after_a_failure_nothing_more_is_written(filed: Path, failing: WalFile) -> None:
+    """More of what may be lost would be paid for."""
+    with (
+        closing(connect_for_writing(filed)) as watching,
+        Ledger(connect_for_writing(filed), filed, wal=failing) as ledger,
+    ):
+        for _ in range(3):
+            with pytest.raises(DiskFailed):
+                ledger.append(STREAM, verdicts(2, after=N_FILED))
+
+        (n_events,) = watching.execute("SELECT count(*) FROM event").fetchone()
+
+    assert n_events == N_FILED + 2
+
+
 def test_after_a_failure_the_same_append_doubles_nothing(filed: Path, failing: WalFile) -> None:
     """The remedy that the message names: whatever reached the disk is known by its key."""
     with (
@@ -128,14 +150,13 @@ def test_after_a_failure_the_same_append_doubles_nothing(filed: Path, failing: W
 
 
 def test_a_ledger_behind_a_link_is_flushed_where_it_lies(tmp_path: Path, filed: Path) -> None:
-    """SQLite keeps the log beside the file itself."""
+    """So is its lock: two names must not be two locks, nor two runs that pay at once."""
     link = tmp_path / "elsewhere" / "linked.ledger"
     link.parent.mkdir()
     link.symlink_to(filed)
 
     with Ledger.open(link) as ledger:
         ledger.append(STREAM, verdicts(1, after=N_FILED))
-        names = {each.name for each in link.parent.iterdir()}
 
-    assert wal_of(link) == wal_of(filed)
-    assert f"{link.name}-wal" not in names
+        assert wal_of(link) == wal_of(filed)
+        assert list(link.parent.iterdir()) == [link]
