@@ -8,6 +8,7 @@ from commands.evaluation_recorder import EvaluationRecorder
 from commands.evaluations.evaluation import Evaluation, Observed
 from commands.evaluations.faults import blaming
 from commands.evaluations.inference import Inference
+from commands.evaluations.returned import truth
 from commands.evaluations.sample import Sample, Seen
 from commands.evaluations.terms import Terms
 from commands.progress import OnProgress
@@ -59,6 +60,8 @@ def plan_evaluation(
         configured = evaluation.configured(inference, terms)
         said = {"kind": evaluation.kind, **evaluation.settings(inference, terms)}
         settings = canonical_json(said).decode()
+        says = f"{type(evaluation).__name__}.higher_is_better is"
+        higher_is_better = truth(evaluation.higher_is_better, says)
     entrant = inference.entrant
     plan = EvaluationPlanned(
         number=1,
@@ -66,7 +69,7 @@ def plan_evaluation(
         entrant=Reference(label=entrant.entrant_id, digest=entrant.content_digest),
         evaluation=evaluation.name,
         kind=evaluation.kind,
-        higher_is_better=evaluation.higher_is_better,
+        higher_is_better=higher_is_better,
         settings=settings,
         items=items,
         n_samples=evaluation.n_samples(terms),
@@ -99,6 +102,24 @@ def owed_samples(
             OwedSamples(plan.entrant.label, plan.evaluation, plan.kind, n_planned, len(owed))
         )
     return tuple(rows)
+
+
+def n_scored_otherwise(known: Evaluations, planned: PlannedEvaluation) -> int:
+    """Count the samples on record that an evaluation would score otherwise now.
+
+    None where nothing is owed: one metric mixes two scorings only where more samples are to come.
+
+    Raises:
+        EvaluationFault: The evaluation's own code fails.
+    """
+    run, evaluation = known.run(planned.plan), planned.evaluation
+    observed = run.observed if run.owed else ()
+    return sum(_is_scored_otherwise(evaluation, each) for each in observed)
+
+
+def _is_scored_otherwise(evaluation: Evaluation, recorded: SampleObserved) -> bool:
+    with blaming(evaluation.name, f"scoring {recorded.label}"):
+        return evaluation.rescored(recorded.observation) != recorded.observation
 
 
 def evaluate_all(

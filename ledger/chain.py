@@ -40,8 +40,7 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
         _BEGINNING,
         _length(len(event_id)),
         event_id,
-        _framed_kind(stream, type_, schema_version),
-        _framed_time(recorded_us),
+        _between(stream, type_, schema_version, recorded_us),
         _length(len(data)),
         data,
     )
@@ -53,10 +52,11 @@ def link_hash(previous: bytes, leaf: bytes) -> bytes:
     return sha256(_LINK + previous + leaf).digest()
 
 
-@lru_cache(maxsize=1)  # the events of one append have one time
-def _framed_time(recorded_us: int) -> bytes:
+@lru_cache(maxsize=16)  # the events of one append have one time, and few kinds
+def _between(stream: bytes, type_: bytes, schema_version: int, recorded_us: int) -> bytes:
+    """Return what lies between an event's id and its data."""
     time = b"%d" % recorded_us
-    return _length(len(time)) + time
+    return _framed_kind(stream, type_, schema_version) + _length(len(time)) + time
 
 
 @lru_cache(maxsize=1024)  # few kinds, many events

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.evaluating import Planned, plan_evaluations
+from commands.cli.evaluating import Planned, mixed_scorings, plan_evaluations
 from commands.cli.generating import generate_with_consent
 from commands.cli.judging import Terms, chosen_judge, judge_with_consent
 from commands.cli.options import (
@@ -123,6 +123,8 @@ def _evaluate(place: Workshop, planned: Planned, terms: Terms, *, allow_gaps: bo
     with place.recorder() as recorder, progress_on_stderr() as on_progress:
         recorder.record(place.opening)
         evaluations = EvaluationRecorder(recorder.ledger, place.stream)
+        for warning in mixed_scorings(evaluations.state, planned):
+            say(warning)
         owed = owed_requests(evaluations.state, planned.evaluations, limit=terms.limit)
         prices = prices_of(place.settings, place.folder)
         settle_served(recorder, owed, prices, agreed=terms.agreed, max_usd=terms.max_usd)

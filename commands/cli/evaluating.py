@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from commands.cli.workshop import Workshop
 from commands.errors import ConfigurationError
-from commands.evaluate import PlannedEvaluation, plan_evaluation
+from commands.evaluate import PlannedEvaluation, n_scored_otherwise, plan_evaluation
 from commands.evaluations.evaluation import Evaluation
 from commands.evaluations.inference import Inference
 from commands.evaluations.registry import evaluation_of
 from commands.evaluations.section import EvaluationSection
 from commands.evaluations.terms import Terms
 from ledger.events.registration import Entrant, EntrantRegistered
+from projections.evaluations import Evaluations
 
 
 class Planned(NamedTuple):
@@ -52,6 +53,20 @@ def plan_evaluations(
     if not planned:
         raise ConfigurationError(refused)
     return Planned(tuple(planned), tuple(refused))
+
+
+def mixed_scorings(known: Evaluations, planned: Planned) -> Iterator[str]:
+    """Say to which runs samples would be added that are scored otherwise than those on record.
+
+    Raises:
+        EvaluationFault: An evaluation's own code fails.
+    """
+    for each in planned.evaluations:
+        if n := n_scored_otherwise(known, each):
+            yield (
+                f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} samples on record were"
+                " scored otherwise; see `tourney project metrics --rescore`"
+            )
 
 
 def _named(place: Workshop, entrant: str | None) -> tuple[Entrant, ...]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from commands.evaluations.evaluation import Scores, reduced
 from commands.evaluations.inference import Inference
 from commands.evaluations.reading import ReadingEvaluation, Results
+from commands.evaluations.returned import text, whole
 from commands.evaluations.sample import Sample
 from commands.evaluations.terms import Reduce, Terms
 from commands.ports import Passage, PassageRead
@@ -44,7 +45,8 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         """Return the prefix, the continuations and which is right.
 
         Raises:
-            ValueError: None of the continuations is the right one.
+            TypeError: `get` gives something of another type.
+            ValueError: None of the continuations is the right one, or UTF-8 cannot say one.
         """
         prefix, continuations, correct = self._item(index)
         return [prefix, list(continuations), correct]
@@ -62,12 +64,12 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         """Return the continuations behind their prefix, then, where asked, behind nothing."""
         prefix, continuations, _ = self._item(sample.index)
         conditional = (
-            Passage(f"{sample.item}:{place}", entrant, prefix, text)
-            for place, text in enumerate(continuations)
+            Passage(f"{sample.item}:{place}", entrant, prefix, each)
+            for place, each in enumerate(continuations)
         )
         if not self.asks_unconditional:
             return tuple(conditional)
-        return (*conditional, *(_unconditional(entrant, text) for text in continuations))
+        return (*conditional, *(_unconditional(entrant, each) for each in continuations))
 
     def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:
         """Return how likely each continuation is."""
@@ -79,8 +81,8 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         ]
         return ChoicesObserved(
             choices=tuple(
-                _choice(text, each, unconditional)
-                for text, each, unconditional in zip(
+                _choice(continuation, each, unconditional)
+                for continuation, each, unconditional in zip(
                     continuations, weighed, apart or [None] * len(weighed), strict=True
                 )
             ),
@@ -103,26 +105,28 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         ]
         return reduced(self.score(earned), reduce)
 
-    def _item(self, index: int) -> tuple[str, Sequence[str], int]:
+    def _item(self, index: int) -> tuple[str, tuple[str, ...], int]:
         prefix, continuations, correct = self.get(index)
-        if not 0 <= correct < len(continuations):
+        get = f"{type(self).__name__}.get({index})"
+        choices = tuple(text(each, f"{get} gives the continuation") for each in continuations)
+        right = whole(correct, f"{get} calls the right one")
+        if not 0 <= right < len(choices):
             raise ValueError(
-                f"get({index}) calls continuation {correct} the right one, counted from 0, of"
-                f" {len(continuations)}"
+                f"{get} calls continuation {right} the right one, counted from 0, of {len(choices)}"
             )
-        return prefix, continuations, correct
+        return text(prefix, f"{get} gives the prefix"), choices, right
 
 
-def _unconditional(entrant: Entrant, text: str) -> Passage:
-    return Passage(f"alone:{digest_of(text)}", entrant, "", text)
+def _unconditional(entrant: Entrant, continuation: str) -> Passage:
+    return Passage(f"alone:{digest_of(continuation)}", entrant, "", continuation)
 
 
-def _choice(text: str, read: PassageRead, unconditional: float | None) -> Choice:
+def _choice(continuation: str, read: PassageRead, unconditional: float | None) -> Choice:
     return Choice(
         log_likelihood=read.log_likelihood,
         n_tokens=len(read.text_ids),
-        n_bytes=len(text.encode()),
-        n_chars=len(text),
+        n_bytes=len(continuation.encode()),
+        n_chars=len(continuation),
         is_greedy=read.predicted_ids == read.text_ids,
         unconditional=unconditional,
     )

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from commands.evaluations.inference import Inference
 from commands.evaluations.reading import ReadingEvaluation, Results
+from commands.evaluations.returned import text
 from commands.evaluations.sample import Sample
 from commands.evaluations.scored import ScoredEvaluation
 from commands.evaluations.terms import Terms
@@ -37,22 +38,30 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
         return {**super().settings(inference, terms), "scored_by": self.name}
 
     def content(self, index: int) -> Json:
-        """Return the text."""
-        return self.get(index)
+        """Return the text.
+
+        Raises:
+            TypeError: `get` gives none.
+            ValueError: It gives what UTF-8 cannot say.
+        """
+        return self._item(index)
 
     def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
         """Return the text, behind nothing."""
-        return (Passage(sample.item, entrant, "", self.get(sample.index)),)
+        return (Passage(sample.item, entrant, "", self._item(sample.index)),)
 
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:
+    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:  # noqa: ARG002  # as comparisons
         """Return what was predicted, and what it is worth."""
-        text, each = self.get(sample.index), read[passages[0].key]
-        judged = self.judged(text, each.predicted)
+        wanted, each = passages[0].text, read[passages[0].key]
+        judged = self.judged(wanted, each.predicted)
         return PredictionObserved(
-            text=text,
+            text=wanted,
             predicted=each.predicted_ids,
             target=each.text_ids,
             prediction=each.predicted,
             cleaned=judged.cleaned,
             score=judged.score,
         )
+
+    def _item(self, index: int) -> str:
+        return text(self.get(index), f"{type(self).__name__}.get({index}) gives")

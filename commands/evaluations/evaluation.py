@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from commands.evaluations.faults import blaming
 from commands.evaluations.inference import Inference
 from commands.evaluations.intermediates import intermediates
-from commands.evaluations.sample import Sample, Seen, Unseen, item_digests, subset
+from commands.evaluations.returned import text
+from commands.evaluations.sample import Named, Sample, Seen, Unseen, named_items, subset
 from commands.evaluations.terms import Reduce, Terms
 from commands.unanswered import HeldBack
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
-from ledger.identity import Json
+from ledger.identity import Json, digest_of
 from projections.metrics import metric_id
 
 Scores = NDArray[np.float64]
@@ -102,13 +103,18 @@ class Evaluation(ABC):
             EvaluationFault: Its code fails, or an item is not as its kind asks.
         """
         with blaming(self.name, "reading its items"):
-            items = item_digests([self.content(index) for index in range(len(self))])
-            index_of = {item: index for index, item in enumerate(items)}
+            named = named_items(self.content(index) for index in range(len(self)))
+            index_of = {each.item: index for index, each in enumerate(named)}
             return tuple(
-                Sample(item, number, index_of[item], self.label(index_of[item]))
-                for item in subset(items, terms.length, terms.seed)
-                for number in range(self.n_samples(terms))
+                sample
+                for item in subset([*index_of], terms.length, terms.seed)
+                for sample in self._tries(named[index_of[item]], index_of[item], terms)
             )
+
+    def _tries(self, named: Named, index: int, terms: Terms) -> Iterator[Sample]:
+        label = text(self.label(index), f"{type(self).__name__}.label({index}) gives")
+        for number in range(self.n_samples(terms)):
+            yield Sample(named.item, number, index, label, named.content)
 
     def observe_all(
         self, inference: Inference, samples: Sequence[Sample], terms: Terms
@@ -116,13 +122,25 @@ class Evaluation(ABC):
         """Observe samples, handing over a chunk of them at a time.
 
         Raises:
+            EvaluationFault: Its code fails, or an item is no longer what it was named by.
             LeftUnanswered: To some there came no answer, after all had their turn.
         """
         waiting, held = iter(samples), HeldBack()
         while chunk := tuple(islice(waiting, terms.chunk_size)):
+            self._require_unchanged(chunk)
             with held.holding():
                 yield from self.observe(inference, chunk, terms)
         held.tell()
+
+    def _require_unchanged(self, samples: Sequence[Sample]) -> None:
+        """Refuse what would be recorded under the name of an item that nobody was asked."""
+        for sample in {each.index: each for each in samples}.values():
+            with blaming(self.name, f"getting {sample.label}"):
+                if digest_of(self.content(sample.index)) != sample.content:
+                    raise ValueError(
+                        f"{type(self).__name__}.get({sample.index}) gives something else than"
+                        " before; whatever it draws, draw it once, in the constructor"
+                    )
 
     def __call__(
         self,

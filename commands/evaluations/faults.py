@@ -16,11 +16,15 @@ def blaming(evaluation: str, doing: str) -> Iterator[None]:
         doing: What it was asked for, as "getting item 3".
 
     Raises:
-        EvaluationFault: Its code raised anything that is no error of tourney's.
+        EvaluationFault: Its code raised anything that is no error of tourney's, or called sys.exit.
     """
     try:
         yield
     except TourneyError:
         raise
+    except SystemExit as ending:  # with code 0 the command would end as if all were done
+        error = RuntimeError(f"it calls sys.exit({ending.code!r})")
+        fault = error.with_traceback(ending.__traceback__)
+        raise EvaluationFault(evaluation, doing, fault) from ending
     except Exception as error:
         raise EvaluationFault(evaluation, doing, error) from error

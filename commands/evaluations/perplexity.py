@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from commands.evaluations.evaluation import Scores
 from commands.evaluations.reading import ReadingEvaluation, Results
+from commands.evaluations.returned import text
 from commands.evaluations.sample import Sample
 from commands.evaluations.terms import Reduce
 from commands.ports import Passage
@@ -40,21 +41,26 @@ class PerplexityEvaluation(ReadingEvaluation):
         return [*map(float, np.exp(per_sample_nll / per_sample_count))]
 
     def content(self, index: int) -> Json:
-        """Return the document."""
-        return self.get(index)
+        """Return the document.
+
+        Raises:
+            TypeError: `get` gives no text.
+            ValueError: It gives what UTF-8 cannot say.
+        """
+        return self._item(index)
 
     def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
         """Return the document, behind nothing."""
-        return (Passage(sample.item, entrant, "", self.get(sample.index), rolls=True),)
+        return (Passage(sample.item, entrant, "", self._item(sample.index), rolls=True),)
 
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:
+    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:  # noqa: ARG002  # as comparisons
         """Return how likely the document is, and how long by every measure."""
-        text, each = self.get(sample.index), read[passages[0].key]
+        document, each = passages[0].text, read[passages[0].key]
         return DocumentObserved(
             log_likelihood=each.log_likelihood,
             n_tokens=len(each.text_ids),
-            n_bytes=len(text.encode()),
-            n_words=len(text.split()),
+            n_bytes=len(document.encode()),
+            n_words=len(document.split()),
             n_windows=each.n_windows,
         )
 
@@ -71,3 +77,6 @@ class PerplexityEvaluation(ReadingEvaluation):
         if not documents:
             return float("nan")
         return float(nll.sum() if reduce == "sum" else np.exp(nll.sum() / count.sum()))
+
+    def _item(self, index: int) -> str:
+        return text(self.get(index), f"{type(self).__name__}.get({index}) gives")

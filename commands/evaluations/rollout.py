@@ -10,6 +10,7 @@ from commands.errors import EvaluationFault
 from commands.evaluations.evaluation import Observed
 from commands.evaluations.faults import blaming
 from commands.evaluations.inference import Inference
+from commands.evaluations.returned import text, texts
 from commands.evaluations.sample import Row, Sample, Seen, Unseen, seed_of
 from commands.evaluations.scored import ScoredEvaluation
 from commands.evaluations.terms import Terms
@@ -58,8 +59,13 @@ class RolloutEvaluation(ScoredEvaluation):
         """Return how long an answer may be, in tokens."""
 
     def content(self, index: int) -> Json:
-        """Return the prompt and what is expected."""
-        return list(self.get(index))
+        """Return the prompt and what is expected.
+
+        Raises:
+            TypeError: `get` gives something of another type.
+            ValueError: It gives what UTF-8 cannot say.
+        """
+        return list(self._item(index))
 
     def n_samples(self, terms: Terms) -> int:
         """Count the answers to each prompt."""
@@ -79,13 +85,18 @@ class RolloutEvaluation(ScoredEvaluation):
         )
 
     def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
-        """Return how prompts are put, how answers are drawn if they are, and who scores them."""
+        """Return how prompts are put, how answers are drawn if they are, and who scores them.
+
+        Raises:
+            TypeError: `stop` is one text, or no texts.
+            ValueError: A text of it is empty.
+        """
         drawn: Mapping[str, Json] = {"seed": terms.seed, "top_p": terms.top_p}
         is_seeded = self.configured(inference, terms).is_seeded
         return {
             "scored_by": self.name,
             "is_chat": self.is_chat,
-            "stop": list(self.stop),
+            "stop": list(self._stop()),
             **(drawn if is_seeded else {}),
         }
 
@@ -109,15 +120,30 @@ class RolloutEvaluation(ScoredEvaluation):
 
     def _question(self, entrant: Entrant, sample: Sample, terms: Terms) -> _Question:
         with blaming(self.name, f"getting {sample.label}"):
-            prompt, expected = self.get(sample.index)
+            prompt, expected = self._item(sample.index)
+            stop = self._stop()
         task = GenerationTask(
             response_key=digest_of([sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
             seed=seed_of(terms.seed, sample),
-            asking=Asking(self.is_chat, terms.top_p, self.stop, may_truncate=True),
+            asking=Asking(self.is_chat, terms.top_p, stop, may_truncate=True),
         )
         return _Question(sample, expected, task)
+
+    def _item(self, index: int) -> tuple[str, str]:
+        prompt, expected = self.get(index)
+        gives = f"{type(self).__name__}.get({index}) gives"
+        return text(prompt, f"{gives} the prompt"), text(expected, f"{gives} the expected answer")
+
+    def _stop(self) -> tuple[str, ...]:
+        stop = texts(self.stop, f"{type(self).__name__}.stop is")
+        if "" in stop:
+            raise ValueError(
+                f"{type(self).__name__}.stop is {stop!r}; leave the empty text out, which would end"
+                " every answer at once"
+            )
+        return stop
 
     def _tried(
         self, question: _Question, result: GeneratedText | GenerationFailure

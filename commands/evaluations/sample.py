@@ -1,6 +1,6 @@
 """What is evaluated one by one, and what comes of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ class Sample:
     number: int  # 0, 1 ... of the tries at the item
     index: int  # of the item in its evaluation
     label: str  # of the item, for people
+    content: Digest  # of what the item is: its name too, but of one that is there twice
 
 
 class Row(NamedTuple):
@@ -51,14 +52,22 @@ class Unseen(NamedTuple):
     detail: str
 
 
-def item_digests(contents: Sequence[Json]) -> tuple[Digest, ...]:
+class Named(NamedTuple):
+    """An item's name, and the digest of what it is."""
+
+    item: Digest
+    content: Digest
+
+
+def named_items(contents: Iterable[Json]) -> tuple[Named, ...]:
     """Name items by what they are; one that is there twice is two items."""
     n_seen: dict[Digest, int] = {}
     named = []
     for content in contents:
         digest = digest_of(content)
         n_seen[digest] = n_seen.get(digest, 0) + 1
-        named.append(digest if n_seen[digest] == 1 else digest_of([content, n_seen[digest]]))
+        item = digest if n_seen[digest] == 1 else digest_of([content, n_seen[digest]])
+        named.append(Named(item, digest))
     return tuple(named)
 
 

@@ -7,6 +7,7 @@ from math import isfinite
 from msgspec.structs import replace
 
 from commands.evaluations.evaluation import Evaluation, Scores, reduced
+from commands.evaluations.returned import text
 from commands.evaluations.sample import Judged
 from commands.evaluations.terms import Reduce
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
@@ -40,9 +41,10 @@ class ScoredEvaluation(Evaluation):
 
         Raises:
             TypeError: `clean` gives no text.
-            ValueError: `score` gives not one score, or one that is no finite number.
+            ValueError: `clean` gives what UTF-8 cannot say, or `score` not one score, or one that
+                is no finite number.
         """
-        cleaned = _text(self.clean(said))
+        cleaned = text(self.clean(said), f"{type(self).__name__}.clean gives")
         [score] = map(float, self.score([wanted], [cleaned]))
         if not isfinite(score):
             raise ValueError(f"score gives {score} for {cleaned!r}; a score is a finite number")
@@ -66,9 +68,3 @@ class ScoredEvaluation(Evaluation):
             for each in observations
         )
         return reduced([*scores], reduce)
-
-
-def _text(cleaned: object) -> str:
-    if not isinstance(cleaned, str):
-        raise TypeError(f"clean gives {cleaned!r}, which is no text")
-    return cleaned

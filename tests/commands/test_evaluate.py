@@ -1,16 +1,20 @@
 """Evaluating what is owed: resumed where it stopped, and never twice."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from commands.cli.evaluating import Planned, mixed_scorings
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluate import (
     Evaluated,
     PlannedEvaluation,
     evaluate_owed,
+    n_scored_otherwise,
     owed_samples,
     plan_evaluation,
 )
@@ -26,9 +30,17 @@ from ledger.store import Ledger
 from projections.evaluations import Labels
 from tests.builders import STREAM, entrant
 from tests.commands.builders import PowerCut, types_of
-from tests.commands.evaluations.examples import Capitals, Endings, answering, reading
+from tests.commands.evaluations.examples import (
+    Capitals,
+    Echoes,
+    Endings,
+    Letters,
+    answering,
+    reading,
+)
 
-ATLAS = Capitals(*((f"{n}?", "yes") for n in range(6)))
+ITEMS = tuple((f"{n}?", "yes") for n in range(6))
+ATLAS = Capitals(*ITEMS)
 
 
 @pytest.fixture
@@ -239,6 +251,114 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
     """Free, before hours of others; and as its own, not with a traceback of ours."""
     with pytest.raises(EvaluationFault, match=why):
         planned(answering(says_yes)[0], kind(("1?", "yes")))
+
+
+class Numbered(Capitals):
+    """Capitals whose questions go by numbers."""
+
+    def label(self, index: int) -> str:
+        """Return no text."""
+        return index  # type: ignore[return-value]  # a mistake that is easily made
+
+
+class Halved(Capitals):
+    """Capitals whose questions' names were cut within a character."""
+
+    def label(self, index: int) -> str:
+        """Return half of an emoji."""
+        return f"{index}\ud83d"
+
+
+class Upwards(Capitals):
+    """Capitals of which more is better by numpy's word."""
+
+    higher_is_better = np.bool_(True)  # type: ignore[assignment]  # a mistake that is easily made
+
+
+def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
+    """Return an evaluation of an item that no type checker would let pass."""
+    return kind(item)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "why"),
+    [
+        (of(Capitals, ("1?", 2)), r"Capitals\.get\(0\) gives the expected answer 2, which is no t"),
+        (of(Capitals, ("1?", None)), r"get\(0\) gives the expected answer None, which is no text"),
+        (of(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is no text"),
+        (of(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
+        (of(Endings, ("A", (" b", " c"), True)), r"Endings\.get\(0\) calls the right one True, "),
+        (of(Endings, ("A", (" b", " c"), 1.0)), r"calls the right one 1\.0, which is no whole num"),
+        (of(Endings, ("A", (" b", 3), 0)), r"gives the continuation 3, which is no text"),
+        (of(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is no text"),
+        (of(Letters, 7), r"Letters\.get\(0\) gives 7, which is no text"),
+        (of(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is no text"),
+        (Numbered(("1?", "yes")), r"Numbered\.label\(0\) gives 0, which is no text"),
+        (Halved(("1?", "yes")), r"Halved\.label\(0\) gives .* half of a surrogate pair"),
+        (Upwards(("1?", "yes")), r"Upwards\.higher_is_better is .*, which is neither True nor Fal"),
+    ],
+)
+def test_what_the_ledger_would_not_take_is_told_at_planning(
+    evaluation: Evaluation, why: str
+) -> None:
+    """It was told when the answers to a batch were there, and lost them at each run."""
+    with pytest.raises(EvaluationFault, match=why):
+        planned(reading(lambda _: -1.0)[0], evaluation)
+
+
+def test_texts_and_numbers_of_numpy_are_taken(recorder: EvaluationRecorder) -> None:
+    """Data sets are full of them; the ledger takes Python's alone."""
+    inference, _ = reading(lambda _: -1.0)
+    atlas = Capitals((np.str_("1?"), np.str_("yes")))
+    endings = of(Endings, ("B", (" b", " c"), np.int64(1)))
+
+    assert evaluate(recorder, planned(answering(says_yes)[0], atlas)).n_observed == 1
+    assert evaluate(recorder, planned(inference, endings)).n_observed == 1
+
+
+class Strict(Capitals):
+    """Capitals, with a check that no answer passes."""
+
+    def check(self, y: str, y_hat: str) -> bool:
+        """Say no."""
+        return y == y_hat == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "said"),
+    [
+        (Strict, 5, ["base on capitals: 3 samples on record were scored otherwise; see `tourney "]),
+        (Strict, 3, []),  # nothing is to come
+        (Capitals, 5, []),  # the check is the same
+    ],
+)
+def test_whoever_would_mix_two_scorings_is_told(
+    recorder: EvaluationRecorder, kind: type[Capitals], length: int, said: list[str]
+) -> None:
+    """One metric of both is the accuracy of neither."""
+    inference, _ = answering(lambda _: "yes")
+    evaluate(recorder, planned(inference, terms=Terms(length=3)))
+
+    plan = planned(inference, kind(*ITEMS), Terms(length=length))
+
+    found = [*mixed_scorings(recorder.state, Planned((plan,), ()))]
+    assert [each.partition("project")[0] for each in found] == said
+
+
+def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
+    recorder: EvaluationRecorder,
+) -> None:
+    """With the sample; nothing was asked."""
+
+    class Broken(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            raise ZeroDivisionError(y + y_hat)
+
+    inference, _ = answering(lambda _: "yes")
+    evaluate(recorder, planned(inference), limit=1)
+
+    with pytest.raises(EvaluationFault, match=re.escape("failed at scoring capitals[0]: Zero")):
+        n_scored_otherwise(recorder.state, planned(inference, Broken(*ITEMS)))
 
 
 def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -> None:

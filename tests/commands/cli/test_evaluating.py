@@ -132,6 +132,18 @@ def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney:
     assert before["rows"] != again["rows"]
 
 
+def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tourney) -> None:
+    """The table would mix two scorings without a word; with the old ones it is as it was."""
+    evaluate = partial(tourney, "apply", "evaluate", "--entrant", "base_olmo", "--evaluation")
+    evaluate("echo", "--limit", "4")
+    (place / "mine.py").write_text(MINE.replace("> int(y)", "<= int(y)"), encoding="utf-8")
+
+    again = evaluate("echo", "--limit", "4")
+
+    assert "base_olmo on echo: 4 samples on record were scored otherwise; see" in again.stderr
+    assert again.returncode == 0
+
+
 def test_scoring_again_needs_the_evaluation(place: Path, tourney: Tourney) -> None:
     """What nobody defines any more cannot be asked."""
     tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo", "--limit", "1")

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from commands.errors import EvaluationFault
 from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.sample import item_digests, subset
+from commands.evaluations.sample import named_items, subset
 from commands.evaluations.terms import Terms
 from ledger.identity import Digest
 from tests.builders import key
@@ -59,10 +60,41 @@ def test_another_seed_is_another_subset() -> None:
 
 def test_an_item_that_is_there_twice_is_two_items() -> None:
     """Each is observed; else a plan of three would have two."""
-    twice = item_digests(["a", "b", "a"])
+    twice = named_items(["a", "b", "a"])
 
-    assert len(set(twice)) == 3
-    assert item_digests(["b", "a"]) == (twice[1], twice[0])
+    assert len({each.item for each in twice}) == 3
+    assert named_items(["b", "a"]) == (twice[1], twice[0])
+
+
+class Drawn(Capitals):
+    """Capitals whose questions are other ones each time."""
+
+    n_got = 0
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Number the calls."""
+        self.n_got += 1
+        question, answer = super().get(index)
+        return f"{self.n_got}: {question}", answer
+
+
+def test_an_item_that_is_another_by_now_is_not_asked() -> None:
+    """Its answer would be on record under the name of an item that nobody saw."""
+    inference, generator = answering(lambda _: "Paris")
+
+    with pytest.raises(EvaluationFault, match=r"Drawn\.get\(0\) gives something else") as caught:
+        Drawn(("France?", "Paris"))(inference)
+
+    assert caught.value.doing == "getting capitals[0]"
+    assert generator.asked == []
+
+
+def test_an_item_that_is_there_twice_is_asked_twice() -> None:
+    """It has two names, and is what both were made of."""
+    inference, generator = answering(lambda _: "Paris")
+
+    assert Capitals(*[("France?", "Paris")] * 2)(inference, "sum") == 2.0
+    assert len(generator.asked) == 2
 
 
 def test_samples_are_handed_over_in_chunks() -> None:

@@ -1,5 +1,7 @@
 """Faults in the code of evaluations."""
 
+import sys
+
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
@@ -21,6 +23,16 @@ def test_what_a_user_can_put_right_otherwise_passes() -> None:
     """Tourney's own errors name their own place."""
     with pytest.raises(ConfigurationError, match=r"^no such file$"), blaming("doses", "reading"):
         raise ConfigurationError(["no such file"])
+
+
+@pytest.mark.parametrize("code", [0, 1, None])
+def test_an_exit_in_an_evaluations_own_code_is_its_fault(code: int | None) -> None:
+    """The command would end without a word, and with 0 as if all were done."""
+    with pytest.raises(EvaluationFault) as caught, blaming("doses", "scoring item 3"):
+        sys.exit(code)
+
+    said = str(caught.value)
+    assert f"failed at scoring item 3: RuntimeError: it calls sys.exit({code}) ({__file__}:" in said
 
 
 def test_an_interrupt_is_nobodys_fault() -> None:

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from commands.errors import EvaluationFault
+from commands.evaluate import plan_evaluation
 from commands.evaluations.inference import Inference
 from commands.evaluations.terms import Terms
 from commands.ports import GenerationFailure, GenerationTask
@@ -79,6 +81,36 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
 
     assert len(rows) == 3
     assert [each.ids.shape for each in rows] == [(1, 0), (1, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("stop", "why"),
+    [
+        ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
+        (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); leave the empty text out"),
+        ((2,), r"Stopped\.stop is 2, which is no text"),
+        (None, r"Stopped\.stop is None; write a tuple of texts"),
+    ],
+)
+def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> None:
+    """Answers would end at any letter of it, or at once, and be scored as if they were whole."""
+    inference, generator = answering(lambda _: "Paris")
+    evaluation = type("Stopped", (Capitals,), {"stop": stop})(FRANCE)
+
+    with pytest.raises(EvaluationFault, match=why):
+        plan_evaluation(evaluation, inference, Terms())
+    with pytest.raises(EvaluationFault, match=why):
+        evaluation(inference)
+    assert generator.asked == []
+
+
+def test_stop_texts_may_stand_in_a_list() -> None:
+    """They are as clear there."""
+    inference, generator = answering(lambda _: "Paris")
+
+    type("Stopped", (Capitals,), {"stop": ["Q:"]})(FRANCE)(inference)
+
+    assert generator.asked[0].asking.stop == ("Q:",)
 
 
 @pytest.mark.parametrize("n_new", [0, -1])

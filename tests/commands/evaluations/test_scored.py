@@ -39,13 +39,22 @@ class Wordless(Capitals):
         return None  # type: ignore[return-value]  # a mistake that is easily made
 
 
+class Halved(Capitals):
+    """Capitals, with answers that clean to half a character."""
+
+    def clean(self, y_hat: str) -> str:
+        """Cut an emoji where UTF-16 would."""
+        return f"{y_hat}\ud83d"
+
+
 @pytest.mark.parametrize(
     ("evaluation", "said", "why"),
     [
         (Strange(FRANCE), "nan", "score gives nan for 'nan'; a score is a finite number"),
         (Strange(FRANCE), "-inf", "score gives -inf"),
         (Strange(FRANCE), "1 2", "too many values"),
-        (Wordless(FRANCE), "Paris", "clean gives None, which is no text"),
+        (Wordless(FRANCE), "Paris", "Wordless.clean gives None, which is no text"),
+        (Halved(FRANCE), "Paris", "Halved.clean gives .* at 5, half of a surrogate pair"),
     ],
 )
 def test_what_is_no_score_is_told_as_the_evaluation_s_fault(
