@@ -34,24 +34,38 @@ def folder_digest(folder: Path) -> Digest:
     return digest_of([[file.name, file_digest(file)] for file in files])
 
 
-@cache
 def file_digest(file: Path) -> Digest:
-    """Name a file by its content.
+    """Name a file by its content; one that is as it was is not read again.
+
+    Training saves to the same file again and again, in one process.
 
     Raises:
         WeightsError: It cannot be read, or only a Git LFS pointer stands in for it.
     """
+    try:
+        now = file.stat()
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    return _digest(file, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns))
+
+
+@cache
+def _digest(file: Path, _state: tuple[int, ...]) -> Digest:
     try:
         with file.open("rb") as stream:
             is_pointer = stream.read(len(_POINTER)) == _POINTER
             stream.seek(0)
             digest = Digest(hashlib.file_digest(stream, "sha256").hexdigest())
     except OSError as error:
-        remedy = "fetch the file again, or correct its permissions"
-        raise WeightsError(file, f"it cannot be read: {error.strerror}", remedy) from error
+        raise _unreadable(file, error) from error
     if is_pointer:
         raise WeightsError(file, "it is a Git LFS pointer", "fetch the file with `git lfs pull`")
     return digest
+
+
+def _unreadable(file: Path, error: OSError) -> WeightsError:
+    remedy = "fetch the file again, or correct its permissions"
+    return WeightsError(file, f"it cannot be read: {error.strerror}", remedy)
 
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:

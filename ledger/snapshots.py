@@ -1,7 +1,8 @@
 """Stored states of projections, in a file beside the ledger that may be deleted at any time.
 
 A snapshot is of use only while the ledger still has the history that it was folded from: so it
-carries the chain's value at its position, and the version of the projection that made it.
+carries the chain's value at its position, and the version of the projection that made it. And
+only if it is whole: a bit that flipped on the disk would show as a wrong count.
 """
 
 import sqlite3
@@ -11,16 +12,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from ledger.identity import Digest
+import msgspec
+
+from ledger.identity import Digest, digest_of_bytes
 
 _TABLE: Final = """
-CREATE TABLE IF NOT EXISTS snapshot_1 (
+CREATE TABLE IF NOT EXISTS snapshot_2 (
   projection TEXT PRIMARY KEY,
   version INTEGER NOT NULL,
   position INTEGER NOT NULL,
   chain TEXT NOT NULL,
-  state BLOB NOT NULL) STRICT
+  state BLOB NOT NULL,
+  digest TEXT NOT NULL) STRICT
 """
+_NEWEST: Final = """
+SELECT projection, version, position, chain, state, digest FROM snapshot_2
+WHERE projection = ? AND version = ?
+"""
+# SQLite's own messages quote names out of the file, and those may be no text any more.
+_DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class Snapshot(NamedTuple):
@@ -39,6 +49,10 @@ class Snapshots:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         connection.execute(_TABLE)
+        # A damaged page would tell only when it is read or written.
+        [(found,)] = connection.execute("PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
 
     @classmethod
     def beside(cls, ledger: Path) -> Self:
@@ -48,14 +62,19 @@ class Snapshots:
         """
         path = ledger.with_name(f"{ledger.name}.views")
         try:
-            found = cls(sqlite3.connect(path))
-            found.load("", 0)  # a damaged table tells when it is read
+            return cls(sqlite3.connect(path))
         except sqlite3.OperationalError:
             return cls(sqlite3.connect(":memory:"))
-        except sqlite3.DatabaseError:
+        except _DAMAGE:
+            return cls._begun_again(path)
+
+    @classmethod
+    def _begun_again(cls, path: Path) -> Self:
+        try:
             path.unlink()
-            return cls(sqlite3.connect(path))
-        return found
+        except OSError:
+            return cls(sqlite3.connect(":memory:"))
+        return cls(sqlite3.connect(path))
 
     def __enter__(self) -> Self:
         """Return the snapshots themselves."""
@@ -71,15 +90,25 @@ class Snapshots:
         self._connection.close()
 
     def load(self, projection: str, version: int) -> Snapshot | None:
-        """Return the newest state of a projection; None where its code was another."""
-        found = self._connection.execute(
-            "SELECT * FROM snapshot_1 WHERE projection = ? AND version = ?", (projection, version)
-        ).fetchone()
-        return None if found is None else Snapshot._make(found)
+        """Return the newest state of a projection; None where its code was another, or damaged."""
+        try:
+            found = self._connection.execute(_NEWEST, (projection, version)).fetchone()
+        except _DAMAGE:
+            return None
+        if found is None:
+            return None
+        *columns, digest = found
+        snapshot = Snapshot._make(columns)
+        return snapshot if _digest_of(snapshot) == digest else None
 
     def save(self, snapshots: Iterable[Snapshot]) -> None:
         """Keep states in place of older ones; where nothing can be written, keep none."""
-        with suppress(sqlite3.OperationalError), self._connection:
+        rows = [(*snapshot, _digest_of(snapshot)) for snapshot in snapshots]
+        with suppress(*_DAMAGE), self._connection:
             self._connection.executemany(
-                "INSERT OR REPLACE INTO snapshot_1 VALUES (?, ?, ?, ?, ?)", snapshots
+                "INSERT OR REPLACE INTO snapshot_2 VALUES (?, ?, ?, ?, ?, ?)", rows
             )
+
+
+def _digest_of(snapshot: Snapshot) -> Digest:
+    return digest_of_bytes(msgspec.json.encode(snapshot))

@@ -181,6 +181,5 @@ def _writing(ledger: Path | None, config: Path) -> AbstractContextManager[Ledger
 def _tell(taken: Taken, output_format: Format, *, as_json: bool) -> None:
     write(conflicts_table(taken), output_format, as_json=as_json)
     if taken.conflicts:
-        raise DoneWithGaps(
-            f"{counted(len(taken.conflicts), 'event')} contradict ours, which were kept"
-        )
+        against = counted(len(taken.conflicts), "event contradicts", "events contradict")
+        raise DoneWithGaps(f"{against} ours, which were kept")

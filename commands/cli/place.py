@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 
@@ -91,10 +91,15 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
     """Resolve what an option says, a position or a time, to a position.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: It is neither, or a day whose dashes were left out.
     """
     if when.isdecimal():
-        return min(int(when), ledger.head.position)
+        last = ledger.head.position
+        if int(when) > last and (day := _day_of(when)):
+            raise ConfigurationError(
+                [f"{option} {when} is read as a position, and the last is {last}; write {day}"]
+            )
+        return min(int(when), last)
     try:
         moment = datetime.fromisoformat(when)
     except ValueError as error:
@@ -103,6 +108,13 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
             [f"{option} {when!r} is neither a position nor a time such as {example}"]
         ) from error
     return ledger.position_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _day_of(digits: str) -> date | None:
+    try:
+        return date.fromisoformat(digits)
+    except ValueError:
+        return None
 
 
 def head_at(ledger: Ledger, as_of: str | None) -> Head:

@@ -20,6 +20,14 @@ def checkpoint_table(head: Head) -> Table:
 
 def conflicts_table(taken: Taken) -> Table:
     """Show what of another ledger contradicts ours."""
+    note = (
+        f"{counted(taken.n_new, 'event')} taken in, {taken.n_known} here already,"
+        f" {counted(len(taken.conflicts), 'conflict')},"
+        f" {counted(taken.n_left, 'outcome')} of theirs left to be reconciled again"
+    )
+    if taken.n_unfounded:
+        left = counted(taken.n_unfounded, "sample or completion", "samples and completions")
+        note += f", {left} of theirs left that do not follow from what is here"
     return Table(
         schema="tourney/merge@1",
         title="Conflicts: ours were kept",
@@ -40,12 +48,11 @@ def conflicts_table(taken: Taken) -> Table:
             }
             for conflict in taken.conflicts
         ),
-        notes=(
-            (
-                f"{counted(taken.n_new, 'event')} taken in, {taken.n_known} here already,"
-                f" {counted(len(taken.conflicts), 'conflict')},"
-                f" {counted(taken.n_left, 'outcome')} of theirs left to be reconciled again"
-            ),
-        ),
-        facts={"n_new": taken.n_new, "n_known": taken.n_known, "n_left": taken.n_left},
+        notes=(note,),
+        facts={
+            "n_new": taken.n_new,
+            "n_known": taken.n_known,
+            "n_left": taken.n_left,
+            "n_unfounded": taken.n_unfounded,
+        },
     )

@@ -39,7 +39,7 @@ class Kept(NamedTuple):
     def drop(self, names: Collection[str]) -> None:
         """Lose some snapshots."""
         for name in names:
-            self.connection.execute("DELETE FROM snapshot_1 WHERE projection = ?", (name,))
+            self.connection.execute("DELETE FROM snapshot_2 WHERE projection = ?", (name,))
 
     def stored(self, view: View[Tally]) -> Snapshot:
         """Return what is kept of a view."""

@@ -1,5 +1,6 @@
 """What model files are called, and what their headers say."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,28 @@ def test_a_file_is_named_by_its_bytes(tmp_path: Path) -> None:
     file.write_bytes(b"abc")
 
     assert file_digest(file) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_file_that_was_saved_again_has_another_name(tmp_path: Path) -> None:
+    """Training saves each checkpoint over the last one, of the same size, in one process."""
+    folder = write_weights(tmp_path / "latest", first_byte=1)
+    first = folder_digest(folder)
+
+    again = write_weights(tmp_path / "again", first_byte=2)
+    (again / "model.safetensors").replace(folder / "model.safetensors")
+
+    assert folder_digest(folder) != first
+
+
+def test_a_file_that_is_as_it_was_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entrants share weights of many gigabytes; each is hashed once a process."""
+    file = write_weights(tmp_path / "weights") / "model.safetensors"
+    first = file_digest(file)
+    monkeypatch.delattr(hashlib, "file_digest")
+
+    assert file_digest(file) == first
 
 
 def test_shapes_are_read_from_the_header_alone(tmp_path: Path) -> None:

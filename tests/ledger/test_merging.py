@@ -14,6 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from commands.exchange import Taken, take_in
 from ledger.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, UnreadableEvent
+from ledger.events.evaluations import EvaluationCompleted, SampleObserved, SampleUnscorable
 from ledger.events.event import Event
 from ledger.events.exchange import LedgerMerged
 from ledger.events.fact import type_name
@@ -22,12 +23,15 @@ from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, Str
 from ledger.store import Ledger
 from ledger.tail import key_of
 from tests.builders import NOON, STREAM, key, opened, verdict
+from tests.evaluations import answer, completed, observed, plan, unscorable
 from tests.ledger.facts import N_FILED, verdicts
 from tests.strategies import BY_TYPE, histories
 
 LAW: Final = settings(deadline=None, max_examples=60)
 STREAMS: Final = st.sampled_from((STREAM, StreamId("other")))
 QUESTIONS: Final = st.integers(0, 3).map(lambda number: key(str(number)))
+
+FOLLOWING: Final = (PairReconciled, SampleObserved, SampleUnscorable, EvaluationCompleted)
 
 
 class Told(NamedTuple):
@@ -58,7 +62,7 @@ def outcome(*, forward: str = "0", swapped: str = "1", said: Outcome = "tie") ->
 def told() -> SearchStrategy[History]:
     """Return what a ledger may be told; few questions, so that two often contradict each other."""
     questions = st.integers(0, 3).map(str)
-    facts = st.one_of(
+    facts: SearchStrategy[Event] = st.one_of(
         st.builds(verdict, QUESTIONS, st.sampled_from(get_args(Verdict))),
         st.builds(
             outcome,
@@ -68,7 +72,25 @@ def told() -> SearchStrategy[History]:
         ),
         *(each for name, each in BY_TYPE.items() if name != "LedgerMerged"),
     )
-    return st.lists(st.builds(Told, STREAMS, facts), max_size=8)
+    return st.lists(st.builds(Told, STREAMS, facts), max_size=8) | st.lists(
+        st.builds(Told, STREAMS, of_evaluations()), max_size=8
+    )
+
+
+def of_evaluations() -> SearchStrategy[Event]:
+    """Return what is told of two runs of one evaluation, whose plans have two numbers."""
+    plans = st.builds(
+        plan,
+        n_items=st.integers(1, 2),
+        number=st.integers(1, 2),
+        run_key=st.sampled_from([key("greedy"), key("drawn")]),
+    )
+    return st.one_of(
+        plans,
+        st.builds(lambda each, score: observed(each, [answer(score)])[0], plans, st.floats(0, 1)),
+        plans.map(unscorable),
+        st.builds(completed, plans, st.integers(0, 2)),
+    )
 
 
 def agreeing(n: int) -> SearchStrategy[tuple[History, ...]]:
@@ -139,14 +161,14 @@ def test_merging_either_way_holds_the_same_facts(both: tuple[History, ...]) -> N
 
 @LAW
 @given(ours=told(), theirs=told())
-def test_merging_either_way_differs_in_no_more_than_outcomes(
+def test_merging_either_way_differs_in_no_more_than_what_follows(
     ours: History, theirs: History
 ) -> None:
     """Even where they contradict each other; an outcome can be reconciled again."""
     one, other = merged(ours, theirs), merged(theirs, ours)
 
     in_one_alone = {**one, **other}.keys() - (one.keys() & other.keys())
-    assert all(isinstance({**one, **other}[each], PairReconciled) for each in in_one_alone)
+    assert all(isinstance({**one, **other}[each], FOLLOWING) for each in in_one_alone)
 
 
 @LAW
@@ -203,7 +225,7 @@ def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: His
     in_conflict = {key_of(each.row.event_id): each for each in taken.conflicts}
     left = contradicted - in_conflict.keys()
     assert in_conflict.keys() <= contradicted
-    assert all(isinstance(yours[each], PairReconciled) for each in left)
+    assert all(isinstance(yours[each], FOLLOWING) for each in left)
     assert all(kept[each] == event for each, event in mine.items())
     for each, conflict in in_conflict.items():
         assert key_of(rows[conflict.position].event_id) == each
@@ -213,14 +235,14 @@ def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: His
 @LAW
 @given(ours=told(), theirs=told())
 def test_what_became_of_every_event_is_told(ours: History, theirs: History) -> None:
-    """The four numbers add up to what was offered, and new ones to what was appended."""
+    """The numbers add up to what was offered, and new ones to what was appended."""
     with recording(ours, theirs) as (ledger, other):
         before = len(facts_of(ledger))
 
         taken = take_in(ledger, other.rows())
 
-        n_offered = taken.n_new + taken.n_known + taken.n_left + len(taken.conflicts)
-        assert n_offered == other.head.position
+        n_left = taken.n_left + taken.n_unfounded
+        assert taken.n_new + taken.n_known + n_left + len(taken.conflicts) == other.head.position
         assert len(facts_of(ledger)) == before + taken.n_new
 
 

@@ -59,7 +59,7 @@ def test_a_newer_state_takes_the_place_of_an_older(path: Path) -> None:
     with Snapshots.beside(path) as side:
         assert side.load("standings", 1) == snapshot(position=9)
     with closing(sqlite3.connect(views)) as connection:
-        assert connection.execute("SELECT count(*) FROM snapshot_1").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM snapshot_2").fetchone() == (1,)
 
 
 @pytest.mark.parametrize("version", [1, 3])
@@ -123,10 +123,54 @@ def test_damage_behind_the_first_page_is_no_different(path: Path) -> None:
         assert side.load("standings", 1) == snapshot()
 
 
+def test_a_bit_that_flipped_within_a_state_makes_it_stale(path: Path) -> None:
+    """A count of 9 would read as one of 8, and nothing else would tell."""
+    views = kept(path, snapshot(state=b'{"responses":9}'))
+    views.write_bytes(views.read_bytes().replace(b'"responses":9', b'"responses":8'))
+
+    with Snapshots.beside(path) as side:
+        assert side.load("standings", 1) is None
+        side.save([snapshot()])
+        assert side.load("standings", 1) == snapshot()
+
+
+def test_a_name_that_is_no_text_any_more_makes_its_state_stale(path: Path) -> None:
+    """SQLite finds such a row all the same, and only then cannot decode it."""
+    views = kept(path, snapshot(chain=Digest("link")))
+    views.write_bytes(views.read_bytes().replace(b"link", b"\xff\xff\xff\xff"))
+
+    with Snapshots.beside(path) as side:
+        assert side.load("standings", 1) is None
+
+
+def test_noise_anywhere_in_the_file_stops_nobody(path: Path) -> None:
+    """Whatever it hits, header, names, index or rows: what is not whole is folded again."""
+    whole = snapshot(state=bytes(3_000))
+    views = kept(path, whole)
+    content = views.read_bytes()
+    noise = bytes(n * 167 % 256 for n in range(64))
+    for place in range(0, len(content), len(noise)):
+        views.write_bytes(content[:place] + noise + content[place + len(noise) :])
+
+        with Snapshots.beside(path) as side:
+            assert side.load("standings", 1) in {None, whole}
+            side.save([whole])
+
+
+def test_a_damaged_file_that_cannot_be_removed_keeps_nothing(public_folder: Path) -> None:
+    """An archive lies on a read-only shelf, and its disk grows old."""
+    path = public_folder / "run.ledger"
+    kept(path, snapshot()).write_bytes(b"not SQLite " * 1_000)
+    public_folder.chmod(0o555)
+
+    with unprivileged(), Snapshots.beside(path) as side:
+        assert side.load("standings", 1) is None
+
+
 def test_states_that_another_tourney_kept_are_left_alone(path: Path) -> None:
     """A later tourney may keep states otherwise; this one can fold them itself."""
     with closing(sqlite3.connect(path.with_name(f"{path.name}.views"))) as connection:
-        connection.execute("CREATE TABLE snapshot_2 (projection TEXT PRIMARY KEY, state BLOB)")
+        connection.execute("CREATE TABLE snapshot_3 (projection TEXT PRIMARY KEY, state BLOB)")
 
     with Snapshots.beside(path) as side:
         assert side.load("standings", 1) is None

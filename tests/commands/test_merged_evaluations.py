@@ -1,0 +1,216 @@
+"""Two ledgers that each evaluated the same entrant: what one may take of the other."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.evaluate import Evaluated, evaluate_owed, plan_evaluation
+from commands.evaluation_recorder import EvaluationRecorder
+from commands.evaluations.terms import Terms
+from commands.exchange import Taken, take_in
+from commands.ports import GenerationFailure, GenerationTask
+from commands.progress import unheard
+from commands.tables.keeping import conflicts_table
+from commands.verify import verify
+from ledger.store import Ledger
+from tests.builders import STREAM
+from tests.commands.builders import types_of
+from tests.commands.evaluations.examples import Capitals, answering
+
+ATLAS = Capitals(*((f"{n}?", "yes") for n in range(6)))
+
+Choices: TypeAlias = tuple[int, float, int | None, bool]
+CHOICES = st.lists(
+    st.tuples(
+        st.integers(1, 4),
+        st.sampled_from([0.0, 0.5]),
+        st.sampled_from([None, 1, 2]),
+        st.booleans(),
+    ),
+    max_size=4,
+)
+
+
+class Pair(NamedTuple):
+    """Two ledgers that know nothing of each other."""
+
+    ours: Ledger
+    theirs: Ledger
+
+    def take(self) -> Taken:
+        """Take theirs into ours."""
+        return take_in(self.ours, self.theirs.rows())
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Give two empty ledgers."""
+    with ExitStack() as opened:
+        yield Pair(*(opened.enter_context(Ledger.in_memory()) for _ in range(2)))
+
+
+def too_long(task: GenerationTask) -> GenerationFailure:
+    """Give a question up."""
+    return GenerationFailure(task.response_key, "prompt_too_long", "9 tokens")
+
+
+def evaluate(
+    ledger: Ledger,
+    *,
+    length: int = 4,
+    temperature: float = 0.0,
+    limit: int | None = None,
+    answers: bool = True,
+) -> Evaluated:
+    """Evaluate an entrant on some questions, greedily if not said otherwise."""
+    terms = Terms(length=length, temperature=temperature, chunk_size=2)
+    inference, _ = answering(lambda task: "yes" if answers else too_long(task))
+    planned = plan_evaluation(ATLAS, inference, terms)
+    recorder = EvaluationRecorder(ledger, STREAM)
+    return evaluate_owed(recorder, planned, on_progress=unheard, limit=limit)
+
+
+def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
+    """Evaluate under one choice of settings after another."""
+    for length, temperature, limit, answers in choices:
+        evaluate(ledger, length=length, temperature=temperature, limit=limit, answers=answers)
+
+
+def faults_of(ledger: Ledger) -> Sequence[str]:
+    """Return what is wrong with a ledger, in words."""
+    return [fault.why for fault in verify(ledger, [], unheard).faults]
+
+
+def test_samples_of_other_settings_are_left_out_with_their_completion(pair: Pair) -> None:
+    """Our plan has its number, so theirs is not here, and nothing here could follow from it."""
+    evaluate(pair.ours)
+    evaluate(pair.theirs, temperature=0.5)
+    before = pair.ours.head
+
+    taken = pair.take()
+
+    assert [each.row.type for each in taken.conflicts] == ["EvaluationPlanned"]
+    assert (taken.n_new, taken.n_unfounded) == (0, 4 + 1)
+    assert pair.ours.head == before
+    assert faults_of(pair.ours) == []
+
+
+def test_of_a_longer_run_what_our_plan_asks_for_is_taken(pair: Pair) -> None:
+    """It was observed under the same settings: asking again would pay twice."""
+    evaluate(pair.ours, length=4, limit=2)
+    evaluate(pair.theirs, length=6)
+
+    taken = pair.take()
+
+    assert (taken.n_new, taken.n_known, taken.n_unfounded) == (2, 2, 2 + 1)
+    assert faults_of(pair.ours) == []
+    assert evaluate(pair.ours, length=4).n_owed == 0
+
+
+def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
+    """What was left out is asked again by the next plan, and by that alone."""
+    evaluate(pair.ours, length=4)
+    evaluate(pair.theirs, length=6)
+    pair.take()
+
+    done = evaluate(pair.ours, length=6)
+
+    assert done == Evaluated(n_owed=2, n_observed=2, n_unscorable=0)
+    assert faults_of(pair.ours) == []
+
+
+def test_a_completion_of_another_plan_is_not_taken_for_ours(pair: Pair) -> None:
+    """Ours has the same labels and number, and is not over."""
+    evaluate(pair.ours, length=4, limit=2)
+    evaluate(pair.theirs, length=2)
+
+    pair.take()
+
+    assert "EvaluationCompleted" not in types_of(pair.ours)
+
+
+def test_samples_wait_for_the_plan_that_brings_their_run_back(pair: Pair) -> None:
+    """Plans are numbered since an earlier one may come back; the number of the later is free."""
+    evaluate(pair.ours)
+    for temperature in (0.5, 0.7, 0.5):
+        evaluate(pair.theirs, temperature=temperature)
+
+    taken = pair.take()
+
+    assert (len(taken.conflicts), taken.n_unfounded) == (1, 1)
+    assert faults_of(pair.ours) == []
+    assert evaluate(pair.ours, temperature=0.5).n_owed == 0
+
+
+@pytest.mark.parametrize("temperatures", [(0.5,), (0.5, 0.7, 0.5)])
+def test_taking_other_runs_in_twice_is_once(pair: Pair, temperatures: Sequence[float]) -> None:
+    """Whoever does not remember whether it was done does it again."""
+    evaluate(pair.ours, length=4)
+    for temperature in (0.0, *temperatures):
+        evaluate(pair.theirs, length=6, temperature=temperature)
+    first = pair.take()
+    head = pair.ours.head
+
+    again = pair.take()
+
+    assert pair.ours.head == head
+    assert again == first._replace(n_new=0, n_known=first.n_known + first.n_new)
+
+
+def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair: Pair) -> None:
+    """Their machine had less memory; here its counts would not be true."""
+    evaluate(pair.ours, limit=2)
+    evaluate(pair.theirs, answers=False)
+
+    taken = pair.take()
+    again = pair.take()
+
+    assert (taken.n_unfounded, again.n_unfounded, again.n_new) == (1, 1, 0)
+    assert evaluate(pair.ours).n_owed == 0
+    assert types_of(pair.ours).count("EvaluationCompleted") == 1
+    assert faults_of(pair.ours) == []
+
+
+@settings(deadline=None, max_examples=50)
+@given(ours=CHOICES, theirs=CHOICES, then=CHOICES)
+def test_whatever_both_evaluated_a_merged_ledger_is_sound(
+    ours: Sequence[Choices], theirs: Sequence[Choices], then: Sequence[Choices]
+) -> None:
+    """Merged again it stays as it is, and every later evaluation goes on from it."""
+    with Ledger.in_memory() as one, Ledger.in_memory() as other:
+        pair = Pair(one, other)
+        evaluate_each(one, ours)
+        evaluate_each(other, theirs)
+
+        first = pair.take()
+
+        assert faults_of(one) == []
+        assert pair.take() == first._replace(n_new=0, n_known=first.n_known + first.n_new)
+        evaluate_each(one, then)
+        assert faults_of(one) == []
+
+
+def test_halves_of_one_run_are_put_together(pair: Pair) -> None:
+    """Two machines planned the same: nothing contradicts, and nothing is left out."""
+    evaluate(pair.ours, limit=2)
+    evaluate(pair.theirs)
+
+    taken = pair.take()
+
+    assert taken == Taken(n_new=3, n_known=3, n_left=0, conflicts=())
+    assert faults_of(pair.ours) == []
+
+
+def test_what_does_not_follow_is_told(pair: Pair) -> None:
+    """It was paid for, and may be wanted: once it is planned here, it can be taken."""
+    evaluate(pair.ours)
+    evaluate(pair.theirs, temperature=0.5)
+
+    table = conflicts_table(pair.take())
+
+    assert "5 samples and completions of theirs left that do not follow" in table.notes[0]
+    assert table.facts["n_unfounded"] == 5
