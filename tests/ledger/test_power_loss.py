@@ -23,6 +23,9 @@ N_STATES: Final = 2_000
 N_STATES_WHEN_UNSAFE: Final = 200  # enough: one in seven and more are found out
 N_STATES_PER_RUN: Final = 50
 
+_SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # states are made up, and need no disk
+_IN_MEMORY: Final = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
+
 LEDGER_FILE: Final = 1  # the first that the disk created
 
 Finding = Literal["whole", "lost", "corrupt"]
@@ -65,7 +68,7 @@ def different_states(
 
 def found_in(files: dict[str, bytes], recording: Recording, n_operations: int) -> Finding:
     """Open what is left as a resumed run would, and compare it with what was acknowledged."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=_IN_MEMORY) as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
         rows = sound_rows(Path(folder, recording.name))
