@@ -14,7 +14,7 @@ from commands.budget import BudgetReached
 from commands.command import DropBatch, PlanBatch, SubmitBatch
 from commands.errors import BatchRefused, BatchUncertain, NoCredentials, SpendLimitReached
 from commands.exposure import Exposure
-from commands.judge import Judged, JudgeTask, affordable, open_now, reconcile_open
+from commands.judge import Judged, JudgeTask, affordable, open_now, reconcile_open, still_open
 from commands.lost_batches import settle_all
 from commands.portions import first_of_each_rubric, portion
 from commands.ports import BatchJudge
@@ -23,7 +23,7 @@ from commands.recorder import Recorder
 from ledger.errors import TourneyError
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
-from projections.progress import OpenQuery, reopened
+from projections.progress import OpenQuery
 
 Stop: TypeAlias = BudgetReached | BatchRefused
 
@@ -126,10 +126,9 @@ class _Work:
         return None
 
     def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
-        state, most = self._recorder.state, task.rules.retries
+        most = task.rules.retries
         wanted = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
-        now = (reopened(state, query, task.rules) for query in wanted)
-        return tuple(query for query in now if query is not None)
+        return still_open(self._recorder, task, wanted)
 
     def _send(self, task: JudgeTask, queries: Sequence[OpenQuery]) -> int:
         """Commit a plan, then send it once; return how many queries it asks.

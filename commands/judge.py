@@ -1,6 +1,6 @@
 """Use case: put the open queries to a judge, keep each answer, and reconcile the pairs."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -88,19 +88,13 @@ class _Asking:
     def ask_and_again(self, chosen: Sequence[OpenQuery]) -> None:
         """Ask, and ask again what has no verdict, as long as the rules allow it."""
         for _ in range(self._task.rules.retries + 1):
-            self._ask(self._still_open(chosen))
-
-    def _still_open(self, queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
-        """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
-        state, rules = self._recorder.state, self._task.rules
-        now = (reopened(state, query, rules) for query in queries)
-        return tuple(query for query in now if query is not None)
+            self._ask(still_open(self._recorder, self._task, chosen))
 
     def _ask(self, queries: Sequence[OpenQuery]) -> None:
         """Submit a chunk, record its answers as they come, go on to the next."""
         task, n_done, remaining = self._task, 0, queries
         while remaining:
-            wanted = self._still_open(remaining[:_CHUNK])
+            wanted = still_open(self._recorder, task, remaining[:_CHUNK])
             chunk = affordable(self._recorder, task, wanted, self._exposure) if wanted else ()
             remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
             self._recorder.record(*(SubmitQuery(task.judge.judge_id, query) for query in chunk))
@@ -121,6 +115,14 @@ class _Asking:
                 f"{_MOST_UNCERTAIN} requests in a row were left unanswered, the last with"
                 f" {answer.detail!r}"
             )
+
+
+def still_open(
+    recorder: Recorder, task: JudgeTask, queries: Iterable[OpenQuery]
+) -> tuple[OpenQuery, ...]:
+    """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
+    now = (reopened(recorder.state, query, task.rules) for query in queries)
+    return tuple(query for query in now if query is not None)
 
 
 def affordable(
