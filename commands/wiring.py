@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, assert_never
+from weakref import finalize
 
 from commands.battle_readers.records import Sheet
 from commands.entrant_section import EndpointSection
@@ -25,8 +26,11 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
+    from anthropic import Anthropic
+
     from commands.backends.replicas import Replicas
 
+Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
@@ -176,7 +180,8 @@ def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
     from commands.backends.anthropic_batches import AnthropicBatches
     from commands.backends.anthropic_client import make_client
 
-    return AnthropicBatches(make_client(), judge, cache=settings.judge.cache)
+    client = make_client()
+    return _closing(client, AnthropicBatches(client, judge, cache=settings.judge.cache))
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:
@@ -188,7 +193,8 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     from commands.backends.anthropic_client import make_client
     from commands.backends.anthropic_tokens import AnthropicTokens
 
-    return AnthropicTokens(make_client(), judge)
+    client = make_client()
+    return _closing(client, AnthropicTokens(client, judge))
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -201,8 +207,17 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     from commands.backends.anthropic_client import make_client
     from commands.backends.anthropic_judge import AnthropicJudge
 
-    asked = settings.judge
-    return AnthropicJudge(make_client(), judge, cache=asked.cache, n_at_a_time=asked.concurrency)
+    asked, client = settings.judge, make_client()
+    n_at_a_time = asked.concurrency
+    return _closing(
+        client, AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=n_at_a_time)
+    )
+
+
+def _closing(client: "Anthropic", user: Asker) -> Asker:
+    """Close a client when its only user is let go; left to itself, its sockets could go first."""
+    finalize(user, client.close)
+    return user
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:

@@ -1,9 +1,12 @@
 """The composition root makes the judges that need a key."""
 
+import gc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from commands.backends import anthropic_client
 from commands.errors import NoCredentials
 from commands.ports import Reply
 from commands.wiring import make_batch_judge, make_judge, make_token_counter
@@ -29,6 +32,31 @@ def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthr
     assert batches.create(queries(2)).n_queries == 2
     assert len(counter.count(queries(2))) == 2
     assert len(fake_anthropic.bill().batches) == 1
+
+
+@pytest.mark.usefixtures("anthropic_client")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: make_judge(settings(judge={"provider": "anthropic"}), judge_settings(), Path()),
+        lambda: make_batch_judge(settings(), judge_settings()),
+        lambda: make_token_counter(judge_settings()),
+    ],
+    ids=["judge", "batches", "counter"],
+)
+def test_a_client_is_closed_when_what_asks_by_it_is_let_go(
+    make: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections would be found open by a collector, at some other time and place."""
+    client = anthropic_client.make_client()
+    monkeypatch.setattr(anthropic_client, "make_client", lambda: client)
+    asker = make()
+    was_closed = client.is_closed()
+
+    del asker
+    gc.collect()
+
+    assert (was_closed, client.is_closed()) == (False, True)
 
 
 def test_without_a_key_no_judge_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
