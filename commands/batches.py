@@ -114,15 +114,16 @@ class _Work:
 
     def _send_all(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Stop | None:
         """Send what may be sent, and return what stopped it; more may be when a batch has ended."""
-        remaining = self._sendable(task, chosen)
+        at_most, remaining = self._how.batch_queries, chosen
         while remaining:
+            next_ones, remaining = remaining[:at_most], remaining[at_most:]
+            if not (wanted := self._sendable(task, next_ones)):
+                continue
             try:
-                n_sent = self._send(
-                    task, portion(remaining, self._how.batch_queries, self._port.n_bytes)
-                )
+                n_sent = self._send(task, portion(wanted, self._port.n_bytes))
             except (BudgetReached, BatchRefused) as stop:
                 return stop
-            remaining = self._sendable(task, remaining[n_sent:])
+            remaining = (*wanted[n_sent:], *remaining)
         return None
 
     def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:

@@ -1,4 +1,4 @@
-"""How open queries are cut into batches: by number, by bytes, and the first of each rubric."""
+"""How open queries are cut into batches: by bytes, and the first of each rubric."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, takewhile
@@ -12,16 +12,15 @@ _MOST_BYTES: Final = 64_000_000
 
 
 def portion(
-    queries: Sequence[OpenQuery], at_most: int, n_bytes: Callable[[JudgeQuery], int]
+    queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
 ) -> Sequence[OpenQuery]:
-    """Return the longest start of the queries that fits a batch; one always does.
+    """Return the longest start of the queries whose bytes fit a batch; one query always does.
 
     Args:
         queries: What is to be sent.
-        at_most: How many go into one batch.
         n_bytes: What a batch grows by with a query.
     """
-    sizes = accumulate(n_bytes(query.asked) for query in queries[:at_most])
+    sizes = accumulate(n_bytes(query.asked) for query in queries)
     n_fitting = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES, sizes))
     return queries[: max(n_fitting, 1)]
 

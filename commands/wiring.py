@@ -26,8 +26,6 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic
-
     from commands.backends.replicas import Replicas
 
 Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
@@ -181,7 +179,8 @@ def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
     from commands.backends.anthropic_client import make_client
 
     client = make_client()
-    return _closing(client, AnthropicBatches(client, judge, cache=settings.judge.cache))
+    batches = AnthropicBatches(client, judge, cache=settings.judge.cache)
+    return _closing(batches, client.close)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:
@@ -194,7 +193,7 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     from commands.backends.anthropic_tokens import AnthropicTokens
 
     client = make_client()
-    return _closing(client, AnthropicTokens(client, judge))
+    return _closing(AnthropicTokens(client, judge), client.close)
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -208,16 +207,14 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     from commands.backends.anthropic_judge import AnthropicJudge
 
     asked, client = settings.judge, make_client()
-    n_at_a_time = asked.concurrency
-    return _closing(
-        client, AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=n_at_a_time)
-    )
+    asker = AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=asked.concurrency)
+    return _closing(asker, client.close)
 
 
-def _closing(client: "Anthropic", user: Asker) -> Asker:
+def _closing(asker: Asker, close: Callable[[], None]) -> Asker:
     """Close a client when its only user is let go; left to itself, its sockets could go first."""
-    finalize(user, client.close)
-    return user
+    finalize(asker, close)
+    return asker
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:

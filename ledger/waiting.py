@@ -57,7 +57,8 @@ class Line:
     """Threads that append to one ledger.
 
     Whoever leads settles all who wait; those who come meanwhile wait for the next to lead. A
-    thread may be interrupted at any place: it leaves the line, and another leads.
+    thread may be interrupted at any place: it leaves the line, and another leads, or at the latest
+    itself when it appends again.
     """
 
     def __init__(self, settle_all: Callable[[Sequence[Append]], None]) -> None:

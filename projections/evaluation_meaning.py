@@ -104,7 +104,7 @@ class _Counts(NamedTuple):
         """Say what is true, in words."""
         observed = _between(self.fewest, self.most)
         unscorable = _between(self.n_known - self.most, self.n_known - self.fewest)
-        return f"{observed} samples observed, {unscorable} unscorable and {self.n_missing} neither"
+        return f"samples observed: {observed}, unscorable: {unscorable}, neither: {self.n_missing}"
 
 
 def _between(fewest: int, most: int) -> str:

@@ -7,8 +7,10 @@ import torch
 from commands.errors import ConfigurationError
 
 
-def pick_device(name: str) -> torch.device:
+def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
     """Return the device of that name; "auto" is the best one here.
+
+    cpu_threads is set for the whole process; None leaves torch's own choice.
 
     Raises:
         ConfigurationError: There is no such device here.
@@ -19,6 +21,8 @@ def pick_device(name: str) -> torch.device:
     if not has.get(name.partition(":")[0], False):
         here = ", ".join(kind for kind, is_here in has.items() if is_here)
         raise ConfigurationError([f"device {name!r} is not here; use auto or one of: {here}"])
+    if cpu_threads is not None:
+        torch.set_num_threads(cpu_threads)
     return torch.device(name)
 
 

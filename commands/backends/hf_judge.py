@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from commands.backends.batching import BatchQueue
+from commands.backends.device import prepare_device
 from commands.backends.draining import drained
 from commands.backends.ending import Ending
 from commands.backends.finite import FiniteWatch
@@ -16,7 +17,6 @@ from commands.backends.hf_decoding import generate_tokens, text_of
 from commands.backends.hf_judge_chat import JudgeChat
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_folder
-from commands.backends.hf_worker import prepare_device
 from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.usage import Usage

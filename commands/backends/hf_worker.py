@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-import torch
-
 from commands.backends.batching import grouped
-from commands.backends.device import free_memory, pick_device
+from commands.backends.device import free_memory, prepare_device
 from commands.backends.loading import Load, Loaded, check_ahead, load_entrant, load_key
 from commands.ports import GenerationTask, Passage
 
@@ -59,14 +57,3 @@ class HfWorker:
             if n:
                 free_memory(self._device)  # of the load before
             yield from do(self._load(same_load[0].entrant, self._device), same_load)
-
-
-def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
-    """Return the device of that name; cpu_threads as of `HfWorker`.
-
-    Raises:
-        ConfigurationError: There is no such device here.
-    """
-    if cpu_threads is not None:
-        torch.set_num_threads(cpu_threads)
-    return pick_device(name)

@@ -91,7 +91,7 @@ def test_counts_that_are_not_true_are_a_fault(
     [fault] = faults(PLANNED, *seen, completed(PLANNED, *claimed))
 
     assert fault.endswith(f"; it claims {claimed[0]} and {claimed[1]}")
-    assert fault.startswith("1 samples observed, ")
+    assert fault.startswith("samples observed: 1, ")
 
 
 def test_an_observation_counts_where_it_was_given_up_before() -> None:
@@ -150,7 +150,7 @@ def test_what_it_never_can_have_known_is_a_fault_after_a_merge(claimed: tuple[in
 
     [fault] = faults_of([*ours, *theirs, *on])
 
-    assert fault.startswith("1 to 3 samples observed, 0 to 2 unscorable and 0 neither; it claims")
+    assert fault.startswith("samples observed: 1 to 3, unscorable: 0 to 2, neither: 0; it claims")
 
 
 def test_what_a_third_tournament_gave_up_counts_as_given_up() -> None:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from commands.backends.hf_generator import HfGenerator
 from commands.backends.hf_reader import HfReader
 from commands.backends.hf_weights import LoadedWeights, load_weights
-from commands.backends.hf_worker import prepare_device
 from commands.backends.loading import Load
 from commands.errors import WeightsError
 from commands.ports import GenerationTask, Passage
@@ -86,14 +85,3 @@ def test_heads_that_cannot_be_loaded_are_told_of_before_the_first_load(
         next(work(noting_alive(n_alive), [entrant(), broken]))
 
     assert not n_alive
-
-
-def test_as_many_threads_compute_as_are_asked_for() -> None:
-    """On a machine that others use torch's own choice is too many; left out, none is made."""
-    before = torch.get_num_threads()
-    try:
-        for asked, found in ((2, 2), (None, 2)):
-            assert prepare_device("cpu", asked) == torch.device("cpu")
-            assert torch.get_num_threads() == found
-    finally:
-        torch.set_num_threads(before)
