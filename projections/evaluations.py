@@ -122,7 +122,8 @@ def advance(state: Evaluations, events: Iterable[Recorded]) -> Evaluations:
                 maps["who"][plan.run_key] = EntrantId(plan.entrant.label)
             case SampleObserved() | SampleUnscorable() as fate:
                 key = SampleKey(fate.run_key, fate.item, fate.sample)
-                if not isinstance(maps["fates"].get(key), SampleObserved):
+                is_own_observation = is_own and isinstance(fate, SampleObserved)
+                if is_own_observation or not isinstance(maps["fates"].get(key), SampleObserved):
                     maps["fates"][key] = fate
             case EvaluationCompleted() as completed if is_own:
                 maps["completed"][Labels(completed.entrant, completed.evaluation)] = completed

@@ -8,6 +8,7 @@ outcome follows from its two verdicts.
 from collections import defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import product
 
 from ledger.events.batches import (
     JudgeBatchEnded,
@@ -39,7 +40,7 @@ class Meaning:
         self._asked: set[Digest] = set()
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
-        self._verdicts: dict[Digest, Verdict] = {}
+        self._verdicts: dict[Digest, tuple[Verdict, ...]] = {}  # several, where ledgers merged
         self._evaluations = EvaluationMeaning()
         self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
 
@@ -50,7 +51,7 @@ class Meaning:
             case VerdictReceived():
                 faults = self._faults_of_verdict(event)
                 faults += self._faults_of_paying(recorded.stream, event.query_key)
-                self._verdicts[event.query_key] = event.verdict
+                self._take_note(event)
                 return faults
             case JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
@@ -72,6 +73,11 @@ class Meaning:
                 return self._faults_of_batch(event)
             case _:
                 return self._evaluations.faults_of(recorded)
+
+    def _take_note(self, event: VerdictReceived) -> None:
+        given = self._verdicts.get(event.query_key, ())
+        if event.verdict not in given:
+            self._verdicts[event.query_key] = (*given, event.verdict)
 
     def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
         """Merged tournaments may each have paid for the same; one pays once."""
@@ -106,14 +112,15 @@ class Meaning:
     def _faults_of_outcome(self, event: PairReconciled) -> list[str]:
         if event.basis == "identical":
             return _faults_of_identity(event)
-        forward, swapped = self._verdicts.get(event.forward), self._verdicts.get(event.swapped)
-        if forward is not None and swapped is not None:
-            return _faults_of_policy(event, forward, swapped)
+        forward = self._verdicts.get(event.forward, ())
+        swapped = self._verdicts.get(event.swapped, ())
+        if forward and swapped:
+            return _faults_of_policy(event, list(product(forward, swapped)))
         cited = (("forward", event.forward, forward), ("swapped", event.swapped, swapped))
         return [
             f"its {order} query {key[:12]} had no verdict before it"
-            for order, key, verdict in cited
-            if verdict is None
+            for order, key, given in cited
+            if not given
         ]
 
 
@@ -124,15 +131,16 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
     return [f"its batch {key[:12]} was not {what} before it"]
 
 
-def _faults_of_policy(event: PairReconciled, forward: Verdict, swapped: Verdict) -> list[str]:
+def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verdict]]) -> list[str]:
     policy = POLICIES.get(event.policy)
     if policy is None:
         return [f"no policy is named {event.policy!r}; a later tourney may know it"]
-    outcome = policy(forward, swapped)
-    if outcome == event.outcome:
+    if any(policy(*verdicts) == event.outcome for verdicts in given):
         return []
-    made = f"{event.policy} makes {outcome!r} of verdicts {forward} and {swapped}"
-    return [f"{made}, and it claims {event.outcome!r}"]
+    made = " or ".join(
+        f"{policy(*verdicts)!r} of verdicts {' and '.join(verdicts)}" for verdicts in given
+    )
+    return [f"{event.policy} makes {made}, and it claims {event.outcome!r}"]
 
 
 def _faults_of_identity(event: PairReconciled) -> list[str]:

@@ -19,6 +19,7 @@ from projections.matches import (
     pairings,
     response_status,
 )
+from projections.reconcile import DEFAULT_POLICY
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament
 
@@ -79,13 +80,22 @@ def open_queries(
     queries: dict[str, OpenQuery] = {}
     for pairing in pairings(tournament, prompts):
         match = match_of(tournament, pairing, judge)
-        if match is None or (match.is_identical and rules.skip_identical):
+        if match is None or _ties_unasked(tournament, match, judge, rules):
             continue
         for question in (match.forward, match.swapped):
             query = reopened(tournament, OpenQuery(match, question, 0), rules)
             if query is not None:
                 queries.setdefault(question.query_key, query)
     return tuple(queries.values())
+
+
+def _ties_unasked(
+    tournament: Tournament, match: Match, judge: JudgeSettings, rules: AskingRules
+) -> bool:
+    """Say whether identical responses tie without a verdict, or did: an outcome stays."""
+    return match.is_identical and (
+        rules.skip_identical or match.key(judge.judge_id, DEFAULT_POLICY) in tournament.outcomes
+    )
 
 
 def reopened(tournament: Tournament, query: OpenQuery, rules: AskingRules) -> OpenQuery | None:

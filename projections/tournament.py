@@ -182,14 +182,13 @@ class _Draft:
         if is_own:
             self._fields["version"] = recorded.version
         match event:
-            case ResponseGenerated():
-                self._map("responses")[event.response_key] = event
-            case VerdictReceived():
-                self._map("verdicts")[event.query_key] = Given(event, recorded.recorded_us)
+            case ResponseGenerated(response_key=key):
+                self._put("responses", key, event, is_own=is_own)
+            case VerdictReceived(query_key=key):
+                self._put("verdicts", key, Given(event, recorded.recorded_us), is_own=is_own)
                 self._spend(event, is_own=is_own)
             case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
-                if key not in self._map("query_failures"):
-                    self._map("query_failures")[key] = event
+                self._put("query_failures", key, event, is_own=False)
             case (
                 JudgeBatchPlanned()
                 | JudgeBatchSubmitted()
@@ -208,6 +207,12 @@ class _Draft:
             case _:
                 return
         self._fields["newest"] = recorded
+
+    def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
+        """Keep what the tournament itself had, else what came first: merges change neither."""
+        answers = self._map(name)
+        if is_own or key not in answers:
+            answers[key] = known
 
     def _add_own(self, event: TournamentOpened | Registration | Work) -> None:
         match event:

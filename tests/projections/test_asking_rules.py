@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.event import Event
-from ledger.events.judging import FailureReason
+from ledger.events.judging import FailureReason, PairReconciled
 from ledger.identity import Digest, StreamId
 from projections.fold import fold
 from projections.matches import Match
@@ -122,6 +122,18 @@ def test_identical_responses_need_not_be_asked_about() -> None:
 
     assert len(asked(tournament, ASKING)) == 3
     assert len(asked(tournament, SKIPPING)) == 2
+
+
+def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
+    """With `skip_identical` switched off the outcome stays: a verdict would change nothing."""
+    twins = matches_of(known(*SAME))[0]
+    tie = PairReconciled(
+        outcome="tie",
+        basis="identical",
+        **twins.key(known(*SAME).panel[0].judge_id, DEFAULT_POLICY)._asdict(),
+    )
+
+    assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)
 
 
 def test_identical_responses_can_be_reconciled_at_once() -> None:

@@ -86,6 +86,16 @@ def test_an_observation_counts_before_and_behind_a_failure() -> None:
     assert not run.unscorable
 
 
+def test_what_was_observed_here_counts_before_and_behind_what_others_observed() -> None:
+    """A merge must not change the metrics of a run that is done."""
+    planned = plan(n_items=1)
+    right, wrong = (observed(planned, [answer(score)]) for score in (1.0, 0.0))
+    ours, theirs = recorded([planned, *right]), recorded(wrong, stream=OTHER)
+
+    for events in ([*ours, *theirs], [*theirs, *ours]):
+        assert fold(EVALUATIONS, events).run(planned).observed == right
+
+
 def test_the_newest_plan_under_its_labels_holds() -> None:
     """Whoever plans fewer items, or other settings, asks of what was planned last."""
     old, new = plan(n_items=3), plan(n_items=2, number=2)

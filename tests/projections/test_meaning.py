@@ -248,3 +248,17 @@ def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
     found = faults_of(*ASKED, *SAID, *SAID, streams=[STREAM] * 4 + [theirs] * 2)
 
     assert found == []
+
+
+def test_an_outcome_follows_from_verdicts_of_its_own_tournament_or_of_another() -> None:
+    """Merged during a run, theirs may come between our verdicts and the outcome made of them."""
+    theirs = StreamId("theirs")
+    otherwise = (verdict(FORWARD, "B"), verdict(SWAPPED, "A"))
+    verdicts: tuple[Event, ...] = (*ASKED, *SAID, *otherwise)
+    outcomes = (reconciled(MATCH, "a"), reconciled(MATCH, "b"))
+
+    streams = [STREAM] * 4 + [theirs] * 2
+
+    assert faults_of(*verdicts, *outcomes, streams=streams) == []
+    [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
+    assert why.startswith("swap-consistent makes 'a' of verdicts A and B or ")

@@ -1,5 +1,6 @@
 """What a tournament takes from its own stream, and what from the others of a ledger."""
 
+import pytest
 from msgspec.structs import replace
 
 from ledger.events.judging import JudgeQuerySubmitted
@@ -88,6 +89,35 @@ def test_another_tournaments_answers_are_not_bought_again() -> None:
 
     assert matches_of(tournament) == (match,)
     assert {match.forward.query_key, match.swapped.query_key} == set(tournament.verdicts)
+
+
+@pytest.mark.parametrize("theirs_come_first", [False, True])
+def test_what_a_tournament_was_answered_itself_outlives_a_merge(*, theirs_come_first: bool) -> None:
+    """Sampled elsewhere, texts differ; with theirs in our place all would be asked anew."""
+    events = answered(opened())
+    (match,) = matches_of(known(*events))
+    ours = recorded([*events, *become(match, "a")])
+    texts = [replace(each, text="Otherwise.") for each in responses(known(*opened()))]
+    theirs = recorded([*texts, *become(match, "b")[:2]], stream=StreamId("other"))
+
+    tournament = fold(
+        tournament_of(STREAM), [*theirs, *ours] if theirs_come_first else [*ours, *theirs]
+    )
+
+    assert matches_of(tournament) == (match,)
+    said = [tournament.verdicts[each.query_key].event.verdict for each in match[-2:]]
+    assert said == ["A", "B"]
+
+
+def test_of_what_two_others_were_answered_the_first_serves() -> None:
+    """What was decided by it still follows when the ledger of a third is merged."""
+    query = key("query")
+    first = recorded([verdict(query, "A")], stream=StreamId("second"))
+    later = recorded([verdict(query, "B")], stream=StreamId("third"))
+
+    tournament = fold(tournament_of(STREAM), [*first, *later])
+
+    assert tournament.verdicts[query].event.verdict == "A"
 
 
 def test_another_tournaments_outcomes_and_failures_stay_there() -> None:
