@@ -6,6 +6,7 @@ from typing import Final
 
 from commands.errors import Refused
 
+OF_ANTHROPIC: Final = frozenset({"anthropic", "anthropic-batch"})  # providers: key and money
 ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")  # where the SDK looks
 
 
@@ -19,6 +20,7 @@ class Offer:
     worst_usd: float | None
     spent_usd: float
     cap_usd: float | None
+    uncertain_usd: float = 0.0  # in flight, or perhaps billed: at the worst
 
     @property
     def question(self) -> str:
@@ -54,7 +56,7 @@ def require_within_cap(offer: Offer) -> None:
         raise Refused(
             f"{dollars(offer.expected_usd)} are expected and {dollars(offer.spent_usd)} spent, and"
             f" the cap is {dollars(offer.cap_usd)}; raise --max-usd or [judge] max_usd, or ask"
-            " less by --limit"
+            " less by `tourney apply ... --limit`"
         )
 
 
@@ -62,14 +64,14 @@ def require_never_above_cap(offer: Offer) -> None:
     """Send nothing that could cost more than is allowed, whatever comes of it.
 
     Raises:
-        Refused: The cap is below what was spent and what it costs at worst.
+        Refused: The cap is below what was spent, or may have been, and what it costs at worst.
     """
-    worst_usd = offer.worst_usd or 0.0
-    if offer.cap_usd is not None and offer.spent_usd + worst_usd > offer.cap_usd:
+    worst_usd, bound_usd = offer.worst_usd or 0.0, offer.spent_usd + offer.uncertain_usd
+    if offer.cap_usd is not None and bound_usd + worst_usd > offer.cap_usd:
         raise Refused(
-            f"{offer.model} may cost {dollars(worst_usd)} at worst, {dollars(offer.spent_usd)} are"
-            f" spent, and the cap is {dollars(offer.cap_usd)}; raise --max-usd, or ask less by"
-            " --limit"
+            f"{offer.model} may cost {dollars(worst_usd)} at worst, {dollars(bound_usd)} are spent,"
+            f" in flight or perhaps billed, and the cap is {dollars(offer.cap_usd)}; raise"
+            " --max-usd, or ask less by `tourney apply ... --limit`"
         )
 
 

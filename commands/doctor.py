@@ -5,19 +5,21 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from commands.consent import ANTHROPIC_KEYS
+from commands.consent import ANTHROPIC_KEYS, OF_ANTHROPIC
 from commands.counted import counted
 from commands.prices import price_table
 from commands.version import VERSION
+from commands.where_judged import JUDGE
 from ledger.errors import LedgerError, NoLedger
 from ledger.file_system import network_kind
 from ledger.store import Ledger
+from ledger.wal import require_writable
 
 _MODELS: Final = ("torch", "transformers", "peft")
 _N_FLUSHES: Final = 50
@@ -33,13 +35,17 @@ class Finding(NamedTuple):
     says: str
 
 
-def findings(ledger: Path, sqlite_version: tuple[int, ...], *, today: date) -> Iterator[Finding]:
+def findings(
+    ledger: Path, sqlite_version: tuple[int, ...], *, today: date, providers: Mapping[str, str]
+) -> Iterator[Finding]:
     """Look at what a run needs; nothing is changed and nothing is sent.
 
     Args:
         ledger: Where it is or will be.
         sqlite_version: Of the library that Python uses.
         today: From which prices are old.
+        providers: Each judge's, by its table in the settings; of the jury one is asked only where
+            it is named.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
@@ -48,14 +54,20 @@ def findings(ledger: Path, sqlite_version: tuple[int, ...], *, today: date) -> I
     yield _ledger(ledger)
     yield _models()
     yield _prices(today)
-    yield _key()
+    yield _key(providers)
 
 
-def _key() -> Finding:
-    """Say whether there is a key, and nothing of what is in it."""
+def _key(providers: Mapping[str, str]) -> Finding:
+    """Say whether there is a key where one is needed, and nothing of what is in it."""
     found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
-    says = f"{found[0]} is set" if found else "none; only Anthropic's models need one"
-    return Finding("Anthropic key", "good", says)
+    needing = [table for table, provider in providers.items() if provider in OF_ANTHROPIC]
+    if found:
+        return Finding("Anthropic key", "good", f"{found[0]} is set")
+    if not needing:
+        return Finding("Anthropic key", "good", "none; only Anthropic's models need one")
+    needs = f"{', '.join(needing)} {'need' if len(needing) > 1 else 'needs'} one"
+    grade: Literal["beware", "bad"] = "bad" if JUDGE in needing else "beware"
+    return Finding("Anthropic key", grade, f"none, and {needs}; export {ANTHROPIC_KEYS[0]}=...")
 
 
 def _sqlite(version: tuple[int, ...]) -> Finding:
@@ -105,6 +117,7 @@ def _flushes_per_s(folder: Path) -> float:
 def _ledger(path: Path) -> Finding:
     try:
         with Ledger.read_only(path) as ledger:
+            require_writable(path)
             return Finding("ledger", "good", f"{path}, checkpoint {ledger.head}")
     except NoLedger:
         return Finding("ledger", "good", f"{path}: not there yet")

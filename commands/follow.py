@@ -1,21 +1,26 @@
 """Use case: watch events arrive."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from ledger.row import Row
 from ledger.store import Ledger
 
 
-def follow(ledger: Ledger, after: int, wait: Callable[[], None]) -> Iterator[Row]:
+def follow(path: Path, after: int, wait: Callable[[], None]) -> Iterator[Row]:
     """Yield events behind a position, and whatever is appended while somebody asks.
 
+    It is opened anew for each look: a file that nobody was writing may be open as one that never
+    changes, and would be for as long as one looks.
+
     Args:
-        ledger: Open for reading; others append to it.
+        path: The ledger; others append to it.
         after: The last position known.
         wait: Returns when it is time to look again; raise in it to end.
     """
     while True:
-        for row in ledger.rows(after=after):
-            after = row.position
-            yield row
+        with Ledger.read_only(path) as ledger:
+            for row in ledger.rows(after=after):
+                after = row.position
+                yield row
         wait()

@@ -4,11 +4,15 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from secrets import token_hex
+from typing import Final
 
 from ledger.connection import translated
 from ledger.errors import CannotWrite, FileTaken
 from ledger.file_system import flush
 from ledger.store import Ledger
+
+_UNFINISHED: Final = ".unfinished"
 
 
 def back_up(ledger: Ledger, to: Path) -> None:
@@ -17,25 +21,46 @@ def back_up(ledger: Ledger, to: Path) -> None:
     Raises:
         FileTaken: Something is there already.
         CannotWrite: There is no room or permission.
+        DiskFailed: It cannot be told whether what was copied is on the disk.
     """
-    unfinished = to.with_name(f"{to.name}.unfinished")
+    copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
     with translated(to, CannotWrite):
         if to.exists():
             raise FileTaken(to)
-        unfinished.unlink(missing_ok=True)
         try:
-            with closing(sqlite3.connect(unfinished)) as copy:
+            with closing(sqlite3.connect(copied)) as copy:
                 ledger.connection.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-            flush(unfinished)
-            _name(unfinished, to)
+            ledger.flush()
+            flush(copied)
+            _name(copied, to)
             flush(to.parent)
         finally:
-            unfinished.unlink(missing_ok=True)
+            copied.unlink(missing_ok=True)
 
 
-def _name(unfinished: Path, to: Path) -> None:
+def unfinished(to: Path) -> tuple[Path, ...]:
+    """Return what lies there of backups to a name that were killed, or are being made."""
+    beginning = f"{to.name}."
+    beside = sorted(to.parent.iterdir())
+    return tuple(
+        each for each in beside if each.name.startswith(beginning) and _UNFINISHED in each.name
+    )
+
+
+def _name(copied: Path, to: Path) -> None:
+    """Give a copy its name; unlike a rename, never over a file that came meanwhile."""
     try:
-        os.link(unfinished, to)  # unlike a rename, never over a file that came meanwhile
+        _link_or_claim(copied, to)
     except FileExistsError as error:
         raise FileTaken(to) from error
+
+
+def _link_or_claim(copied: Path, to: Path) -> None:
+    try:
+        os.link(copied, to)  # whole at once
+    except FileExistsError:
+        raise
+    except OSError:  # FAT and many a mount have no hard links
+        os.close(os.open(to, os.O_CREAT | os.O_EXCL))
+        copied.replace(to)

@@ -8,7 +8,8 @@ from typing import Final
 
 from ledger import schema
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
-from ledger.wal import wal_of
+from ledger.file_system import beside
+from ledger.wal import require_writable, wal_of
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -22,6 +23,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         CannotWrite: The folder or the file refuses.
     """
     with translated(path, CannotWrite):
+        require_writable(path)
         connection = _connect(str(path))
         try:
             if not _is_empty(connection):
@@ -68,16 +70,21 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     with translated(path, CannotRead):
         if not path.is_file():
             raise NoLedger(path)
+    try:
+        return _open_readonly(path, "mode=ro")
+    except sqlite3.OperationalError:
+        log = wal_of(path)
     # In a folder that cannot be written, SQLite cannot make the side files that readers of a
     # WAL share; without a -wal nobody is writing and the file may be read as it lies.
-    modes = ("mode=ro",) if wal_of(path).exists() else ("mode=ro", "mode=ro&immutable=1")
-    for mode in modes[:-1]:
-        try:
-            return _open_readonly(path, mode)
-        except sqlite3.OperationalError:
-            continue
-    with translated(path, CannotRead):
-        return _open_readonly(path, modes[-1])
+    if not log.exists():
+        with translated(path, CannotRead):
+            return _open_readonly(path, "mode=ro&immutable=1")
+    try:
+        return _open_readonly(path, "mode=ro")  # the log may have come just now
+    except sqlite3.OperationalError as error:
+        both = f"{beside(path, '')} and {log.name}"
+        why = f"{error}; if its folder cannot be written, copy {both} together into one that can"
+        raise CannotRead(path, why) from error
 
 
 def open_in_memory() -> sqlite3.Connection:

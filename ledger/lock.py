@@ -24,7 +24,9 @@ class Holder(NamedTuple):
     command: str
 
     def __str__(self) -> str:
-        """Return words for a user."""
+        """Return words for a user; a dead process has no name, and may have left a child."""
+        if not self.command:
+            return f"process {self.pid}, or a child that outlived it"
         return f"process {self.pid} ({self.command})"
 
 

@@ -95,8 +95,16 @@ class LedgerReader:
         [(position, chain)] = last or [(0, GENESIS)]
         if not isinstance(chain, bytes):
             raise CannotRead(self.path, f"the row at position {position} is damaged")
-        self._wal.flush()
+        self.flush()
         return Head(position, Digest(chain.hex()))
+
+    def flush(self) -> None:
+        """Put on the disk all that was read, before anybody is told of it.
+
+        Raises:
+            DiskFailed: It cannot be told what is on the disk.
+        """
+        self._wal.flush()
 
     def chain_at(self, position: int) -> Digest | None:
         """Return the chain's value at a position; None where the ledger does not reach it."""

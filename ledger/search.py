@@ -40,4 +40,5 @@ def _rows(
         found = list(events.rows_where(where, values, order_by=order_by, limit=limit))
     except sqlite3.DatabaseError as error:
         raise CannotRead(ledger.path, str(error)) from error
+    ledger.flush()
     return [Row(**row) for row in found]

@@ -25,7 +25,7 @@ from ledger.reader import LedgerReader
 from ledger.recorded import Receipt, microseconds
 from ledger.tail import Tail
 from ledger.waiting import Append, Line
-from ledger.wal import NoWal, Wal, WalFile, wal_of
+from ledger.wal import NoWal, Wal, WalFile, log_to_read
 from ledger.writer import Writer, draft
 
 
@@ -97,7 +97,7 @@ class Ledger(LedgerReader):
             LedgerError: The file cannot be used so.
         """
         connection = open_for_reading(path)
-        return cls(connection, path, wal=WalFile(path) if wal_of(path).exists() else NoWal())
+        return cls(connection, path, wal=log_to_read(path))
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:

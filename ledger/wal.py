@@ -9,9 +9,10 @@ builds on nothing that a power loss could take back.
 import os
 import threading
 from pathlib import Path
+from stat import S_IMODE
 from typing import Final, Protocol
 
-from ledger.errors import DiskFailed
+from ledger.errors import CannotWrite, DiskFailed
 from ledger.file_system import beside
 
 _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
@@ -96,6 +97,38 @@ class WalFile:
         with self._in_use:
             os.close(self._file)
             self._failure = DiskFailed(self._path, "it was closed while something was appended")
+
+
+def log_to_read(path: Path) -> Wal:
+    """Return the log of a ledger that a connection reads, or a stand-in where there is none."""
+    try:
+        return WalFile(path)
+    except FileNotFoundError:
+        return NoWal()
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a log that cannot be written though the ledger may: a reader made it.
+
+    SQLite gives what a reader makes the reader's owner and the ledger's mode of that moment, and
+    no reader removes it. Nothing is opened here: POSIX lets go of a process's locks on a file when
+    any handle of it is closed, and SQLite's are on the log's index.
+
+    Raises:
+        CannotWrite: It, or its index, is such.
+    """
+    files = (wal_of(path), beside(path, "-shm"))
+    refused = [
+        f"{each} (uid {each.stat().st_uid}, mode {S_IMODE(each.stat().st_mode):o})"
+        for each in files
+        if each.exists() and not os.access(each, os.W_OK, effective_ids=True)
+    ]
+    if refused:
+        raise CannotWrite(
+            path,
+            f"no permission for {' and '.join(refused)}, which a reader may have left; have their"
+            " owner or root change that (chmod, chown), and delete nothing, for it may hold events",
+        )
 
 
 def wal_of(path: Path) -> Path:

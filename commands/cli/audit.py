@@ -52,18 +52,19 @@ def log(
     """List events, the newest last. Example: tourney log --type VerdictReceived --limit 20."""
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENTS.types)}"])
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    path = ledger_path(ledger, config)
+    with Ledger.read_only(path) as opened:
         head, asked = opened.head.position, position_of(opened, as_of)
         until = head if asked is None else asked
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
-        write(log_table(rows), output_format, as_json=as_json)
-        if follow:
-            _follow(opened, event_type, until)
+    write(log_table(rows), output_format, as_json=as_json)
+    if follow:
+        _follow(path, event_type, until)
 
 
-def _follow(ledger: Ledger, event_type: str | None, after: int) -> None:
+def _follow(path: Path, event_type: str | None, after: int) -> None:
     """Print one line for each event that arrives: JSON, whatever the table's format was."""
-    for row in follow_rows(ledger, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
+    for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
             write(log_table([row]), Format.JSONL, as_json=False)
 

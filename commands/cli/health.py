@@ -1,5 +1,6 @@
 """`tourney status` and `tourney doctor`: where things stand, and whether this machine is ready."""
 
+import os
 import sqlite3
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ from commands.render import Format
 from commands.tables.status import status_table
 from commands.tables.table import Column, Table
 from commands.views import up_to_date
+from commands.where_judged import providers
 from ledger.snapshots import Snapshots
 from ledger.store import Ledger, utc_now
 from projections.flights import FLIGHTS
@@ -54,7 +56,8 @@ def doctor(
 ) -> None:
     """Look at what a run needs on this machine. Example: tourney doctor."""
     path, today = ledger_path(ledger, config), datetime.now(UTC).date()
-    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today))
+    by = providers(config, os.environ) if config.exists() else {}
+    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

@@ -18,7 +18,7 @@ from commands.cli.streams import say, write
 from commands.counted import counted
 from commands.render import Format
 from commands.tables.keeping import checkpoint_table
-from ledger.backup import back_up
+from ledger.backup import back_up, unfinished
 from ledger.store import Ledger
 
 
@@ -45,3 +45,5 @@ def backup(
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
+    for each in unfinished(to):
+        say(f"{each} is of a backup that was killed or is being made; remove it if none is")

@@ -9,6 +9,7 @@ from commands.tables.table import Column, Table
 from ledger.events.battles import set_of
 from ledger.identity import Json
 from ledger.store import Ledger
+from ledger.wal import wal_of
 from projections.flights import Flight
 from projections.imported_sets import ImportedSet
 from projections.tallies import Tally
@@ -34,7 +35,8 @@ def status_table(
     """
     responses, replies, outcomes, samples = tallies
     head = ledger.head
-    n_bytes = ledger.path.stat().st_size
+    log = wal_of(ledger.path)
+    n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
     return Table(
         schema="tourney/status@1",
         title="On record",

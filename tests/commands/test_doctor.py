@@ -1,25 +1,35 @@
 """Doctor: what a machine lacks is said before it costs anything."""
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from commands.consent import ANTHROPIC_KEYS
 from commands.doctor import Finding, findings
 from commands.prices import price_table
 from commands.version import VERSION
+from ledger.file_system import beside
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
+from tests.ledger.hostile import unprivileged
 
 FIXED = (3, 51, 3)
+OFFLINE = {"[judge]": "reference"}
 DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
 
 def found(
-    ledger: Path, sqlite_version: tuple[int, ...] = FIXED, *, today: date = DAY_OF_PRICES
+    ledger: Path,
+    sqlite_version: tuple[int, ...] = FIXED,
+    *,
+    today: date = DAY_OF_PRICES,
+    providers: Mapping[str, str] = OFFLINE,
 ) -> dict[str, Finding]:
     """Return what was found, by what was looked at."""
-    return {each.what: each for each in findings(ledger, sqlite_version, today=today)}
+    every = findings(ledger, sqlite_version, today=today, providers=providers)
+    return {each.what: each for each in every}
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -76,6 +86,25 @@ def test_a_key_is_named_by_its_variable_only(
     assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("none;")
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
+def test_a_judge_without_its_key_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    """A run would stop at it; of the jury one is asked only where it is named."""
+    for name in ANTHROPIC_KEYS:
+        monkeypatch.delenv(name, raising=False)
+    path, jury = tmp_path / "tournament.db", {"[judge]": "hf", "[[jury]] 'ann'": provider}
+
+    judge = found(path, providers={"[judge]": provider})["Anthropic key"]
+    juror = found(path, providers=jury)["Anthropic key"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+
+    assert (judge.grade, juror.grade) == ("bad", "beware")
+    assert judge.says == "none, and [judge] needs one; export ANTHROPIC_API_KEY=..."
+    assert juror.says == "none, and [[jury]] 'ann' needs one; export ANTHROPIC_API_KEY=..."
+    assert found(path, providers=jury)["Anthropic key"].grade == "good"
+
+
 def test_a_ledger_is_named_with_its_checkpoint(tmp_path: Path) -> None:
     """Whoever asks how things stand can note at once what proves it later."""
     path = tmp_path / "tournament.db"
@@ -95,6 +124,22 @@ def test_a_file_that_is_no_ledger_is_bad(tmp_path: Path) -> None:
 
     assert finding.grade == "bad"
     assert "is not a ledger" in finding.says
+
+
+def test_a_log_that_cannot_be_written_is_bad(public_folder: Path) -> None:
+    """Whoever only looked may have left it; the first answer that is paid for would be lost."""
+    path = public_folder / "tournament.db"
+    index = beside(path, "-shm")
+    with unprivileged():
+        with Ledger.open(path) as ledger:
+            ledger.append(STREAM, opened())
+        with Ledger.read_only(path):
+            index.chmod(0o444)
+
+        finding = found(path)["ledger"]
+
+    assert finding.grade == "bad"
+    assert f"no permission for {index} (uid" in finding.says
 
 
 def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:

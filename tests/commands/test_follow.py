@@ -1,12 +1,14 @@
 """Watching events arrive."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from commands.follow import follow
 from ledger.store import Ledger
 from tests.builders import STREAM, key, verdict
+from tests.ledger.hostile import unprivileged
 
 
 class Enough(Exception):
@@ -30,13 +32,44 @@ def appending(ledger: Ledger, *batches: int) -> Callable[[], None]:
 @pytest.mark.parametrize("batches", [(), (1,), (2, 0, 3), (1_500, 1)])
 @pytest.mark.parametrize("after", [0, 1])
 def test_every_event_is_seen_once_and_in_order(
-    ledger: Ledger, batches: tuple[int, ...], after: int
+    tmp_path: Path, batches: tuple[int, ...], after: int
 ) -> None:
     """However many arrive between two looks, none is shown twice or left out."""
-    ledger.append(STREAM, [verdict(key("first")), verdict(key("second"))])
     seen: list[int] = []
 
-    with pytest.raises(Enough):
-        seen.extend(row.position for row in follow(ledger, after, appending(ledger, *batches)))
+    with Ledger.open(tmp_path / "run.ledger") as ledger:
+        ledger.append(STREAM, [verdict(key("first")), verdict(key("second"))])
+        news = follow(ledger.path, after, appending(ledger, *batches))
+        with pytest.raises(Enough):
+            seen.extend(row.position for row in news)
 
     assert seen == list(range(after + 1, 3 + sum(batches)))
+
+
+def test_who_may_not_write_beside_it_sees_what_is_appended(public_folder: Path) -> None:
+    """A ledger that nobody writes is read as it lies; the run begins while one looks on."""
+    shelf = public_folder / "shelf"
+    path = shelf / "run.ledger"
+    names = iter(["second", "third"])
+    seen: list[int] = []
+
+    def wait() -> None:
+        name = next(names, None)
+        if name is None:
+            raise Enough
+        append(name)
+
+    def append(name: str) -> None:
+        shelf.chmod(0o755)
+        with Ledger.open(path) as ledger:
+            ledger.append(STREAM, [verdict(key(name))])
+        shelf.chmod(0o555)
+
+    with unprivileged():
+        shelf.mkdir()
+        append("first")
+
+        with pytest.raises(Enough):
+            seen.extend(row.position for row in follow(path, 0, wait))
+
+    assert seen == [1, 2, 3]

@@ -1,8 +1,6 @@
 """Fixtures for tests that need a ledger's file."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,13 +21,3 @@ def filed(path: Path) -> Path:
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(N_FILED))
     return path
-
-
-@pytest.fixture
-def public_folder() -> Iterator[Path]:
-    """Give a folder that every user may enter; pytest's own is for its user only."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o777)
-        yield folder
-        folder.chmod(0o777)

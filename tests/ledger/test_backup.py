@@ -1,5 +1,7 @@
 """A copy of a ledger, taken while it is in use."""
 
+import errno
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -8,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from ledger.audit import audit
-from ledger.backup import back_up
-from ledger.connection import connect_for_writing, immediate_transaction
+from ledger.backup import back_up, unfinished
+from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotWrite, FileTaken, LedgerError
 from ledger.row import Row
 from ledger.store import Ledger
 from tests.builders import STREAM
+from tests.ledger.disks import Disk
 from tests.ledger.facts import N_FILED, verdicts
 from tests.ledger.hostile import unprivileged
 
@@ -24,6 +27,16 @@ def to(tmp_path: Path) -> Path:
     folder = tmp_path / "backups"
     folder.mkdir()
     return folder / "run.ledger"
+
+
+@pytest.fixture
+def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system make no hard links, for no test can mount a FAT."""
+
+    def refuse(_source: Path, _to: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -166,15 +179,72 @@ def test_a_folder_without_permission_takes_no_backup(public_folder: Path, filed:
     assert list(public_folder.iterdir()) == []
 
 
-def test_what_a_killed_backup_left_is_cleared_away(filed: Path, to: Path) -> None:
-    """Its half is no backup, and must not be built upon."""
-    to.with_name(f"{to.name}.unfinished").write_bytes(b"half")
+def test_what_a_killed_backup_left_is_told_of(filed: Path, to: Path) -> None:
+    """It takes room and is no backup; whether somebody is still writing it, only a user knows."""
+    half, journal, other = (
+        to.with_name(f"{to.name}.0123abcd.unfinished"),
+        to.with_name(f"{to.name}.0123abcd.unfinished-journal"),
+        to.with_name("other.ledger.0123abcd.unfinished"),
+    )
+    for each in (half, journal, other):
+        each.write_bytes(b"half")
 
     with Ledger.read_only(filed) as ledger:
         back_up(ledger, to)
 
     assert len(rows_of(to)) == N_FILED
+    assert unfinished(to) == (half, journal)
+    assert half.read_bytes() == b"half"
+
+
+def test_of_two_backups_to_one_name_the_first_to_end_is_kept_whole(path: Path, to: Path) -> None:
+    """Two cron jobs meet; what one has not finished must never be named by the other."""
+
+    def end_before_it() -> None:
+        assert not to.exists()
+        with Ledger.read_only(path) as quicker:
+            back_up(quicker, to)
+
+    with Ledger.open(path) as writer:
+        writer.append(STREAM, verdicts(N_FILED))
+        reader = Ledger(open_for_reading(path), path, wal=Disk(end_before_it))
+        with reader, pytest.raises(FileTaken, match="name another"):
+            back_up(reader, to)
+
+    assert rows_of(to) == rows_of(path)
     assert list(to.parent.iterdir()) == [to]
+
+
+def test_what_a_backup_holds_is_on_the_disk_first(filed: Path, to: Path) -> None:
+    """Another writer's events are seen before the disk has them, and are then told of as kept."""
+    disk = Disk(lambda: None)
+
+    with Ledger(open_for_reading(filed), filed, wal=disk) as ledger:
+        back_up(ledger, to)
+
+    assert disk.n_flushes == 1
+
+
+@pytest.mark.usefixtures("without_links")
+def test_a_backup_is_made_where_there_are_no_hard_links(filed: Path, to: Path) -> None:
+    """A stick with FAT is the first thing that many people keep a copy on."""
+    with Ledger.read_only(filed) as ledger:
+        back_up(ledger, to)
+
+    assert rows_of(to) == rows_of(filed)
+    assert list(to.parent.iterdir()) == [to]
+
+
+@pytest.mark.usefixtures("without_links")
+def test_without_hard_links_nothing_is_written_over(filed: Path, to: Path) -> None:
+    """A link that leads nowhere looks like no file at first; so does one that comes later."""
+    to.symlink_to(to.with_name("nowhere"))
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
+        back_up(ledger, to)
+
+    assert list(to.parent.iterdir()) == [to]
+    assert to.is_symlink()
 
 
 def test_a_ledger_that_cannot_be_copied_leaves_nothing_behind(filed: Path, to: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from ledger import schema
 from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.file_system import beside
 from ledger.store import Ledger
 from ledger.wal import wal_of
 from tests.builders import STREAM
@@ -168,6 +169,31 @@ def test_a_ledger_on_a_read_only_shelf_can_be_read(public_folder: Path) -> None:
     assert positions == [1]
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_what_a_reader_left_is_named_where_it_cannot_be_written(
+    public_folder: Path, suffix: str
+) -> None:
+    """A reader leaves side files with its own permissions; the ledger's own then tell nothing."""
+    path = public_folder / "run.ledger"
+    link = public_folder / "link.ledger"
+    link.symlink_to(path)
+    with unprivileged():
+        append_one(path)
+        read(path)
+        left = beside(path, suffix)
+        left.chmod(0o444)
+
+        for place in (path, link):
+            with pytest.raises(CannotWrite) as caught:
+                append_one(place)
+        left.chmod(0o644)
+        position = append_one(path)
+
+    assert f"permission for {left} (uid {path.stat().st_uid}, mode 444), which" in caught.value.why
+    assert "delete nothing" in caught.value.why
+    assert position == 2
+
+
 def test_a_log_that_cannot_be_read_is_not_passed_by_behind_a_link(
     public_folder: Path, filed: Path
 ) -> None:
@@ -181,7 +207,10 @@ def test_a_log_that_cannot_be_read_is_not_passed_by_behind_a_link(
     public_folder.chmod(0o555)
 
     for place in (copy, link):
-        with unprivileged(), pytest.raises(CannotRead):
+        with (
+            unprivileged(),
+            pytest.raises(CannotRead, match=r"copy\.ledger and copy\.ledger-wal together"),
+        ):
             read(place)
 
 

@@ -79,6 +79,22 @@ def test_a_lock_is_free_once_its_holder_is_killed(lock_file: Path) -> None:
     assert told == [], "a short wait is not worth a word"
 
 
+def test_who_waits_again_has_one_thread_that_looks_on(lock_file: Path) -> None:
+    """Beside a busy writer every other append waits; a thread for each would pile up."""
+    with closing(FileLock(lock_file)) as lock, closing(FileLock(lock_file)) as other:
+        watches = []
+        for _ in range(2):
+            other.__enter__()
+            release = Timer(0.1, other.__exit__, (None, None, None))
+            release.start()
+            with lock.held():
+                watches.append(lock._watch)
+            release.join()
+
+    assert watches[0] is not None
+    assert watches[1] is watches[0]
+
+
 def test_opening_waits_for_its_turn_too(path: Path, lock_file: Path) -> None:
     """Whoever creates a ledger is alone with it, so no two schemas meet."""
     with held_elsewhere(lock_file) as process:
@@ -113,6 +129,11 @@ def test_a_lock_that_nobody_holds_has_no_holder(lock_file: Path) -> None:
 def test_a_system_that_does_not_tell_who_holds_a_lock_says_nothing(tmp_path: Path) -> None:
     """Other systems than Linux have no /proc; a wait is told there without a name."""
     assert _lines_of(tmp_path / "locks") == []
+
+
+def test_a_holder_without_a_name_may_be_dead_with_a_child_alive() -> None:
+    """The kernel names who took the lock; a child of it that lives on holds it all the same."""
+    assert str(Holder(29820, "")) == "process 29820, or a child that outlived it"
 
 
 def test_readers_and_locks_do_not_meet(filed: Path, lock_file: Path) -> None:

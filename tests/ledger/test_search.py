@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from ledger.connection import open_for_reading
 from ledger.errors import CannotRead
 from ledger.events.event import Event
 from ledger.row import Row
 from ledger.search import newest, with_id
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
+from tests.ledger.disks import Disk
 from tests.ledger.facts import N_FILED, verdicts
 
 
@@ -76,6 +78,17 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     found = with_id(ledger, beginning)
 
     assert found == ()
+
+
+def test_what_is_found_is_on_the_disk_first(filed: Path) -> None:
+    """What was shown of an event must not be all that is left of it after a power loss."""
+    disk = Disk(lambda: None)
+
+    with Ledger(open_for_reading(filed), filed, wal=disk) as ledger:
+        found = with_id(ledger, "")
+
+    assert len(found) == N_FILED
+    assert disk.n_flushes == 1
 
 
 def test_searching_a_damaged_file_is_reported(filed: Path) -> None:

@@ -1,13 +1,17 @@
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from ledger.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, StaleVersion
 from ledger.events.judging import VerdictReceived
+from ledger.file_system import beside
+from ledger.lock import FileLock
 from ledger.recorded import Receipt
 from ledger.store import Ledger
 from ledger.tasks import TaskAppender
@@ -99,6 +103,53 @@ def test_a_task_that_was_cancelled_holds_up_nobody(tmp_path: Path) -> None:
         (receipt,) = asyncio.run(cancelling(ledger))
 
         assert receipt.recorded.event == named("waiting")
+
+
+def test_a_last_note_is_recorded_when_all_tasks_are_cancelled(path: Path) -> None:
+    """A judge notes what it spent on its way out, while asyncio ends whatever still runs."""
+
+    async def noting(appender: TaskAppender) -> tuple[Receipt, ...]:
+        try:
+            await appender.append(STREAM, [named("first")])
+        finally:
+            noted = await appender.append(STREAM, [named("last note")])
+        return noted
+
+    async def ending(ledger: Ledger, lock: FileLock) -> set[asyncio.Task[tuple[Receipt, ...]]]:
+        with lock.held():  # a slow disk
+            task = asyncio.create_task(noting(TaskAppender(ledger)))
+            await asyncio.sleep(0.1)
+            for each in asyncio.all_tasks() - {asyncio.current_task()}:
+                each.cancel()
+            await asyncio.sleep(0.1)
+        _, late = await asyncio.wait([task], timeout=5)
+        return late
+
+    with Ledger.open(path) as ledger, closing(FileLock(beside(path, ".lock"))) as lock:
+        assert asyncio.run(ending(ledger, lock)) == set()
+
+        assert [each.event for each in ledger.read()] == [named("first"), named("last note")]
+
+
+def test_a_loop_that_ends_while_tasks_wait_ends_in_peace(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ctrl-C is the user's right; a traceback of asyncio's own would look like a fault of ours."""
+    with Ledger.open(path) as ledger, closing(FileLock(beside(path, ".lock"))) as lock:
+
+        async def ending() -> None:
+            appender, tasks = TaskAppender(ledger), []
+            for name in ("on its way to the disk", "next in line"):
+                tasks.append(asyncio.create_task(appender.append(STREAM, [named(name)])))
+                await asyncio.sleep(0.1)
+            Timer(0.2, held.close).start()
+
+        with ExitStack() as held:
+            held.enter_context(lock.held())
+            asyncio.run(ending())
+
+        assert [each.event for each in ledger.read()] == [named("on its way to the disk")]
+    assert caplog.messages == []
 
 
 def test_a_ledger_that_cannot_be_written_tells_every_task(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """What is told of a commit waits for the disk; other writers do not."""
 
 import os
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,26 +14,8 @@ from ledger.lock import FileLock
 from ledger.store import Ledger
 from ledger.wal import WalFile, wal_of
 from tests.builders import NOON, STREAM
+from tests.ledger.disks import Disk
 from tests.ledger.facts import N_FILED, placed, verdicts
-
-
-@dataclass
-class Disk:
-    """A log whose flushes are counted; something happens before each is over."""
-
-    meanwhile: Callable[[], object]
-    n_flushes: int = 0
-
-    def require_sound(self) -> None:
-        """Do nothing: it is."""
-
-    def flush(self) -> None:
-        """Take as long as what happens meanwhile."""
-        self.meanwhile()
-        self.n_flushes += 1
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
 
 
 def writer(path: Path, disk: Disk) -> Ledger:
