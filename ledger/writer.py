@@ -1,7 +1,7 @@
 """What one write transaction appends: gives events their places, keys and hashes."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.event import EVENTS, Event
 from ledger.events.fact import type_name
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.recorded import Receipt
+from ledger.recorded import Receipt, Recorded
 from ledger.row import Row
 from ledger.tail import ID_BYTES, KEY_BYTES, Tail, key_of
 
@@ -88,6 +88,12 @@ class Writer:
             return self._place(theirs)
         is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)
+
+    def committed_after(self, position: int) -> Iterator[Recorded]:
+        """Yield what was appended behind a position before this transaction began."""
+        later = "SELECT * FROM event WHERE position > ? ORDER BY position"
+        for values in self._connection.execute(later, (position,)):
+            yield Row._make(values).recorded()
 
     def flush(self) -> None:
         """Insert what was placed."""

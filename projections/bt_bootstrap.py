@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from projections.likelihood import Likelihood
 from projections.pair_model import Floats
+from projections.resamples import ROUNDING
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
 
 _BATCH: Final = 40_000  # numbers in a batch of square matrices: they stay in the processor's cache
 _DRAWN: Final = 2_000_000  # numbers drawn at a time
 _CLOSE: Final = 1e-4  # of a strength: the square of it, what is missing, is nothing beside noise
-_ROUNDING: Final = 1e-9  # 1000 * (1 - 0.9) / 2 is a little less than 50
 
 
 class Bounds(NamedTuple):
@@ -64,7 +64,7 @@ def percentiles(draws: Floats, level: float) -> Bounds:
         draws: (resamples, n).
         level: The share of draws between the bounds.
     """
-    n_below = int(len(draws) * (1 - level) / 2 + _ROUNDING)
+    n_below = int(len(draws) * (1 - level) / 2 + ROUNDING)
     lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)[n_below]
     upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)[-1 - n_below]
     return Bounds(lower, upper)

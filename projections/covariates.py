@@ -7,6 +7,7 @@ Chiang 2024). What a feature wins goes to its beta, not to those who have much o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -32,8 +33,8 @@ class Coefficient(NamedTuple):
 
     feature: str
     beta: float
-    lower: float
-    upper: float
+    lower: float | None  # None: of a single unit
+    upper: float | None
     deviation: float  # the feature's standard deviation: beta / deviation is for 1 more of it
 
 
@@ -130,5 +131,10 @@ def _adjusted(
 def _coefficients(columns: Features, beta: Floats, margin: Floats) -> tuple[Coefficient, ...]:
     bounds = np.column_stack((beta, beta - margin, beta + margin, columns.deviations))
     return tuple(
-        Coefficient(name, *row) for name, row in zip(columns.names, bounds.tolist(), strict=True)
+        Coefficient(name, at, _known(low), _known(high), deviation)
+        for name, (at, low, high, deviation) in zip(columns.names, bounds.tolist(), strict=True)
     )
+
+
+def _known(bound: float) -> float | None:
+    return None if isnan(bound) else bound

@@ -22,8 +22,9 @@ from projections.seasons import Floats, Orders, Places, play
 from projections.wilson import NORMAL_95
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
+LEVEL: Final = 0.95
 INTERVAL: Final[Mapping[str, Json]] = MappingProxyType(
-    {"kind": "bootstrap", "unit": "prompts", "level": 0.95}
+    {"kind": "bootstrap", "unit": "prompts", "level": LEVEL}
 )
 """What kind of interval it is."""
 

@@ -12,7 +12,8 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.identity import Digest, EntrantId, StreamId
+from ledger.events.registration import Reference
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
 
@@ -56,7 +57,7 @@ class Evaluations:
     plans: Map[Labels, EvaluationPlanned] = Map()  # the newest, in this tournament
     fates: Map[SampleKey, Fate] = Map()
     completed: Map[Labels, EvaluationCompleted] = Map()  # the newest, in this tournament
-    who: Map[Digest, EntrantId] = Map()  # by the key of each run that this tournament ever planned
+    who: Map[Digest, Reference] = Map()  # by the key of each run that this tournament ever planned
 
     def run(self, plan: EvaluationPlanned) -> "Run":
         """Return what became of a plan."""
@@ -119,7 +120,7 @@ def advance(state: Evaluations, events: Iterable[Recorded]) -> Evaluations:
         match recorded.event:
             case EvaluationPlanned() as plan if is_own:
                 maps["plans"][labels_of(plan)] = plan
-                maps["who"][plan.run_key] = EntrantId(plan.entrant.label)
+                maps["who"][plan.run_key] = plan.entrant
             case SampleObserved() | SampleUnscorable() as fate:
                 key = SampleKey(fate.run_key, fate.item, fate.sample)
                 is_own_observation = is_own and isinstance(fate, SampleObserved)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
@@ -12,7 +13,7 @@ from projections.battles import Battles
 from projections.ranks import ranks
 from projections.ratings import BradleyTerryRatings, Reason, rate
 
-Unrated: TypeAlias = Reason | Literal["no battle"]
+Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]
 
 
 class Place(NamedTuple):
@@ -27,6 +28,11 @@ class Place(NamedTuple):
     n_battles: int
     component: int | None  # None: it was not among those that were rated
     reason: Unrated | None  # why there is no rating
+
+    @property
+    def group(self) -> int | None:
+        """The number of its component among people, who count from 1."""
+        return None if self.component is None else self.component + 1
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,11 @@ class Leaderboard:
             tuple(place.entrant for place in self.places if place.component == number)
             for number in numbers
         )
+
+    @property
+    def above(self) -> tuple[tuple[int, int], ...]:
+        """Which group is above which: (3, 5) is the third above the fifth, counted from 1."""
+        return tuple((x + 1, y + 1) for x, y in np.argwhere(self.ratings.components.above).tolist())
 
 
 def leaderboard(

@@ -18,7 +18,7 @@ from projections.component_rating import normal
 from projections.components import Components
 from projections.errors import CannotRate
 from projections.joint_covariance import Part, joint_covariance
-from projections.ratings import BradleyTerryRatings, Reason, rate
+from projections.ratings import BradleyTerryRatings, Reason, Zero, rate
 
 
 class Missing(NamedTuple):
@@ -40,6 +40,10 @@ class OverallRatings:
 
     parts: tuple[Part, ...]
     ratings: BradleyTerryRatings
+
+    def zeros(self) -> tuple[Zero, ...]:
+        """Return what each rating hangs from, (n,): on each dimension from something."""
+        return tuple(zip(*(part.ratings.zeros() for part in self.parts), strict=True))
 
     def missing(self, entrant: str) -> tuple[Missing, ...]:
         """Say where an entrant has no rating: what keeps it from having one overall."""

@@ -1,5 +1,6 @@
 """The pilot: a small stratified subset of the bank, the same for everybody."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -44,3 +45,15 @@ def pilot_prompts(
         drawn = rng.choice(len(candidates), size=size, replace=False)
         chosen.update(candidates[i] for i in drawn)
     return tuple(prompt.prompt_id for prompt in prompts if prompt.prompt_id in chosen)
+
+
+def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
+    """Return the prompts that a recorded configuration draws from the bank, if it has a pilot."""
+    pilot = json.loads(configuration).get("pilot")
+    if pilot is None:
+        return frozenset()
+    strata = pilot["strata"] or proportional_strata(prompts, pilot["size"])
+    try:
+        return frozenset(pilot_prompts(prompts, strata, seed=pilot["seed"]))
+    except ValueError:  # the bank has too few: no pilot was run
+        return frozenset()

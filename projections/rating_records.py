@@ -1,18 +1,18 @@
 """Bradley-Terry ratings in the shape of JudgeArena's `elo_ratings.json`, with its fields and more.
 
 JudgeArena has one kind of interval and one list, each entrant with a number. Here is said which
-kind it is and of what level, each rating names its dimension, and those that have no rating stand
-apart with the reason.
+kind it is and of what level, each rating names its dimension and its group, within which alone
+ratings compare, and those that have no rating stand apart with the reason.
 """
 
 from collections.abc import Iterable, Mapping
-from operator import itemgetter
 from typing import Final
 
 from ledger.events.imported_ratings import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Json
 from projections.battle_records import Fields
-from projections.leaderboard import Leaderboard
+from projections.leaderboard import Leaderboard, Place
 
 _DECIMALS: Final = 3
 """Of Elo points: a solver's last bits are the processor's, and a replay elsewhere must agree."""
@@ -25,8 +25,9 @@ def rating_records(
     arena: str,
     judge_model: str | None,
     sources: Mapping[str, RatingSource] | None = None,
+    is_grouped: bool = True,
 ) -> Fields:
-    """Return what was rated, ratings of a dimension from the highest down.
+    """Return what was rated: of a dimension group by group, in each from the highest rating down.
 
     Args:
         boards: What was rated, by dimension.
@@ -34,6 +35,7 @@ def rating_records(
         arena: Where the battles are from.
         judge_model: Who judged; None where several did, or people.
         sources: By entrant, evaluated or human; who is not named was evaluated.
+        is_grouped: Whether groups are told apart; runs of early editions were published without.
     """
     boards = tuple(boards)
     is_bootstrap = parameters.interval != "sandwich"
@@ -48,9 +50,16 @@ def rating_records(
         "unit": parameters.unit,
         "level": parameters.level,
         "parameters": parameters.fields,
-        "ratings": [row for board in boards for row in _ratings(board, sources or {})],
+        **({"fits": {board.name: _fit(board) for board in boards}} if is_grouped else {}),
+        "ratings": [
+            _rating(place, rating, sources or {}) | _place(board, place, is_grouped=is_grouped)
+            for board in boards
+            for rating, place in _rated(board, is_grouped=is_grouped)
+        ],
         "unrated": [
-            {"model": place.entrant, "dimension": board.name, "reason": place.reason}
+            {"model": place.entrant}
+            | _place(board, place, is_grouped=is_grouped)
+            | {"reason": place.reason}
             for board in boards
             for place in board.places
             if place.rating is None
@@ -58,27 +67,41 @@ def rating_records(
     }
 
 
-def _ratings(board: Leaderboard, sources: Mapping[str, RatingSource]) -> list[Fields]:
-    rows: list[tuple[float, str, Fields]] = []
-    for place in board.places:
-        if place.rating is not None:
-            rating = round(place.rating, _DECIMALS)
-            rows.append(
-                (
-                    -rating,
-                    place.entrant,
-                    {
-                        "model": place.entrant,
-                        "rating": rating,
-                        "ci_low": _rounded(place.lower),
-                        "ci_high": _rounded(place.upper),
-                        "n_battles": place.n_battles,
-                        "source": sources.get(place.entrant, "evaluated"),
-                        "dimension": board.name,
-                    },
-                )
-            )
-    return [fields for _, _, fields in sorted(rows, key=itemgetter(0, 1))]
+def _fit(board: Leaderboard) -> Json:
+    """Return who is in which group, by name, and which group is above which."""
+    return {
+        "groups": [sorted(group) for group in board.groups],
+        "above": [list(pair) for pair in board.above],
+    }
+
+
+def _rated(board: Leaderboard, *, is_grouped: bool) -> list[tuple[float, Place]]:
+    """Return who has a rating, with it: in the board's order, equals by name."""
+    rated = [
+        (round(place.rating, _DECIMALS), place)
+        for place in board.places
+        if place.rating is not None
+    ]
+    return sorted(
+        rated,
+        key=lambda each: (each[1].component if is_grouped else None, -each[0], each[1].entrant),
+    )
+
+
+def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
+    return {
+        "model": place.entrant,
+        "rating": rating,
+        "ci_low": _rounded(place.lower),
+        "ci_high": _rounded(place.upper),
+        "n_battles": place.n_battles,
+        "source": sources.get(place.entrant, "evaluated"),
+    }
+
+
+def _place(board: Leaderboard, place: Place, *, is_grouped: bool) -> Fields:
+    group: Fields = {"group": place.group} if is_grouped else {}
+    return {"dimension": board.name, **group}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -6,7 +6,7 @@ an order, or nothing. A stated prior joins all entrants into one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from projections.scale import Scale, scale_of
 from projections.units import Units, units_of
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
+
+
+Zero: TypeAlias = tuple[frozenset[str], ...]
+"""What a rating is counted from, on each dimension: the anchor alone, or the mean of some."""
 
 
 class Rating(NamedTuple):
@@ -83,6 +87,15 @@ class BradleyTerryRatings:
         """Return what made ratings of strengths."""
         zero, points = scale_of(self.entrants, self.components.label, self.parameters)
         return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
+
+    def zeros(self) -> tuple[frozenset[str], ...]:
+        """Return what each rating hangs from, (n,): the anchor alone, or the mean of these."""
+        labels, anchor = self.components.label, self.parameters.anchor
+        groups = [
+            frozenset(self.entrants[member] for member in self.components.members(number))
+            for number in range(len(self.components))
+        ]
+        return tuple(group & {anchor} or group for group in (groups[label] for label in labels))
 
     def _reason(self, i: int) -> Reason | None:
         if not np.isnan(self.rating[i]):

@@ -1,4 +1,7 @@
-"""What was spent, on whom and when: replies on record, with the price that held for each."""
+"""What was spent, on whom and when: replies on record, with the price that held for each.
+
+A request that got no reply and may have been billed all the same is counted, and has no dollars.
+"""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -36,6 +39,7 @@ class Bill:
     n_replies: int = 0
     n_failed: int = 0  # of the replies: paid for, and no verdict
     n_unpriced: int = 0  # of the replies: nobody knows what they cost
+    n_maybe_billed: int = 0  # beside the replies: unanswered, and perhaps paid for
     tokens: Usage = NO_TOKENS
     usd: float = 0.0
     failed_usd: float = 0.0  # of the dollars: for replies that held no verdict
@@ -47,6 +51,7 @@ class Bill:
             self.n_replies + other.n_replies,
             self.n_failed + other.n_failed,
             self.n_unpriced + other.n_unpriced,
+            self.n_maybe_billed + other.n_maybe_billed,
             _sum(self.tokens, other.tokens),
             self.usd + other.usd,
             self.failed_usd + other.failed_usd,
@@ -106,16 +111,26 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
                 free = others | {judge.judge_id} if is_free(judge) else others
             case JudgeQuerySubmitted(query_key=query_key, dimension=dimension):
                 dimensions[query_key] = dimension
-            case VerdictReceived() | JudgeQueryFailed() as reply if reply.usage is not None:
-                day = recorded.recorded_at.date()
-                key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
-                bills[key] = bills.get(key, Bill()) + bill_of(reply, reply.usage, free)
+            case VerdictReceived() | JudgeQueryFailed() as reply:
+                bill = bill_of(reply, free)
+                if bill is not None:
+                    day = recorded.recorded_at.date()
+                    key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
+                    bills[key] = bills.get(key, Bill()) + bill
             case _:
                 pass
     return replace(spend, bills=bills.finish(), dimensions=dimensions.finish(), free=free)
 
 
-def bill_of(
+def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
+    """Return the bill of one request; None: it counted no tokens, and none were billed."""
+    if reply.usage is not None:
+        return _of_reply(reply, reply.usage, free)
+    is_lost = isinstance(reply, JudgeQueryFailed) and may_have_been_billed(reply.detail)
+    return Bill(n_maybe_billed=1) if is_lost else None
+
+
+def _of_reply(
     reply: VerdictReceived | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
 ) -> Bill:
     """Return the bill of one reply; the judges that are free need no price."""

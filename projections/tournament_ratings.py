@@ -1,12 +1,13 @@
 """A tournament's Bradley-Terry ratings: by dimension, overall, and as if all wrote alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
 from projections.covariates import AdjustedRatings, rate_adjusted
-from projections.leaderboard import Leaderboard, board_of, leaderboard
+from projections.leaderboard import Leaderboard, Place, board_of, leaderboard
 from projections.overall import OverallRatings, rate_overall
 from projections.pair_model import Floats
 from projections.settled_battles import fought, settled_battles
@@ -73,7 +74,18 @@ def overall(
         {**dict.fromkeys(groups, 0.0), **weights},
         parameters,
     )
-    return Overall(board_of("overall", ratings.ratings, roster), ratings)
+    board = board_of("overall", ratings.ratings, roster)
+    return Overall(replace(board, places=tuple(map(_overall_place, board.places))), ratings)
+
+
+def _overall_place(place: Place) -> Place:
+    """Give the reason that is true overall: who is undefeated on one dimension may lose on another.
+
+    Which dimensions keep it from a rating, and why, `OverallRatings.missing` says.
+    """
+    if place.reason in {None, "no battle"}:
+        return place
+    return place._replace(reason="not rated on every dimension")
 
 
 def controlled(

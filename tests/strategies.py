@@ -231,7 +231,13 @@ def diagnostics() -> SearchStrategy[Diagnostics]:
 
 def response_failed() -> SearchStrategy[ResponseFailed]:
     """Return failures to respond."""
-    return _built(ResponseFailed, response_key=digests(), entrant_id=_LABELS, prompt_id=_LABELS)
+    return _built(
+        ResponseFailed,
+        response_key=digests(),
+        entrant_id=_LABELS,
+        prompt_id=_LABELS,
+        usage=st.none() | usages(),
+    )
 
 
 def usages() -> SearchStrategy[Usage]:

@@ -43,7 +43,9 @@ class Group(NamedTuple):
 
 
 _PROJECTIONS: Final = (
-    Entry("bradley_terry", "bt", "Rate by Bradley-Terry, with intervals."),
+    Entry(
+        "bradley_terry", "bt", "Rate by Bradley-Terry, as recorded settings say but for options."
+    ),
     Entry("imported", "imported", "List the ratings of others that were imported."),
     Entry("temperature", "temperature", "Calibrate a judge's marks against people's votes."),
     Entry("metrics", "metrics", "Show what evaluations came to."),
@@ -54,7 +56,7 @@ _PROJECTIONS: Final = (
     Entry("agreement", "agreement", "Show each judge's habits and how judges agree."),
     Entry("calibration", "calibration", "Compare p_correct with being right."),
     Entry("spend", "spend", "Show what was paid, to whom, for what and when."),
-    Entry("elo", "elo", "Rate by Elo, as in the settings but for options."),
+    Entry("elo", "elo", "Rate by Elo, by the recorded settings but for options."),
 )
 COMMANDS: Final = (
     Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),

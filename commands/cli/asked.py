@@ -8,8 +8,9 @@ from typing import NamedTuple
 from commands.cli.place import head_at, judge_of, on_dimension, position_of, read_tournament
 from commands.cli.rule import require_jury
 from commands.errors import ConfigurationError
+from commands.tables.judges import judged_by
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json
+from ledger.identity import Dimension, Json, JudgeId
 from ledger.store import Ledger
 from projections.fold import Projection, State, fold
 from projections.jury import settle_by_majority
@@ -50,6 +51,16 @@ class Reading:
         return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
 
     @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """Whose verdicts count: one judge's, or the majority of a panel's."""
+        return self.state.panel if self.rule.policy == MAJORITY else (self.judge,)
+
+    @property
+    def judge_id(self) -> JudgeId | None:
+        """Who judged; None where it was a jury."""
+        return None if self.rule.policy == MAJORITY else self.judge.judge_id
+
+    @property
     def judge_model(self) -> str | None:
         """Which model judged; None where it was a jury."""
         return None if self.rule.policy == MAJORITY else self.judge.model
@@ -69,6 +80,11 @@ class Reading:
         """Return what another projection makes of the same events."""
         with Ledger.read_only(self.ledger) as opened:
             return fold(projection, opened.read(until=self.until))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say who judged, and what became of every pairing."""
+        return (judged_by(self.judges), *self.accounts)
 
     @property
     def accounts(self) -> tuple[str, ...]:

@@ -60,7 +60,10 @@ def bt(
     temperature: TemperatureOption = None,
     made_at: MadeAtOption = None,
 ) -> Table:
-    """Rate by Bradley-Terry, with intervals. Example: tourney project bt --unit prompts."""
+    """Rate by Bradley-Terry, as recorded settings say but for options.
+
+    Example: tourney project bt --unit prompts.
+    """
     wanted = _Wanted(overall_by, control, among, name)
     wanted.require_one()
     wanted.require_imports({"--prefs": prefs, "--made-at": made_at})

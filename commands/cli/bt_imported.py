@@ -75,7 +75,7 @@ def among_others(
         boards,
         parameters,
         notes=(
-            *source.accounts,
+            *source.notes,
             *imported.notes(softness),
             *(among_note(dimension, each) for dimension, each in rated.items()),
         ),

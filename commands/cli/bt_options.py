@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from commands.cli.parameters import overruled
+from commands.cli.parameters import overruled, require_resamples
 from commands.errors import ConfigurationError
 from ledger.events.limits import MAX_POINTS
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
@@ -80,10 +80,13 @@ def bt_parameters(
     """Return settings with what was chosen in their place.
 
     Raises:
-        ConfigurationError: An option is out of range.
+        ConfigurationError: An option is out of range, or resamples are too few for the level.
     """
     hung = {} if anchor is None else _anchor(anchor)
-    return overruled(BradleyTerryParameters, configured, by={**chosen, **hung})
+    parameters = overruled(BradleyTerryParameters, configured, by={**chosen, **hung})
+    if parameters.interval != "sandwich":
+        require_resamples("--resamples", parameters.resamples, level=parameters.level)
+    return parameters
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:

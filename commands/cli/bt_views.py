@@ -40,11 +40,11 @@ def by_dimension(
         for dimension, battles in battles_by_dimension(source, temperature).items()
     ]
     if temperature is None:
-        return bt_table(boards, parameters, notes=source.accounts, facts=facts_of(source))
+        return bt_table(boards, parameters, notes=source.notes, facts=facts_of(source))
     return bt_table(
         boards,
         parameters,
-        notes=(*source.accounts, marks_note(temperature)),
+        notes=(*source.notes, marks_note(temperature)),
         facts={**facts_of(source), "temperature": temperature},
     )
 
@@ -60,10 +60,10 @@ def overall(
     board, ratings = tournament_ratings.overall(
         source.settlements, weights, parameters, roster_of(source)
     )
-    notes = (*source.accounts, weights_note(ratings), *missing_notes(board, ratings))
+    notes = (*source.notes, weights_note(ratings), *missing_notes(board, ratings))
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
     facts = {**facts_of(source), "weights": shares}
-    return bt_table([board], parameters, notes=notes, facts=facts)
+    return bt_table([board], parameters, notes=notes, facts=facts, zeros=[ratings.zeros()])
 
 
 def controlled(
@@ -81,9 +81,9 @@ def controlled(
         board.name: [each._asdict() for each in ratings.coefficients] for board, ratings in found
     }
     notes = (
-        *source.accounts,
+        *source.notes,
         *(
-            coefficient_note(board.name, each)
+            coefficient_note(board, each)
             for board, ratings in found
             for each in ratings.coefficients
         ),
@@ -112,4 +112,4 @@ def facts_of(source: Reading) -> dict[str, Json]:
     accounts: dict[str, Json] = {
         name: account_of(group).fields() for name, group in source.settlements.items()
     }
-    return {"judge": source.judge.judge_id, "accounts": accounts}
+    return {"judge": source.judge_id, "accounts": accounts}

@@ -27,7 +27,7 @@ def calibration(
     """Compare p_correct with being right. Example: tourney project calibration --against judged."""
     if against == "judged":
         found = against_verdicts(source.state, source.settlements)
-        return calibration_table(found, source.judge, accounts=source.accounts)
+        return calibration_table(found, source.judge, accounts=source.notes)
     if source.named_judge or source.named_dimension or source.rule != RECORDED:
         raise ConfigurationError(
             ["--judge, --dimension, --policy and --parser are of verdicts: add --against judged"]

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from commands.cli.asked import Reading
-from commands.cli.parameters import overruled
+from commands.cli.parameters import overruled, require_resamples
 from commands.cli.reading import reading_ratings
 from commands.errors import ConfigurationError
 from commands.tables.elo import elo_table
 from commands.tables.table import Table
 from ledger.events.ratings import EloParameters, TieRule
-from projections.elo_bootstrap import BOOTSTRAPS
+from projections.elo_bootstrap import BOOTSTRAPS, LEVEL
 from projections.standings import standings
 from projections.tournament import Tournament
 
@@ -41,7 +41,11 @@ def elo(
         typer.Option("--bootstraps", help="Resamples of the prompts, for intervals; 0: none."),
     ] = None,
 ) -> Table:
-    """Rate by Elo, as in the settings but for options. Example: tourney project elo --k 16."""
+    """Rate by Elo, by the recorded settings but for options. Example: tourney project elo --k 16.
+
+    `tourney run` and `tourney apply` record them: until then [elo] and TOURNEY_ELO_K change nothing
+    here.
+    """
     chosen = {
         "k": k,
         "permutations": permutations,
@@ -56,20 +60,24 @@ def elo(
         standings(dimension, group, roster, parameters)
         for dimension, group in source.settlements.items()
     ]
-    return elo_table(rated, parameters, source.judge)
+    return elo_table(rated, parameters, *source.judges)
 
 
 def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str) -> EloParameters:
     """Return the recorded settings with what was chosen in their place.
 
-    A tournament that was opened before there were intervals has them now.
+    Not those at hand: who reads a ledger alone, or as of last week, gets the same numbers. A
+    tournament that was opened before there were intervals has them now.
 
     Raises:
-        ConfigurationError: An option is no number, or out of range.
+        ConfigurationError: An option is no number, or out of range; resamples are too few.
     """
     configured = json.loads(state.opening.configuration)["elo"] if state.opening else {}
     by = {**chosen, "k_sweep": _numbers(k_sweep)}
-    return overruled(EloParameters, {"bootstraps": BOOTSTRAPS, **configured}, by=by)
+    parameters = overruled(EloParameters, {"bootstraps": BOOTSTRAPS, **configured}, by=by)
+    if parameters.bootstraps:
+        require_resamples("--bootstraps", parameters.bootstraps, level=LEVEL)
+    return parameters
 
 
 def _numbers(k_sweep: str) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from projections.winrates import win_rates
 def matches(source: Reading) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
     settlements = (each for group in source.settlements.values() for each in group)
-    return matches_table(settlements, notes=source.accounts)
+    return matches_table(settlements, notes=source.notes, facts=_facts(source))
 
 
 @reading_ratings
@@ -21,7 +21,10 @@ def winrates(source: Reading) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
-    facts: dict[str, Json] = {"judge": source.judge.judge_id}
     return winrates_table(
-        win_rates(settlements), counted=counted, notes=source.accounts, facts=facts
+        win_rates(settlements), counted=counted, notes=source.notes, facts=_facts(source)
     )
+
+
+def _facts(source: Reading) -> dict[str, Json]:
+    return {"judge": source.judge_id}

@@ -1,4 +1,4 @@
-"""From options to how ratings are computed: as in the settings, but for what was chosen."""
+"""From options to how ratings are computed: by the recorded settings, but for what was chosen."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -7,6 +7,7 @@ import msgspec
 
 from commands.errors import ConfigurationError
 from commands.validation import place_and_fault
+from projections.resamples import shortage
 
 Parameters = TypeVar("Parameters")
 
@@ -25,3 +26,13 @@ def overruled(
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
         raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
+
+
+def require_resamples(option: str, resamples: int, *, level: float) -> None:
+    """Refuse an interval by too few resamples.
+
+    Raises:
+        ConfigurationError: They cannot tell its level.
+    """
+    if why := shortage(resamples, level):
+        raise ConfigurationError([f"{option} {resamples}: {why}"])

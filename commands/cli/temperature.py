@@ -67,8 +67,8 @@ def _of_tournament(asked: Asked, against: str) -> Table:
         calibrated(dimension, marked_in_orders(source.state, group), votes)
         for dimension, group in source.settlements.items()
     ]
-    facts = {"judge": source.judge.judge_id, "against": against}
-    return introduced(temperature_table(found, notes=source.accounts, facts=facts), source)
+    facts = {"judge": source.judge_id, "against": against}
+    return introduced(temperature_table(found, notes=source.notes, facts=facts), source)
 
 
 def _votes(asked: Asked, name: str) -> Battles:

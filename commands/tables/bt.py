@@ -5,14 +5,15 @@ from typing import Final
 
 import numpy as np
 
-from commands.counted import counted
-from commands.tables.bt_notes import MOST_NAMED, named, spread_notes
+from commands.counted import counted, named
+from commands.tables.bt_notes import adrift_notes, order_notes, spread_notes
 from commands.tables.table import Column, Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.leaderboard import Leaderboard, Place, Unrated
 from projections.pair_model import Floats
 from projections.ranks import p_better
+from projections.ratings import Zero
 
 _WHY: Final[Mapping[Unrated, str]] = {
     "undefeated": "undefeated, and so above the others by no number that can be known",
@@ -20,6 +21,7 @@ _WHY: Final[Mapping[Unrated, str]] = {
     "one-way": "above some and below others, each by no number that can be known",
     "not comparable": "not comparable: no battle links it to anybody",
     "no finite fit": "without a rating: the model has no finite fit among those that it met",
+    "not rated on every dimension": "not rated on every dimension, and so not overall",
     "no battle": "not rated: no battle of it counts",
 }
 
@@ -31,6 +33,7 @@ def bt_table(
     notes: Iterable[str] = (),
     facts: Mapping[str, Json] | None = None,
     sources: Mapping[str, str] | None = None,
+    zeros: Iterable[Sequence[Zero]] | None = None,
 ) -> Table:
     """Show every entrant of every leaderboard, from the best down.
 
@@ -40,8 +43,10 @@ def bt_table(
         notes: What else must be said.
         facts: What else JSON has beside the rows.
         sources: Who rated each entrant, where that is asked.
+        zeros: What the ratings of each leaderboard hang from, where its own do not say it.
     """
     boards = tuple(boards)
+    hung = _zeros(boards, zeros)
     percent = f"{100 * parameters.level:g} %"
     return Table(
         schema="tourney/bt@1",
@@ -62,7 +67,7 @@ def bt_table(
         notes=(
             *notes,
             _interval(parameters),
-            *(note for each in boards for note in _notes(each, parameters)),
+            *(note for each in boards for note in _notes(each, parameters, hung)),
         ),
         facts={
             "parameters": parameters.fields,
@@ -71,7 +76,21 @@ def bt_table(
         },
         named_by=("dimension", "entrant"),
         compared=("rating", "n_battles"),
+        beside=("group",),
+        zeros={"rating": hung},
     )
+
+
+def _zeros(
+    boards: Sequence[Leaderboard], zeros: Iterable[Sequence[Zero]] | None
+) -> dict[tuple[Json, ...], Zero]:
+    """Return by dimension and entrant what a rating hangs from."""
+    own = (tuple((zero,) for zero in board.ratings.zeros()) for board in boards)
+    return {
+        (board.name, entrant): zero
+        for board, found in zip(boards, zeros or own, strict=True)
+        for entrant, zero in zip(board.ratings.entrants, found, strict=True)
+    }
 
 
 def _is_divided(board: Leaderboard) -> bool:
@@ -98,7 +117,7 @@ def _row(place: Place) -> dict[str, Json]:
         "rank": place.rank,
         "worst_rank": place.worst_rank,
         "n_battles": place.n_battles,
-        "group": None if place.component is None else place.component + 1,
+        "group": place.group,
         "reason": place.reason,
     }
 
@@ -122,10 +141,16 @@ def _interval(parameters: BradleyTerryParameters) -> str:
     )
 
 
-def _notes(board: Leaderboard, parameters: BradleyTerryParameters) -> Iterator[str]:
+def _notes(
+    board: Leaderboard,
+    parameters: BradleyTerryParameters,
+    hung: Mapping[tuple[Json, ...], Zero],
+) -> Iterator[str]:
     if parameters.anchor != board.ratings.parameters.anchor:
         yield f"{board.name}: {parameters.anchor} fought no battle; the mean rating is 1000."
-    yield from _order(board)
+    elif parameters.anchor is not None:
+        yield from adrift_notes(board, parameters.anchor, hung)
+    yield from order_notes(board)
     reasons: dict[Unrated, list[str]] = {}
     for place in board.places:
         if place.reason is not None:
@@ -139,32 +164,15 @@ def _notes(board: Leaderboard, parameters: BradleyTerryParameters) -> Iterator[s
         yield f"{board.name}: {resamples} had no finite fit, and count as beyond both bounds."
 
 
-def _order(board: Leaderboard) -> Iterator[str]:
-    """Say which groups are above which, where there are several."""
-    groups, above = board.groups, board.ratings.components.above
-    if len(groups) <= 1:
-        return
-    yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
-    for upper, group in enumerate(groups[:MOST_NAMED]):
-        lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
-        if lower:
-            yield f"{board.name}: {named(group)} above {named(lower)}."
-        elif not above[:, upper].any() and len(group) > 1:
-            yield f"{board.name}: {named(group)} not comparable with others."
-    if len(groups) > MOST_NAMED:
-        yield f"{board.name}: JSON says the order of all groups."
-
-
 def _fit(board: Leaderboard) -> Json:
     """Return what a fit knows beyond its rows; entrants in order of name."""
     ratings = board.ratings
-    above = (np.argwhere(ratings.components.above) + 1).tolist()  # [3, 5]: group 3 above group 5
     return {
         "entrants": list(ratings.entrants),
         "covariance": _matrix(ratings.covariance),
         "p_better": _matrix(p_better(ratings)),
         "groups": [list(group) for group in board.groups],
-        "above": above,
+        "above": [list(pair) for pair in board.above],
         "anchor": ratings.parameters.anchor,
         "nu": _list(ratings.nu),
         "n_without_fit": ratings.n_without_fit,

@@ -1,25 +1,52 @@
 """What must be said beside Bradley-Terry ratings: what they are of, and what nobody knows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from math import exp
-from typing import Final
 
 import numpy as np
 
+from commands.counted import MOST_NAMED, named
+from ledger.identity import Json
 from projections.anchors import Anchored
 from projections.battle_table import WINNERS, BattleTable
 from projections.covariates import Coefficient
 from projections.leaderboard import Leaderboard
 from projections.overall import OverallRatings
+from projections.ratings import Zero
+from projections.scale import MEAN_RATING
 
-MOST_NAMED: Final = 6  # entrants, in a sentence
+
+def order_notes(board: Leaderboard) -> Iterator[str]:
+    """Say which groups are above which, where there are several."""
+    groups, above = board.groups, board.ratings.components.above
+    if len(groups) <= 1:
+        return
+    yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
+    for upper, group in enumerate(groups[:MOST_NAMED]):
+        lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
+        if lower:
+            yield f"{board.name}: {named(group)} above {named(lower)}."
+        elif not above[:, upper].any() and len(group) > 1:
+            yield f"{board.name}: {named(group)} not comparable with others."
+    if len(groups) > MOST_NAMED:
+        yield f"{board.name}: JSON says the order of all groups."
 
 
-def named(entrants: Sequence[str]) -> str:
-    """Name entrants, but no crowd of them."""
-    shown = ", ".join(entrants[:MOST_NAMED])
-    n_more = len(entrants) - MOST_NAMED
-    return shown if n_more <= 0 else f"{shown} and {n_more} more"
+def adrift_notes(
+    board: Leaderboard, anchor: str, hung: Mapping[tuple[Json, ...], Zero]
+) -> Iterator[str]:
+    """Say whose ratings the anchor does not hold, as it is in another group."""
+    adrift = [
+        place.entrant
+        for place in board.places
+        if place.rating is not None and {*hung[board.name, place.entrant]} != {frozenset({anchor})}
+    ]
+    if adrift:
+        do = "does" if len(adrift) == 1 else "do"
+        yield (
+            f"{board.name}: {named(adrift)} {do} not hang from {anchor}: the mean of a group"
+            f" without it is {MEAN_RATING:g}."
+        )
 
 
 def spread_notes(board: Leaderboard) -> Iterator[str]:
@@ -49,13 +76,15 @@ def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
                 yield f"{place.entrant} is not rated on {dimension}: {reason}."
 
 
-def coefficient_note(dimension: str, coefficient: Coefficient) -> str:
+def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
     """Say what a feature wins."""
-    odds, lower, upper = map(exp, (coefficient.beta, coefficient.lower, coefficient.upper))
-    return (
-        f"{dimension}: a standard deviation more {coefficient.feature} multiplies the odds by"
-        f" {odds:.2f} ({lower:.2f} to {upper:.2f})."
+    said = (
+        f"{board.name}: a standard deviation more {coefficient.feature} multiplies the odds by"
+        f" {exp(coefficient.beta):.2f}"
     )
+    if coefficient.lower is None or coefficient.upper is None:
+        return f"{said}, without an interval: all battles are on one prompt."
+    return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
 
 
 def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from commands.counted import counted
+from commands.tables.judges import judged_by
 from commands.tables.table import Column, Table
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
@@ -12,9 +13,15 @@ from projections.standings import FEWEST_PROMPTS, Standings
 
 
 def elo_table(
-    standings: Iterable[Standings], parameters: EloParameters, judge: JudgeSettings
+    standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
 ) -> Table:
-    """Show every entrant on every dimension, best first; other K beside it if they were rated."""
+    """Show every entrant on every dimension, best first; other K beside it if they were rated.
+
+    Args:
+        standings: By dimension.
+        parameters: Of the ratings.
+        judges: Whose verdicts count; of several, their majority's.
+    """
     standings = tuple(standings)
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
     rows = tuple(row for standing in standings for row in _elo_rows(standing))
@@ -32,9 +39,13 @@ def elo_table(
             *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
         ),
         rows=rows,
-        notes=(*_account_notes(standings, parameters), *_unrated_notes(rows)),
+        notes=(
+            judged_by(judges),
+            *_account_notes(standings, parameters),
+            *_unrated_notes(rows),
+        ),
         facts={
-            "judge": judge.judge_id,
+            "judge": judges[0].judge_id if len(judges) == 1 else None,
             "parameters": parameters.fields,
             "accounts": {each.dimension: each.account.fields() for each in standings},
             "intervals": {each.dimension: _interval(each.bootstrap) for each in standings},
@@ -71,7 +82,8 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
     for each in standings:
         yield f"{each.dimension}: {each.account.sentence()}"
         if each.bootstrap is not None:
-            yield f"{each.dimension}: {each.bootstrap.sentence()}"
+            if any(row.lower is not None for row in each.rows):
+                yield f"{each.dimension}: {each.bootstrap.sentence()}"
             yield from _without_interval_notes(each)
         elif parameters.bootstraps:
             yield f"{each.dimension}: no 95 % interval: it takes matches on two prompts"

@@ -70,8 +70,19 @@ def _win_rate_row(row: WinRate, counted: Literal["pairs", "orders"]) -> Mapping[
     }
 
 
-def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] = ()) -> Table:
-    """Show every pairing and what became of it, or of each of its orders."""
+def matches_table(
+    settlements: Iterable[Settlement],
+    *,
+    notes: tuple[str, ...] = (),
+    facts: Mapping[str, Json] | None = None,
+) -> Table:
+    """Show every pairing and what became of it, or of each of its orders.
+
+    Args:
+        settlements: Of the pairings.
+        notes: What else must be said.
+        facts: What else JSON has beside the rows.
+    """
     settlements = tuple(settlements)
     by_order = any(each.order for each in settlements)
     return Table(
@@ -100,4 +111,5 @@ def matches_table(settlements: Iterable[Settlement], *, notes: tuple[str, ...] =
             for pairing in (settlement.pairing,)
         ),
         notes=notes,
+        facts={**(facts or {})},
     )

@@ -1,6 +1,6 @@
 """A result as rows: what every format of output is made from."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from ledger.identity import Json
@@ -30,3 +30,6 @@ class Table:
     facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
     named_by: tuple[str, ...] = ()  # columns that say what a row is of
     compared: tuple[str, ...] = ()  # columns of numbers that may change with the ledger
+    beside: tuple[str, ...] = ()  # columns that say what compared numbers hold among
+    zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
+    """Of a compared column, by the row's name: what its numbers are counted from."""

@@ -71,12 +71,14 @@ UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
     ("EntrantRegistered", 1): _as_it_was,  # 2: hydra
     ("EntrantRegistered", 2): _as_it_was,  # 3: revision; dtype may be null
     ("ResponseGenerated", 1): _as_it_was,  # 2: p_correct, diagnostics, imported_from
+    ("ResponseFailed", 1): _as_it_was,  # 2: usage
     ("JudgeQuerySubmitted", 1): _as_it_was,  # 2: batch_key
     ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
     ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price
     ("PairReconciled", 1): _as_it_was,  # 2: basis
     ("RatingsPublished", 1): _as_it_was,  # 2: edition, bootstraps, bradley_terry
     ("RatingsPublished", 2): _as_it_was,  # 3: edition 3
+    ("RatingsPublished", 3): _as_it_was,  # 4: edition 4
 }
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

@@ -17,7 +17,7 @@ from ledger.events.limits import (
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 
 Mode = Literal["pilot", "headline"]
-Edition = Literal[1, 2, 3]
+Edition = Literal[1, 2, 3, 4]
 TieRule = Literal["drop", "half"]
 TieModel = Literal["half", "davidson"]
 IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
@@ -83,7 +83,7 @@ class ArtifactDigest(Value, frozen=True):
 class RatingsPublished(Fact, frozen=True):
     """A run's ratings were published: what a later replay must reproduce."""
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import Count, Duration, Probability, Seed32
+from ledger.events.usage import Usage
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = Literal["stop", "length"]
@@ -77,11 +78,14 @@ class ResponseGenerated(Fact, frozen=True):
 class ResponseFailed(Fact, frozen=True):
     """An entrant could not answer a prompt."""
 
+    schema_version: ClassVar[int] = 2
+
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId
     reason: ResponseFailureReason
     detail: str
+    usage: Usage | None = None  # None: not told, or nothing was generated
 
     @property
     def natural_key(self) -> tuple[str, ...]:

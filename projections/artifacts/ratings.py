@@ -6,12 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from ledger.events.ratings import Edition
 from projections.artifacts.results import Fields, Results
 from projections.elo import EloRatings
 from projections.elo_bootstrap import INTERVAL
 from projections.rating_records import rating_records
 from projections.winrates import WinRate, win_rates
 
+_WITH_GROUPS: Final[Edition] = 4
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
@@ -109,6 +111,7 @@ def elo_ratings(results: Results) -> Fields:
         parameters,
         arena=results.tournament.stream,
         judge_model=results.judge.model,
+        is_grouped=results.publication.terms.edition >= _WITH_GROUPS,
     )
 
 

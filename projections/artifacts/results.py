@@ -21,11 +21,11 @@ from projections.tournament_ratings import by_dimension as rated_by_dimension
 Fields: TypeAlias = dict[str, Json]
 """One JSON object of an artifact."""
 
-EDITION: Final[Edition] = 3
+EDITION: Final[Edition] = 4
 """The one that runs are published in now."""
 
 _ENGINES: Final[Mapping[Edition, Engine]] = MappingProxyType(
-    {1: first_edition.rate, 2: rate, 3: rate}
+    {1: first_edition.rate, 2: rate, 3: rate, 4: rate}
 )
 
 

@@ -35,7 +35,7 @@ def _cells(place: Place) -> tuple[str, ...]:
         rounded(place.rank, 0),
         rounded(place.worst_rank, 0),
         str(place.n_battles),
-        "" if place.component is None else str(place.component + 1),
+        rounded(place.group, 0),
     )
 
 

@@ -112,9 +112,9 @@ def test_earlier_plans_are_remembered_by_their_runs() -> None:
     known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
 
     assert dict(known.who) == {
-        key("old"): "base",
-        key("new"): "base",
-        plan("amy").run_key: "amy",
+        key("old"): old.entrant,
+        key("new"): new.entrant,
+        plan("amy").run_key: plan("amy").entrant,
     }
 
 

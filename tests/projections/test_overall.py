@@ -166,6 +166,17 @@ def test_an_entrant_that_a_dimension_cannot_rate_has_no_rating_overall() -> None
     assert found.missing("e") == (Missing("truth", "undefeated"), Missing("style", "no battle"))
 
 
+def test_a_rating_hangs_from_something_on_each_dimension() -> None:
+    """Who joins on one of them moves the mean there, and so what the rating is counted from."""
+    pair = [Battle("a", "b", 1.0, 1), Battle("b", "a", 1.0, 2)]
+    several = overall({"truth": RING, "style": pair}, {"truth": 1.0, "style": 1.0})
+    anchored = overall({"truth": RING, "style": pair}, {"truth": 1.0, "style": 1.0}, anchor="c")
+
+    all_three, two = frozenset("abc"), frozenset("ab")
+    assert several.zeros() == ((all_three, two), (all_three, two), (all_three, frozenset("c")))
+    assert anchored.zeros()[0] == (frozenset("c"), two)
+
+
 def test_who_is_above_on_one_dimension_and_nowhere_below_is_above() -> None:
     """Better beyond measure outweighs any number; above here and below there is no order."""
     above = [Battle(name, "a", 1.0, 9) for name in ("d", "e")]

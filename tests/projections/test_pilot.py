@@ -1,5 +1,6 @@
 """The pilot's prompts."""
 
+import json
 from fractions import Fraction
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.registration import Prompt
-from projections.pilot import pilot_prompts, proportional_strata
+from projections.pilot import pilot_prompts, proportional_strata, recorded_pilot
 from tests.builders import prompt
 from tests.projections.strategies import QUICK
 
@@ -111,3 +112,21 @@ def test_equal_remainders_go_to_the_first_in_bank_order() -> None:
     strata = proportional_strata(bank({"first": 4, "second": 1, "third": 4}), 3)
 
     assert strata == {"first": 2, "second": 0, "third": 1}
+
+
+@pytest.mark.parametrize(
+    ("pilot", "n_prompts"),
+    [
+        ({"size": 50, "seed": 20260427, "strata": None}, 50),
+        ({"size": 50, "seed": 20260427, "strata": {"recall": 3}}, 3),
+        ({"size": 144, "seed": 20260427, "strata": None}, 0),
+        (None, 0),
+    ],
+)
+def test_a_pilot_is_drawn_again_from_what_was_recorded(
+    pilot: dict[str, object] | None, n_prompts: int
+) -> None:
+    """A bank that is too small for its pilot, and a record without one, have none to read."""
+    configuration = json.dumps({} if pilot is None else {"pilot": pilot})
+
+    assert len(recorded_pilot(bank(SHIPPED), configuration)) == n_prompts

@@ -1,5 +1,6 @@
 """Other policies over the same verdicts, and other parsers over the same replies."""
 
+import json
 from collections.abc import Sequence
 from typing import get_args
 
@@ -10,8 +11,10 @@ from msgspec.structs import replace
 
 from ledger.events.event import Event
 from ledger.events.judging import Outcome, PairReconciled, Verdict
+from ledger.events.registration import TournamentOpened
 from projections.jury import settle_by_majority
 from projections.matches import cells
+from projections.pilot import recorded_pilot
 from projections.reconcile import (
     POLICY_NAMES,
     abstain_on_flip,
@@ -297,6 +300,38 @@ def test_a_jury_waits_for_no_judge_that_nobody_asked() -> None:
 
     assert jury == ["a", *["inconsistent"] * 5]
     assert set(alone) == {"pending"}
+
+
+def piloted(*saids: Sequence[Said | None]) -> list[str]:
+    """Return what a jury finds where the pilot is p1 alone, of p1 and p2."""
+    configuration = json.dumps({"pilot": {"size": 1, "seed": 1, "strata": None}})
+    opening, *others = court(len(saids))
+    assert isinstance(opening, TournamentOpened)
+    tournament = known(*heard((replace(opening, configuration=configuration), *others), *saids))
+    assert recorded_pilot(tournament.bank, configuration) == {"p1"}
+    found = settle_by_majority(tournament, everything(tournament), tournament.panel)
+    return [each.status for each in found]
+
+
+def test_a_jury_waits_for_the_pilot_s_judge_on_the_pilot_only() -> None:
+    """Nobody ever asks it about the rest, which would be pending for good; there it has a vote."""
+    whole = piloted([A, A, A, A, A, A], [A, B, B, A, B, B], [B, A, None])
+
+    assert whole == ["a", "a", "pending", "a", "inconsistent", "inconsistent"]
+
+
+def test_a_jury_waits_for_a_judge_that_died_beyond_the_pilot() -> None:
+    """It is in the middle of the whole bank, and may decide what is left."""
+    halfway = piloted([A, A, A, A, A, A], [A, B, B, A, B, B], [B, A, A, A])
+
+    assert halfway == ["a", "a", "a", "a", "pending", "pending"]
+
+
+def test_a_jury_of_the_pilot_and_one_more_judge_is_still_to_come_elsewhere() -> None:
+    """Beyond the pilot one judge was asked alone, and its word is no majority."""
+    found = piloted([A, A, A, A, A, A], [A, A, A], [None] * 6)
+
+    assert found == ["a", "a", "a", "pending", "pending", "pending"]
 
 
 def test_a_jury_waits_for_a_judge_whose_batch_is_in_flight() -> None:

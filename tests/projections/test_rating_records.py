@@ -1,5 +1,7 @@
 """Ratings in the shape of JudgeArena's."""
 
+from itertools import product
+
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
@@ -7,6 +9,7 @@ from projections.battle_records import Fields
 from projections.battles import Battle, battles_of
 from projections.leaderboard import leaderboard
 from projections.rating_records import rating_records
+from tests.projections.fought import Pair, played
 
 PLAIN = BradleyTerryParameters()
 FOUGHT = [
@@ -35,7 +38,7 @@ def test_ratings_are_from_the_highest_down_each_with_its_interval() -> None:
         ("bob", "human", 3),
     ]
     assert set(rows[0]) == {
-        *("model", "rating", "ci_low", "ci_high", "n_battles", "source", "dimension")
+        *("model", "rating", "ci_low", "ci_high", "n_battles", "source", "dimension", "group")
     }
     assert all(row["ci_low"] < row["rating"] < row["ci_high"] for row in rows)
 
@@ -43,9 +46,29 @@ def test_ratings_are_from_the_highest_down_each_with_its_interval() -> None:
 def test_who_has_no_rating_stands_apart_with_the_reason() -> None:
     """A reader of JudgeArena's list takes every entry's rating for a number."""
     assert records()["unrated"] == [
-        {"model": "zoe", "dimension": "factuality", "reason": "undefeated"},
-        {"model": "dan", "dimension": "factuality", "reason": "no battle"},
+        {"model": "zoe", "dimension": "factuality", "group": 1, "reason": "undefeated"},
+        {"model": "dan", "dimension": "factuality", "group": None, "reason": "no battle"},
     ]
+
+
+def test_who_lost_every_battle_to_a_group_stands_below_it() -> None:
+    """Its rating is about another mean: the higher number would make the loser the winner."""
+    strong, weak = ("ann", "bob"), ("kim", "zoe")
+    games: dict[Pair, tuple[int, int, int]] = dict.fromkeys(product(strong, weak), (1, 0, 0))
+    fought = battles_of(played({strong: (2, 2, 0), weak: (3, 1, 0), **games}))
+    board = leaderboard("factuality", fought, PLAIN)
+
+    found = rating_records([board], PLAIN, arena="main", judge_model=None)
+
+    rows = found["ratings"]
+    assert isinstance(rows, list)
+    assert [(row["model"], row["group"]) for row in rows] == [
+        *(("ann", 1), ("bob", 1), ("kim", 2), ("zoe", 2))
+    ]
+    assert rows[2]["rating"] > rows[0]["rating"]
+    assert found["fits"] == {
+        "factuality": {"groups": [["ann", "bob"], ["kim", "zoe"]], "above": [[1, 2]]}
+    }
 
 
 def test_numbers_are_told_to_a_thousandth() -> None:

@@ -14,11 +14,18 @@ from ledger.events.usage import Price, Usage
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
-from projections.spend import Bill, Spend, SpendKey, may_have_been_billed, spend_of
+from projections.spend import (
+    MAY_BE_BILLED,
+    Bill,
+    Spend,
+    SpendKey,
+    may_have_been_billed,
+    spend_of,
+)
 from tests.builders import NOON, STREAM, judge, key, known, opened, recorded, registrations
 from tests.projections.priced import OPUS, paid, paid_in_vain, put
 from tests.projections.strategies import QUICK, histories
-from tests.projections.worlds import RUBRICS, answered, cup, matches_of
+from tests.projections.worlds import RUBRICS, answered, cup, failure, matches_of
 from tests.strategies import histories as any_histories
 
 USED = Usage(n_input=100, n_output=200, n_cache_write_5m=900)
@@ -160,6 +167,18 @@ def test_a_reply_that_counted_no_tokens_is_on_no_bill() -> None:
     match, _ = matches_of(known(*world()))
 
     assert not spent(*world(), replace(paid(match.forward.query_key, USED), usage=None)).bills
+
+
+def test_a_request_that_may_have_been_billed_is_on_the_bill() -> None:
+    """Nobody knows whether it cost anything, so nobody may read that it did not."""
+    opening = world()
+    match, _ = matches_of(known(*opening))
+    lost = replace(failure(match.forward, "errored"), detail=f"it hung up; {MAY_BE_BILLED}")
+    busy = replace(failure(match.swapped, "errored"), detail="529: overloaded")
+
+    bill = only(spent(*opening, put(match, match.forward), lost, busy))
+
+    assert bill == Bill(n_maybe_billed=1)
 
 
 def test_another_tournaments_replies_are_on_its_own_bill() -> None:

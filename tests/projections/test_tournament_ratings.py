@@ -57,6 +57,19 @@ def test_an_overall_rating_is_the_weighted_mean_of_ratings() -> None:
     assert alone.ratings.rating == pytest.approx(parts["utility"])
 
 
+def test_who_is_not_rated_on_every_dimension_is_told_just_that() -> None:
+    """It fought, and is linked: which dimension keeps it from a rating is said beside."""
+    truth: tuple[Fate, ...] = ("a", "a", "a", "a", "a", "b")  # zoe undefeated, others even
+    style: tuple[Fate, ...] = ("b", "b", "a", "b", "b", "b")  # zoe winless
+    fates = [fate for n in (0, 3) for each in (truth, style) for fate in each[n : n + 3]]
+
+    board, ratings = overall(groups(*fates), {"factuality": 1.0, "utility": 1.0}, PLAIN, ROSTER)
+
+    reasons = {place.entrant: place.reason for place in board.places}
+    assert reasons == {"zoe": "not rated on every dimension", "amy": None, "kim": None}
+    assert [reason for _, reason in ratings.missing("zoe")] == ["undefeated", "winless"]
+
+
 def test_style_is_that_of_the_responses_that_met() -> None:
     """What a longer response wins is taken off whoever writes long ones."""
     found = controlled(groups(*DECIDED, *DECIDED), ("length", "lists"), PLAIN, ROSTER)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from commands.render import Format
 from commands.tables.bt import bt_table
+from commands.tables.difference import difference_table
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import Battle, battles_of
 from projections.leaderboard import leaderboard
@@ -94,6 +95,19 @@ def test_what_holds_for_one_dimension_only_is_said() -> None:
     assert "group" not in few
 
 
+def test_whom_the_anchor_does_not_hold_is_told() -> None:
+    """An anchor that nobody can be compared with would otherwise seem to have been obeyed."""
+    anchored = replace(PLAIN, anchor="zoe", anchor_rating=1500.0)
+    undefeated = notes(*RING, ("zoe", "ann"), parameters=anchored)
+    island = notes(*RING, ("zoe", "eve"), ("eve", "zoe"), parameters=anchored)
+    held = notes(*RING, ("zoe", "ann"), ("ann", "zoe"), parameters=anchored)
+
+    said = "utility: ann, cleo, bob do not hang from zoe: the mean of a group without it is 1000."
+    assert said in undefeated
+    assert said in island
+    assert "hang from" not in held
+
+
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
     alike = [Battle(a, b, 1.0, prompt) for prompt in "pq" for a, b in (("x", "y"), ("y", "x"))]
@@ -103,6 +117,30 @@ def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
         (1000.0, None, None)
     }
+
+
+@pytest.mark.parametrize(
+    ("anchor", "told"),
+    [(None, set()), ("ann", {"ann", "bob", "cleo"}), ("x", {"x", "y"})],
+)
+def test_a_change_is_told_of_who_hangs_from_the_same(anchor: str | None, told: set[str]) -> None:
+    """Groups that are one by now have one mean: nobody came nearer to it by a verdict."""
+    parameters = replace(PLAIN, anchor=anchor)
+    islands = [*RING, ("x", "y"), ("y", "x")]
+    then, now = (
+        bt_table(
+            [leaderboard("utility", battles_of(beaten(*those)), parameters)],
+            parameters,
+            facts={"as_of": len(those)},
+        )
+        for those in (islands, [*islands, ("x", "ann"), ("ann", "x")])
+    )
+
+    found = difference_table(then, now)
+
+    changed = {row["entrant"] for row in found.rows if row["rating_change"] is not None}
+    assert changed == told
+    assert all(row["n_battles_change"] is not None for row in found.rows)
 
 
 def test_the_title_says_the_model() -> None:

@@ -1,5 +1,6 @@
 """One table as of two positions."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from commands.tables.difference import difference_table
@@ -64,3 +65,36 @@ def test_other_parameters_are_said() -> None:
     found = difference_table(then, replace(now, notes=("Before.",)))
 
     assert found.notes == ("Before.", "k was 16.0 then: not all change is of verdicts.")
+
+
+def test_numbers_that_are_counted_from_elsewhere_do_not_subtract() -> None:
+    """A rating about the mean of two is not one about the mean of four, and a test would move."""
+    then, now = table(("a", 1000.0), ("b", 900.0)), table(("a", 1100.0), ("b", 950.0))
+    zeros: list[Mapping[tuple[Json, ...], Hashable]] = [
+        {("a",): "a and x", ("b",): "all"},
+        {("a",): "all", ("b",): "all"},
+    ]
+
+    found = difference_table(
+        replace(then, zeros={"rating": zeros[0]}), replace(now, zeros={"rating": zeros[1]})
+    )
+
+    assert [row["rating_change"] for row in found.rows] == [None, 50.0]
+    assert "a has no change of rating" in found.notes[-1]
+
+
+def test_what_numbers_hold_among_stands_beside_them() -> None:
+    """As it was and as it is, even if all are one group by now; no group is more than another."""
+    grouped = replace(
+        table(("a", 1.0)),
+        columns=(Column("entrant", "Entrant"), Column("group", "Group"), Column("rating", "Elo")),
+        rows=({"entrant": "a", "rating": 1.0, "group": 2},),
+    )
+    now = replace(table(("a", 1.5)), rows=({"entrant": "a", "rating": 1.5, "group": 1},))
+
+    found = difference_table(grouped, replace(now, beside=("group",)))
+
+    assert [column.key for column in found.columns][:4] == [
+        *("entrant", "group_then", "group_now", "rating_then")
+    ]
+    assert (found.rows[0]["group_then"], found.rows[0]["group_now"]) == (2, 1)

@@ -1,8 +1,10 @@
 """Elo standings as rows."""
 
+from msgspec.structs import replace
+
 from commands.tables.elo import elo_table
 from ledger.events.ratings import EloParameters
-from ledger.identity import Dimension
+from ledger.identity import Dimension, JudgeId
 from projections.settlement import settle
 from projections.standings import standings
 from tests.builders import opened
@@ -38,8 +40,19 @@ def test_the_account_stands_beside_the_ratings() -> None:
     """What is pending or failed is part of every claim."""
     table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
 
-    assert table.notes[0].startswith("factuality: 1 pairs = 0 decided")
-    assert table.facts["judge"] == "reference"
+    assert table.notes[1].startswith("factuality: 1 pairs = 0 decided")
+
+
+def test_whoever_judged_stands_beside_the_ratings() -> None:
+    """Another judge gives other numbers, and nothing else would tell why."""
+    other = replace(JUDGE, judge_id=JudgeId("other"))
+
+    alone = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+    several = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE, other)
+
+    assert (alone.notes[0], alone.facts["judge"]) == ("Judge: reference", "reference")
+    assert several.notes[0] == "Judges, by majority: reference, other"
+    assert several.facts["judge"] is None
 
 
 def test_a_table_without_an_interval_says_so_in_its_data() -> None:
@@ -53,7 +66,8 @@ def test_a_table_without_an_interval_says_so_in_its_data() -> None:
 def test_an_interval_is_named_by_what_was_resampled() -> None:
     """Which error an interval is of decides what may be concluded from it."""
     elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
-    state = after(*history(cup(), "b", "b", "b", "a", "a", "a"))
+    fates: list[Fate] = ["b", "b", "b", "a", "a", "a"] * 5
+    state = after(*history(cup(10), *fates))
     roster = [each.entrant_id for each in state.roster]
     rated = standings(Dimension("factuality"), settled(state), roster, elo)
 
@@ -62,16 +76,27 @@ def test_an_interval_is_named_by_what_was_resampled() -> None:
     assert [(row["ci95_low"], row["ci95_high"]) for row in table.rows] == [
         (row.lower, row.upper) for row in rated.rows
     ]
-    assert "factuality: 95 % interval by 20 resamples of 2 prompts" in table.notes
+    assert "factuality: 95 % interval by 20 resamples of 10 prompts" in table.notes
     assert table.facts["intervals"] == {
         "factuality": {
             "kind": "bootstrap",
             "unit": "prompts",
             "level": 0.95,
             "n_resamples": 20,
-            "n_prompts": 2,
+            "n_prompts": 10,
         }
     }
+
+
+def test_no_interval_is_announced_where_nobody_has_one() -> None:
+    """A note that says 95 % above a column of dashes would be taken for what they mean."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    state = after(*history(cup(), "b", "b", "b", "a", "a", "a"))
+    roster = [each.entrant_id for each in state.roster]
+
+    table = elo_table([standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE)
+
+    assert not any("95 % interval" in note for note in table.notes)
 
 
 def test_it_is_said_why_there_is_no_interval() -> None:

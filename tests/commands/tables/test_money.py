@@ -18,11 +18,11 @@ from ledger.events.event import Event
 from ledger.events.usage import Usage
 from ledger.identity import Dimension
 from projections.fold import fold
-from projections.spend import spend_of
+from projections.spend import MAY_BE_BILLED, spend_of
 from tests.builders import STREAM, key, opened, recorded
 from tests.commands.test_plan_cost import OPUS, cost_of, world
 from tests.projections.priced import paid, paid_in_vain
-from tests.projections.worlds import matches_of
+from tests.projections.worlds import failure, matches_of
 from tests.specification import after
 
 USED = Usage(n_input=100, n_output=200, n_cache_read=900)
@@ -73,6 +73,28 @@ def test_an_unknown_price_is_a_question_mark_and_null() -> None:
     assert "1 reply at an unknown price" in table.notes[1]
     assert screen(table).count("?") == 4
     assert "0.0000" not in screen(table)
+
+
+def test_a_reply_without_verdict_or_price_did_not_cost_nothing() -> None:
+    """What failed is looked at to save money: 900,000 tokens must not read as $0.00."""
+    question = matches_of(after(*world()))[0].forward
+    table = spent(*world(), paid(key("q"), USED), paid_in_vain(question, USED, None))
+
+    assert table.notes[1] == "of these $? for 1 reply without a verdict"
+
+
+def test_requests_that_may_have_been_billed_are_counted() -> None:
+    """Where nobody knows, `nothing was spent` would be a guess."""
+    question = matches_of(after(*world()))[0].forward
+    lost = replace(failure(question, "errored"), detail=f"it hung up; {MAY_BE_BILLED}")
+    table = spent(*world(), lost)
+
+    assert table.notes == ("1 request may have been billed without an answer",)
+    assert [row["n_maybe_billed"] for row in table.rows] == [1]
+    assert table.facts["total"]["n_maybe_billed"] == 1  # type: ignore[index, call-overload]  # JSON
+    assert "Maybe billed" in screen(table)
+    assert "Maybe billed" not in screen(spent(*world(), paid(key("q"), USED)))
+    assert "2 requests may have been billed" in spent(*world(), lost, lost).notes[-1]
 
 
 def test_nothing_spent_is_said() -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from ledger.events.ratings import Edition
 from ledger.identity import Dimension
 from projections.artifacts.files import files_of
 from projections.artifacts.ratings import elo_ratings, elo_results
 from projections.artifacts.results import Results, results_of
 from projections.wilson import wilson
-from tests.builders import entrant, known, opened
+from tests.builders import entrant, known, opened, prompt
 from tests.projections.worlds import ELO, Fate, cup, history, publication, results
 
 FACTUALITY = Dimension("factuality")
@@ -174,6 +175,33 @@ def test_the_first_edition_had_elo_there_and_no_interval() -> None:
     ]
     assert {(row["ci_low"], row["ci_high"]) for row in rows} == {(None, None)}
     assert {(row["source"], row["dimension"]) for row in rows} == {("evaluated", "factuality")}
+
+
+@pytest.mark.parametrize("edition", [2, 3])
+def test_editions_before_the_fourth_told_no_groups_apart(edition: Edition) -> None:
+    """The loser of every battle stood first by a number of its own group: so it was published."""
+    opening = opened(
+        prompts=[prompt("p1"), prompt("p2"), prompt("p3")],
+        entrants=[entrant("zoe"), entrant("amy"), entrant("kim"), entrant("bob")],
+    )
+    always: list[Fate] = ["a"] * 4  # zoe and amy against kim and bob, in the list's midst
+    tournament = known(
+        *history(opening, "a", *always, "a", "b", *always, "b", "a", *always, "b"),
+    )
+    now = publication(tournament)
+    then = replace(now, terms=replace(now.terms, edition=edition))
+
+    (earlier, today) = (elo_ratings(results_of(tournament, each)) for each in (then, now))
+
+    rows, groups = earlier["ratings"], today["ratings"]
+    assert isinstance(rows, list)
+    assert isinstance(groups, list)
+    assert [row["model"] for row in rows] == ["bob", "zoe", "amy", "kim"]
+    assert [row["model"] for row in groups] == ["zoe", "amy", "bob", "kim"]
+    assert list(rows[0]) == [
+        *("model", "rating", "ci_low", "ci_high", "n_battles", "source", "dimension")
+    ]
+    assert "fits" not in earlier
 
 
 def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:
