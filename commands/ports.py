@@ -61,6 +61,7 @@ class GenerationFailure:
     response_key: Digest
     reason: ResponseFailureReason
     detail: str
+    usage: Usage | None = None  # of an answer that was kept back
 
 
 class Generator(Protocol):

@@ -5,19 +5,18 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Final, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 import openai
 from openai.types.chat import ChatCompletionUserMessageParam
 
-from commands.backends.abreast import abreast
 from commands.backends.endpoint import Endpoint, Unanswered
 from commands.backends.endpoint_text import text_of
+from commands.backends.endpoint_trial import ENOUGH, Trial
 from commands.errors import LeftUnanswered, ProviderError
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
+from ledger.events.registration import Entrant
 from ledger.identity import EntrantId
-
-ENOUGH_UNANSWERED: Final = 8  # requests, one after the other: the server fails, and not a prompt
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class EndpointGenerator:
     def __init__(self, served: Mapping[EntrantId, Served]) -> None:
         """Ask these servers."""
         self._served = served
+        self._trials: dict[tuple[Entrant, Asking], Trial] = {}
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -67,8 +67,8 @@ class EndpointGenerator:
             NoCredentials: A server wants a key, or another.
             ConfigurationError: A server does not serve the model.
             SpendLimitReached: Nothing is left to pay the server with.
-            ProviderError: A server cannot be reached, is none of its kind, or fails so often that
-                it was asked no more.
+            ProviderError: A server cannot be reached, is none of its kind, rejects whatever it is
+                asked, or fails so often that it was asked no more.
             LeftUnanswered: Servers answer, but for some of the tasks.
         """
         by_entrant: dict[EntrantId, list[GenerationTask]] = {}
@@ -78,8 +78,10 @@ class EndpointGenerator:
         is_failing = False
         for entrant_id, its_tasks in by_entrant.items():
             served = self._served[entrant_id]
+            how = its_tasks[0].entrant, its_tasks[0].asking  # a server may take one, not another
+            trial = self._trials.setdefault(how, Trial(served.server))
             with served.server.client() as client:
-                left = yield from _answers(served, client, its_tasks)
+                left = yield from _answers(served, client, its_tasks, trial)
             if left.details:
                 details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left.details
             is_failing |= left.is_failing
@@ -89,20 +91,20 @@ class EndpointGenerator:
 
 
 def _answers(
-    served: Served, client: openai.OpenAI, tasks: Sequence[GenerationTask]
+    served: Served, client: openai.OpenAI, tasks: Sequence[GenerationTask], trial: Trial
 ) -> Generator[tuple[GeneratedText | GenerationFailure], None, _Left]:
     """Yield what is answered, and return what was not; a server that fails is left alone."""
     details: list[str] = []
     n_in_a_row, is_failing, stops = 0, False, Event()
     ask = partial(_answer, served.server, client)
-    for answer in abreast(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
+    for answer in trial.asked(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
         if isinstance(answer, Unanswered):
             details.append(answer.detail)
             n_in_a_row += 1
         else:
             n_in_a_row = 0
             yield (answer,)
-        if n_in_a_row == ENOUGH_UNANSWERED:
+        if n_in_a_row == ENOUGH:
             is_failing = True
             stops.set()
     return _Left(details, is_failing)

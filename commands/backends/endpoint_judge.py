@@ -7,9 +7,9 @@ from typing import Final
 import openai
 from openai.types.shared_params import ResponseFormatJSONSchema
 
-from commands.backends.abreast import abreast
 from commands.backends.endpoint import Endpoint, Unanswered
 from commands.backends.endpoint_reply import reply_of
+from commands.backends.endpoint_trial import Trial
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings
 from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
@@ -29,7 +29,7 @@ class EndpointJudge:
         self._max_tokens = int(dict(judge.parameters)["max_tokens"])
         self._format: ResponseFormatJSONSchema | openai.Omit
         self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
-        self._n_at_a_time = n_at_a_time
+        self._n_at_a_time, self._trial = n_at_a_time, Trial(server)
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come; those under way at a fault come before it.
@@ -38,11 +38,12 @@ class EndpointJudge:
             NoCredentials: The server wants a key, or another.
             ConfigurationError: The server does not serve the model.
             SpendLimitReached: Nothing is left to pay the server with.
-            ProviderError: The server cannot be reached, or is none of its kind.
+            ProviderError: The server cannot be reached, is none of its kind, or rejects whatever
+                it is asked.
         """
         with self._server.client() as client:
             ask = partial(self._answer, client)
-            yield from abreast(queries, ask, n_at_a_time=self._n_at_a_time)
+            yield from self._trial.asked(queries, ask, n_at_a_time=self._n_at_a_time)
 
     def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer:
         send, read = partial(self._sent, client, query), partial(reply_of, query.query_key)

@@ -8,6 +8,7 @@ from commands.backends.endpoint import Unanswered
 from commands.backends.json_body import decoded
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.limits import Count
+from ledger.events.usage import Usage
 from ledger.identity import Digest
 
 
@@ -48,19 +49,20 @@ def text_of(
         msgspec.DecodeError: It is no completion.
     """
     completion = decoded(body, _Completion)
-    choice = completion.choices[0]
+    choice, usage = completion.choices[0], completion.usage
     match choice.finish_reason:
         case "stop" | "length" as finish_reason:
             return GeneratedText(
                 response_key=response_key,
                 text=choice.said,
                 finish_reason=finish_reason,
-                n_prompt_tokens=completion.usage.prompt_tokens,
-                n_generated_tokens=completion.usage.completion_tokens,
+                n_prompt_tokens=usage.prompt_tokens,
+                n_generated_tokens=usage.completion_tokens,
                 elapsed_s=elapsed_s,
             )
         case "content_filter":
             detail = "the server's filter kept the answer back, or part of it"
-            return GenerationFailure(response_key, "refused", detail)
+            used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
+            return GenerationFailure(response_key, "refused", detail, used)
         case other:
             return Unanswered("errored", f"the answer ended with {other!r}")

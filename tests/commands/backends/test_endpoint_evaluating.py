@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from commands.backends.endpoint import Endpoint
-from commands.backends.endpoint_generator import ENOUGH_UNANSWERED, EndpointGenerator, Served
+from commands.backends.endpoint_generator import EndpointGenerator, Served
+from commands.backends.endpoint_trial import ENOUGH
 from commands.errors import LeftUnanswered, ProviderError
 from commands.evaluate import evaluate_all, plan_evaluation
 from commands.evaluation_recorder import EvaluationRecorder
@@ -17,7 +18,7 @@ from ledger.store import Ledger
 from projections.evaluations import Evaluations
 from tests.builders import STREAM, entrant
 from tests.commands.evaluations.examples import Capitals
-from tests.openai_api.server import MODEL, FakeOpenAI, Json, Said
+from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
 
 BASE = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
 
@@ -72,9 +73,30 @@ def test_a_server_that_fails_altogether_is_left_alone_at_once(ledger: Ledger) ->
     with FakeOpenAI(aborted) as fake, pytest.raises(ProviderError, match="left unanswered"):
         evaluate(ledger, fake.url, asked)
 
-    assert ENOUGH_UNANSWERED <= len(fake.traffic.asked) < 10
+    assert ENOUGH <= len(fake.traffic.asked) < 10
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
     assert len(run.owed) == 30
+
+
+def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger) -> None:
+    """An unscorable sample is final, and the server is mended in a minute."""
+    with FakeOpenAI() as fake:
+        fake.inject(*[Fault("bad_request")] * 30)
+        with pytest.raises(ProviderError, match="rejected the first 8 requests"):
+            evaluate(ledger, fake.url, [Capitals(*items(30, "a"))])
+
+    [run] = EvaluationRecorder(ledger, STREAM).state.runs
+    assert (len(run.owed), len(run.unscorable)) == (30, 0)
+
+
+def test_a_server_that_took_a_chunk_is_not_tried_again(ledger: Ledger) -> None:
+    """The last chunk may be of prompts that are all too long."""
+    with FakeOpenAI() as fake:
+        fake.inject(*[Fault("slow")] * 10, *[Fault("bad_request")] * 10)
+        evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
+
+    [run] = EvaluationRecorder(ledger, STREAM).state.runs
+    assert (len(run.owed), len(run.unscorable)) == (0, 10)
 
 
 def test_what_is_asked_in_vain_counts_for_a_limit(ledger: Ledger) -> None:

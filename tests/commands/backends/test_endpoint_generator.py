@@ -7,7 +7,8 @@ from threading import Barrier
 import pytest
 
 from commands.backends.endpoint import Endpoint
-from commands.backends.endpoint_generator import ENOUGH_UNANSWERED, EndpointGenerator, Served
+from commands.backends.endpoint_generator import EndpointGenerator, Served
+from commands.backends.endpoint_trial import ENOUGH
 from commands.errors import (
     ConfigurationError,
     LeftUnanswered,
@@ -20,6 +21,7 @@ from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationT
 from commands.progress import unheard
 from commands.recorder import Recorder
 from ledger.events.registration import Entrant
+from ledger.events.usage import Usage
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, key, opened, prompt
@@ -152,6 +154,16 @@ def test_what_a_filter_kept_back_is_no_answer() -> None:
     assert (result.response_key, result.reason) == (key("0"), "refused")
 
 
+def test_what_a_filter_kept_back_is_counted() -> None:
+    """Whoever serves the model has run it, and sends a bill."""
+    with FakeOpenAI(lambda _: Said("To make", finish_reason="content_filter")) as fake:
+        (result,) = results_of(fake.url, [task()])
+
+    assert isinstance(result, GenerationFailure)
+    n_prompt = len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
+    assert result.usage == Usage(n_input=n_prompt, n_output=1)
+
+
 @pytest.mark.parametrize("kind", ["bad_request", "too_large"])
 def test_a_prompt_that_a_server_does_not_take_leaves_the_others_alone(
     fake: FakeOpenAI, kind: str
@@ -159,11 +171,11 @@ def test_a_prompt_that_a_server_does_not_take_leaves_the_others_alone(
     """Most often it is too long for the server's context, and its words say so."""
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
 
-    first, *others = results_of(fake.url, tasks(3))
+    *others, last = results_of(fake.url, tasks(3))
 
-    assert isinstance(first, GenerationFailure)
-    assert first.reason == "rejected"
-    assert first.detail.endswith(f"told to fail: {kind}")
+    assert isinstance(last, GenerationFailure)
+    assert (last.response_key, last.reason) == (key("0"), "rejected")
+    assert last.detail.endswith(f"told to fail: {kind}")
     assert all(isinstance(other, GeneratedText) for other in others)
 
 
@@ -202,7 +214,26 @@ def test_a_server_that_answers_nothing_is_left_alone(fake: FakeOpenAI) -> None:
         results_of(fake.url, tasks(200))
 
     assert not isinstance(caught.value, LeftUnanswered)  # others need not be tried
-    assert ENOUGH_UNANSWERED <= len(fake.traffic.asked) < 200
+    assert ENOUGH <= len(fake.traffic.asked) < 200
+
+
+def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """Without a chat template it rejects every prompt; once it has one, every prompt is owed."""
+    prompts = [prompt(f"p{each}") for each in range(30)]
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted()])))
+    wanted = [each.prompt_id for each in prompts]
+    fake.inject(*[Fault("bad_request")] * 30)
+
+    with pytest.raises(ProviderError, match=r"rejected the first 8 .*HTTP 400: told to fail"):
+        generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
+    fake.traffic.faults.clear()
+    done = generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
+
+    assert (done.n_owed, done.n_generated, done.n_failed) == (30, 30, 0)
+    assert "ResponseFailed" not in types_of(ledger)
 
 
 def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:

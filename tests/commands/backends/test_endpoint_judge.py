@@ -214,10 +214,29 @@ def test_a_query_that_fails_leaves_the_others_alone(
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
     queries = numbered(3)
 
-    first, *others = answers_of(served(fake.url), queries)
+    answers = answers_of(served(fake.url), queries)
 
-    assert first == NoReply(queries[0].query_key, reason, detail)  # type: ignore[arg-type]  # as above
-    assert all(isinstance(other, Reply) for other in others)
+    failure = NoReply(queries[0].query_key, reason, detail)  # type: ignore[arg-type]  # as above
+    assert [each for each in answers if not isinstance(each, Reply)] == [failure]
+    assert len(answers) == 3
+
+
+def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """Without a chat template it rejects every query; once it has one, every query is open."""
+    asked = judge_settings("steady", provider="endpoint", model=MODEL)
+    prompts = [prompt(f"p{each}") for each in range(4)]
+    recorder = answered(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
+    task = JudgeTask(asked, [each.prompt_id for each in prompts], AskingRules(1))
+    fake.inject(*[Fault("bad_request")] * 8)
+
+    with pytest.raises(ProviderError, match=r"rejected the first 8 .*HTTP 400: told to fail"):
+        judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
+    done = judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
+
+    assert done.n_open == done.n_verdicts == 8
+    assert "JudgeQueryFailed" not in types_of(ledger)
 
 
 def test_what_the_server_finds_wrong_is_told(fake: FakeOpenAI) -> None:

@@ -1,0 +1,119 @@
+"""A server that rejects whatever it is asked is found out before a rejection counts."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.backends.endpoint import Endpoint
+from commands.backends.endpoint_trial import ENOUGH, Trial
+from commands.errors import ProviderError
+from commands.ports import Answer, NoReply
+from ledger.identity import Digest
+from tests.builders import key
+from tests.commands.builders import reply
+
+SERVER = Endpoint("http://localhost:1/v1", "judge 'steady'", api_key=None)
+Words = Callable[[int], str | None]
+
+
+def asked_of(words: Words, *calls: range, n_at_a_time: int = 1) -> list[Answer]:
+    """Return what comes of questions to a server that rejects some, in these words."""
+
+    def ask(number: int) -> Answer:
+        said = words(number)
+        return named(number, said) if said else reply(key_of(number))
+
+    trial = Trial(SERVER)
+    return [each for call in calls for each in trial.asked(call, ask, n_at_a_time=n_at_a_time)]
+
+
+def key_of(number: int) -> Digest:
+    """Return the key of a question."""
+    return key(str(number))
+
+
+def named(number: int, words: str) -> NoReply:
+    """Return a question's rejection."""
+    return NoReply(key_of(number), "rejected", words)
+
+
+def rejected(answers: list[Answer]) -> int:
+    """Count the rejections."""
+    return sum(isinstance(each, NoReply) for each in answers)
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(0, 40), n_at_a_time=st.integers(1, 12), bad=st.sets(st.integers(1, 40)))
+def test_each_question_is_answered_once(n: int, n_at_a_time: int, bad: set[int]) -> None:
+    """Some are asked before others, and rejections come later; none may be lost by that."""
+    answers = asked_of(
+        lambda each: "too long" if each in bad else None, range(n), n_at_a_time=n_at_a_time
+    )
+
+    assert sorted(each.query_key for each in answers) == sorted(map(key_of, range(n)))
+
+
+def test_a_server_that_rejects_everything_is_told_in_its_words() -> None:
+    """They are all that a user can put it right by."""
+    with pytest.raises(ProviderError) as caught:
+        asked_of(lambda _: "HTTP 400: no chat template", range(200))
+
+    said = str(caught.value)
+    assert said.startswith("judge 'steady' at http://localhost:1/v1 rejected the first 8 requests")
+    assert "'HTTP 400: no chat template', and none of that is recorded; put" in said
+
+
+def test_a_server_that_rejects_everything_is_asked_no_more() -> None:
+    """A thousand rejections say no more than a few."""
+    numbers: list[int] = []
+
+    def words(number: int) -> str:
+        numbers.append(number)
+        return "no"
+
+    with pytest.raises(ProviderError):
+        asked_of(words, range(200), n_at_a_time=32)
+
+    assert len(numbers) == ENOUGH
+
+
+def test_a_server_that_says_of_each_what_is_wrong_with_it_is_believed() -> None:
+    """A bank of prompts that are all too long is no fault of the server."""
+    answers = asked_of(lambda number: f"{5000 + number} tokens, at most 4096", range(20))
+
+    assert rejected(answers) == 20
+
+
+def test_one_answer_clears_a_server() -> None:
+    """Servers that do not count say of each prompt that is too long the same."""
+    answers = asked_of(lambda number: None if number == 0 else "too long", range(40))
+
+    assert rejected(answers) == 39
+
+
+def test_neighbours_do_not_condemn_a_server() -> None:
+    """A long prompt stands in every query about it, and those follow one another."""
+    answers = asked_of(lambda number: "too long" if number < 12 else None, range(24))
+
+    assert rejected(answers) == 12
+
+
+def test_a_server_is_tried_once() -> None:
+    """The last chunk of a run may be of one prompt alone, and that be too long."""
+    answers = asked_of(lambda n: "too long" if n >= 20 else None, range(20), range(20, 40))
+
+    assert rejected(answers) == 20
+
+
+@pytest.mark.parametrize("n", [1, ENOUGH - 1])
+def test_a_few_rejections_are_believed(n: int) -> None:
+    """So few prompts may well be at fault themselves; how else would they be let go of?"""
+    assert rejected(asked_of(lambda _: "no", range(n))) == n
+
+
+def test_a_few_rejections_clear_nobody() -> None:
+    """A cap on dollars cuts a run into chunks of any size."""
+    with pytest.raises(ProviderError, match="rejected the first 8"):
+        asked_of(lambda _: "no", range(3), range(200))
