@@ -6,7 +6,8 @@ run again goes on wherever the last one died.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from commands.batching import Batching
@@ -20,10 +21,10 @@ from commands.portions import first_of_each_rubric, portion
 from commands.ports import BatchJudge
 from commands.receiving import Reception, receive_batches
 from commands.recorder import Recorder
-from ledger.errors import TourneyError
+from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
-from projections.progress import OpenQuery
+from projections.progress import AskingRules, OpenQuery
 
 Stop: TypeAlias = BudgetReached | BatchRefused
 
@@ -51,6 +52,29 @@ def judge_in_batches(
     return Judged(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
 
 
+@contextmanager
+def reconciling(recorder: Recorder, rules: AskingRules) -> Iterator[None]:
+    """Decide at the end the pairs of every judge that batches asked, even if something fails.
+
+    Whichever command comes first receives a batch, be it about another judge.
+    """
+    try:
+        yield
+    except TourneyError:
+        _reconcile_all(recorder, rules)
+        raise
+    _reconcile_all(recorder, rules)
+
+
+def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
+    state = recorder.state
+    asked = {batch.planned.judge.label for batch in state.own_batches}
+    prompts = [prompt.prompt_id for prompt in state.bank]
+    for judge in state.panel:
+        if judge.judge_id in asked:
+            reconcile_open(recorder, JudgeTask(judge, prompts, rules))
+
+
 def take_up(recorder: Recorder, make_port: Callable[[], BatchJudge], how: Batching) -> None:
     """Go on with what an earlier command left in flight: what fails there is open again.
 
@@ -72,7 +96,7 @@ def _judge(
     queries = open_now(recorder, task)
     chosen = queries[: task.limit]
     if chosen or recorder.state.open_batches:
-        exposure = Exposure(recorder, task.judge, task.pricing)
+        exposure = Exposure(recorder, task.pricing_of)
         _Work(recorder, make_port(), how, exposure).judge(task, chosen)
     return len(queries), [query.asked.query_key for query in chosen]
 
@@ -143,13 +167,16 @@ class _Work:
         if len(queries) < n_wanted:
             self._how.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]
-        self._n_sent.update(question.query_key for question in asked)
-        self._reception.expect(len(asked))
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
         now = self._how.waiting.now()
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
-        self._recorder.record(plan)
+        try:
+            self._recorder.record(plan)
+        except StaleVersion:  # by a merge, which may have answered some: look again
+            return 0
         batch = self._recorder.state.open_batches[-1]
+        self._n_sent.update(question.query_key for question in asked)
+        self._reception.expect(len(asked))
         try:
             created = self._port.create(asked)
         except (BatchRefused, SpendLimitReached, NoCredentials) as error:

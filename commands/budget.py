@@ -20,6 +20,25 @@ class BudgetReached(Refused):
         self.cap_usd, self.bound_usd = cap_usd, bound_usd
 
 
+class PriceUnknown(Refused):
+    """A cap cannot be kept on a judge that has no price."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a cap was set, and this judge has no price; add one by [judge] prices = FILE"
+        )
+
+
+def require_price(pricing: Pricing) -> None:
+    """Find out at once whether a cap can be kept.
+
+    Raises:
+        PriceUnknown: Nobody knows what a query may cost.
+    """
+    if pricing.worst_usd([]) is None:
+        raise PriceUnknown
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much may be spent on a tournament."""
@@ -39,6 +58,7 @@ class Budget:
 
         Raises:
             BudgetReached: Not even the first is affordable.
+            PriceUnknown: Nobody knows what a query may cost.
         """
         left, n_affordable, next_usd = self.cap_usd - spent_usd - uncertain_usd, 0, 0.0
         for query in queries:
@@ -53,7 +73,5 @@ class Budget:
     def _worst_usd(self, query: OpenQuery) -> float:
         worst = self.pricing.worst_usd([query.asked])
         if worst is None:
-            raise Refused(
-                "a cap was set, and this judge has no price; add one by [judge] prices = FILE"
-            )
+            raise PriceUnknown
         return worst

@@ -50,6 +50,7 @@ def take_in(ledger: Ledger, rows: Iterable[Row]) -> Taken:
     """
     plans = MergedPlans(ledger)
     with ledger.adopting() as writer:
+        plans.read_on(writer)
         taking = _Taking(writer, plans)
         for row in rows:
             taking.take(row)

@@ -1,38 +1,46 @@
-"""What unanswered requests may have cost, where nobody knows whether they were billed."""
+"""What a tournament may still have to pay, where the ledger cannot say what it cost."""
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from math import fsum
 
+from commands.errors import Refused
 from commands.pricing import Pricing
 from commands.recorder import Recorder
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest
+from ledger.identity import Digest, JudgeId
+from projections.judge_query import JudgeQuery
 from projections.matches import match_of, pairings
 from projections.spend import may_have_been_billed
 
 
 class Exposure:
-    """Adds up, at the worst, a judge's failures that may have been billed, as they are recorded."""
+    """Adds up, at the worst, what is in flight and failures that may have been billed."""
 
-    def __init__(self, recorder: Recorder, judge: JudgeSettings, pricing: Pricing) -> None:
-        self._recorder, self._judge, self._pricing = recorder, judge, pricing
-        self._position = 0  # the last that is counted
-        self._usd = 0.0
+    def __init__(self, recorder: Recorder, pricing_of: Callable[[JudgeSettings], Pricing]) -> None:
+        self._recorder, self._pricing_of = recorder, pricing_of
+        self._position = 0  # the last up to which failures are counted
+        self._lost_usd = 0.0
+        self._worst_usd: dict[JudgeId, Mapping[Digest, float]] = {}  # by query
 
     def usd(self) -> float:
-        """Return the dollars of all that is on record, by this process or an earlier one.
+        """Return the dollars of all that is on record, of every judge, by whatever process.
 
         A question that is asked no more, of an older rubric say, counts as the dearest of today.
-        """
-        lost = self._lost_since()
-        if lost:
-            dearest = max(self._worst_usd.values(), default=0.0)
-            self._usd += sum(self._worst_usd.get(key, dearest) for key in lost)
-        return self._usd
 
-    def _lost_since(self) -> list[Digest]:
-        """Return the queries, one for each such failure, that were recorded since the last look."""
+        Raises:
+            Refused: A batch of unknown price is in flight.
+        """
+        in_flight = [batch.planned.worst_usd for batch in self._recorder.state.open_batches]
+        if None in in_flight:
+            raise Refused(
+                "a batch of unknown price is in flight, so no cap can be kept until it ends"
+            )
+        self._lost_usd += fsum(self._lost_since())
+        return self._lost_usd + fsum(usd or 0.0 for usd in in_flight)
+
+    def _lost_since(self) -> list[float]:
+        """Return the dollars of each such failure that was recorded since the last look."""
         ledger, since = self._recorder.ledger, self._position
         self._position = ledger.head.position
         news = ledger.read(
@@ -42,22 +50,34 @@ class Exposure:
             types=["JudgeQueryFailed"],
         )
         return [
-            event.query_key
+            self._worst(event)
             for event in (each.event for each in news)
-            if isinstance(event, JudgeQueryFailed)
-            and event.judge == self._judge.judge_id
-            and may_have_been_billed(event.detail)
+            if isinstance(event, JudgeQueryFailed) and may_have_been_billed(event.detail)
         ]
 
-    @cached_property
-    def _worst_usd(self) -> Mapping[Digest, float]:
-        """What each question can cost at most; no text is held."""
+    def _worst(self, failure: JudgeQueryFailed) -> float:
+        if failure.judge not in self._worst_usd:
+            self._worst_usd[failure.judge] = self._priced(failure.judge)
+        worst_usd = self._worst_usd[failure.judge]
+        return worst_usd.get(failure.query_key, max(worst_usd.values(), default=0.0))
+
+    def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
+        """Return what each question to whoever has that name can cost at most; no text is held.
+
+        The same question may have been asked in a batch or not, which is not one price.
+        """
+        worst_usd: dict[Digest, float] = {}
+        judges = self._recorder.state.judges.values()
+        for judge in (each for each in judges if each.judge_id == judge_id):
+            pricing = self._pricing_of(judge)
+            for question in self._questions(judge):
+                usd, key = pricing.worst_usd([question]) or 0.0, question.query_key
+                worst_usd[key] = max(usd, worst_usd.get(key, 0.0))
+        return worst_usd
+
+    def _questions(self, judge: JudgeSettings) -> Iterator[JudgeQuery]:
         state = self._recorder.state
-        everyone = [prompt.prompt_id for prompt in state.bank]
-        matches = (match_of(state, each, self._judge) for each in pairings(state, everyone))
-        return {
-            question.query_key: self._pricing.worst_usd([question]) or 0.0
-            for match in matches
-            if match is not None
-            for question in (match.forward, match.swapped)
-        }
+        for pairing in pairings(state, [prompt.prompt_id for prompt in state.bank]):
+            match = match_of(state, pairing, judge)
+            if match is not None:
+                yield from (match.forward, match.swapped)

@@ -12,6 +12,7 @@ from commands.ports import Answer, Judge, NoReply, Reply
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import OnProgress
 from commands.recorder import Recorder
+from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
 from projections.progress import AskingRules, OpenQuery, open_queries, reopened, unreconciled
@@ -22,6 +23,11 @@ _CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
 _MOST_UNCERTAIN: Final = 10  # in a row, perhaps billed: one cut ends the 8 that are asked at a time
 
 
+def free_of_charge(_: JudgeSettings) -> Pricing:
+    """Price every judge as one on this machine."""
+    return FREE_OF_CHARGE
+
+
 @dataclass(frozen=True)
 class JudgeTask:
     """What is to be judged, by whom, and what may be spent on it."""
@@ -29,9 +35,14 @@ class JudgeTask:
     judge: JudgeSettings
     prompts: Collection[PromptId]
     rules: AskingRules
-    pricing: Pricing = FREE_OF_CHARGE
+    pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
     max_usd: float | None = None  # None: no cap
     limit: int | None = None  # queries put now, at most
+
+    @property
+    def pricing(self) -> Pricing:
+        """What its judge costs."""
+        return self.pricing_of(self.judge)
 
 
 class Judged(NamedTuple):
@@ -82,7 +93,7 @@ class _Asking:
     ) -> None:
         self._recorder, self._task, self._port = recorder, task, port
         self._on_progress = on_progress
-        self._exposure = Exposure(recorder, task.judge, task.pricing)
+        self._exposure = Exposure(recorder, task.pricing_of)
         self._n_uncertain = 0  # failures in a row that may have been billed
 
     def ask_and_again(self, chosen: Sequence[OpenQuery]) -> None:
@@ -96,13 +107,23 @@ class _Asking:
         while remaining:
             wanted = still_open(self._recorder, task, remaining[:_CHUNK])
             chunk = affordable(self._recorder, task, wanted, self._exposure) if wanted else ()
+            if not self._submits(chunk):
+                continue
             remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
-            self._recorder.record(*(SubmitQuery(task.judge.judge_id, query) for query in chunk))
             for answer in self._port.answer([query.asked for query in chunk]):
                 self._recorder.record(received(task.judge, answer, task.pricing))
                 n_done += 1
                 self._on_progress("verdicts", n_done, len(queries))
                 self._require_certain(answer)
+
+    def _submits(self, chunk: Sequence[OpenQuery]) -> bool:
+        """Put queries on record, unless a merge came between, which may have answered some."""
+        judge = self._task.judge.judge_id
+        try:
+            self._recorder.record(*(SubmitQuery(judge, query) for query in chunk))
+        except StaleVersion:
+            return False
+        return True
 
     def _require_certain(self, answer: Answer) -> None:
         """Stop where requests may be billed one after the other, and none is answered."""
@@ -132,17 +153,12 @@ def affordable(
 
     Raises:
         BudgetReached: Not even the first is affordable.
+        Refused: No cap can be kept.
     """
     if task.max_usd is None:
         return queries
-    in_flight = recorder.state.open_batches
-    if any(each.planned.worst_usd is None for each in in_flight):
-        raise Refused("a batch of unknown price is in flight, so no cap can be kept until it ends")
-    in_flight_usd = sum(batch.planned.worst_usd or 0.0 for batch in in_flight)
     return Budget(task.max_usd, task.pricing).affordable(
-        queries,
-        spent_usd=recorder.state.spent_usd,
-        uncertain_usd=in_flight_usd + exposure.usd(),
+        queries, spent_usd=recorder.state.spent_usd, uncertain_usd=exposure.usd()
     )
 
 

@@ -1,7 +1,7 @@
 """What may follow from the plans of evaluations that a merge brings together."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ledger.events.evaluations import (
@@ -12,8 +12,10 @@ from ledger.events.evaluations import (
 )
 from ledger.events.event import Event
 from ledger.identity import Digest, StreamId
+from ledger.recorded import Recorded
 from ledger.row import Row
 from ledger.store import Ledger
+from ledger.writer import Writer
 from projections.evaluations import EVALUATION_EVENTS, Fate, Labels, SampleKey, labels_of
 
 
@@ -40,8 +42,12 @@ class MergedPlans:
         self._completed: set[_Name] = set()  # by us
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # by us
         self._given_up: set[tuple[StreamId, Digest]] = set()  # runs of which we observed more
-        for recorded in ours.read(types=EVALUATION_EVENTS):
-            self._know(recorded.stream, recorded.event)
+        self._position = ours.head.position
+        self._know(ours.read(types=EVALUATION_EVENTS, until=self._position))
+
+    def read_on(self, writer: Writer) -> None:
+        """Take note of what was recorded until the merge had the ledger to itself."""
+        self._know(writer.committed_after(self._position))
 
     @property
     def n_waiting(self) -> int:
@@ -79,17 +85,19 @@ class MergedPlans:
         counts_less = (stream, self._runs.get(name)) in self._given_up
         return name in self._left_out or (is_new and counts_less)
 
-    def _know(self, stream: StreamId, event: Event) -> None:
+    def _know(self, ours: Iterable[Recorded]) -> None:
         """Take note of what we had before the merge."""
-        match event:
-            case EvaluationPlanned():
-                self._hold(stream, event)
-            case EvaluationCompleted():
-                self._completed.add(_name_of(stream, event))
-            case SampleObserved():
-                self._observed.add((stream, _key_of(event)))
-            case _:
-                pass
+        for recorded in ours:
+            stream = recorded.stream
+            match event := recorded.event:
+                case EvaluationPlanned():
+                    self._hold(stream, event)
+                case EvaluationCompleted():
+                    self._completed.add(_name_of(stream, event))
+                case SampleObserved():
+                    self._observed.add((stream, _key_of(event)))
+                case _:
+                    pass
 
     def _hold(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[Row]:
         self._runs[_Name(stream, labels_of(plan), plan.number)] = plan.run_key

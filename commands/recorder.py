@@ -1,11 +1,28 @@
 """Deciding and recording: holds the state between appends, so that it is never read again."""
 
-from commands.command import Command
+from collections.abc import Sequence
+from typing import Final
+
+from commands.command import (
+    Command,
+    DropBatch,
+    EndBatch,
+    ReceiveAnswer,
+    ReconcilePair,
+    RecordResponse,
+    SubmitBatch,
+)
 from commands.tournament import decide
+from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament import Tournament, advance, tournament_of
+
+_HOLDS_ANYWAY: Final = (
+    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # it has happened
+    ReconcilePair,  # it follows from what is known, be it more
+)
 
 
 class Recorder:
@@ -24,8 +41,18 @@ class Recorder:
             How many events were appended; the commands must not be about the same thing.
 
         Raises:
-            StaleVersion: Another process appended to the tournament since.
+            StaleVersion: The tournament got events since, by a merge say, and what was intended
+                may not be wanted any more: they are known now, so look again.
         """
+        try:
+            return self._append(commands)
+        except StaleVersion:
+            self._catch_up()
+            if all(isinstance(each, _HOLDS_ANYWAY) for each in commands):
+                return self.record(*commands)
+            raise
+
+    def _append(self, commands: Sequence[Command]) -> int:
         events = [event for command in commands for event in decide(command, self.state)]
         if not events:
             return 0

@@ -1,17 +1,23 @@
 """What entrants behind endpoints would cost: whoever serves them may charge for it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from commands.prices import PriceTable
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, TournamentOpened
+from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.usage import Usage
-from ledger.identity import EntrantId
+from ledger.identity import Digest, EntrantId
+from ledger.recorded import Recorded
 from projections.cost import cost_usd
 from projections.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
+from projections.matches import cell_of
 from projections.tournament import Tournament
+
+RESPONSE_EVENTS: Final = frozenset({"TournamentOpened", "ResponseGenerated", "ResponseFailed"})
+"""The types of events that tell what responses took."""
 
 
 class Request(NamedTuple):
@@ -22,9 +28,9 @@ class Request(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What one answer on record took."""
+    """What one answer on record took, and of whom."""
 
-    entrant_id: EntrantId
+    entrant: Entrant
     usage: Usage
 
 
@@ -69,31 +75,52 @@ def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> ServedCost:
     )
 
 
-def responses_used(state: Tournament) -> Iterator[Used]:
-    """Yield what the responses on record took."""
-    for each in state.responses.values():
-        if each.n_prompt_tokens is not None:
-            yield Used(each.entrant_id, Usage(each.n_prompt_tokens, each.n_generated_tokens))
+def responses_used(state: Tournament, own: Iterable[Recorded]) -> Iterator[Used]:
+    """Yield what responses took, and answers that were kept back, each with its entrant.
 
+    A response's key names its maker, whoever goes by the label now.
 
-def spent_usd(entrants: Iterable[Entrant], used: Iterable[Used], prices: PriceTable) -> float:
-    """Return what answers cost whose price is known, by the table as it is now.
-
-    Answers name their entrant by its label alone: one that was registered with several models is
-    charged the dearest, so that a cap is never passed.
+    Args:
+        state: The tournament.
+        own: Its own events of `RESPONSE_EVENTS`: what another tournament recorded, it paid for.
     """
-    models: dict[EntrantId, set[str]] = {}
-    for each in entrants:
-        if each.loader == "endpoint":
-            models.setdefault(each.entrant_id, set()).add(each.weights)
-    usages: dict[EntrantId, list[Usage]] = {entrant_id: [] for entrant_id in models}
-    for entrant_id, usage in used:
-        if entrant_id in usages:
-            usages[entrant_id].append(usage)
-    return fsum(
-        max(_usd(model, usages[entrant_id], prices) or 0.0 for model in its_models)
-        for entrant_id, its_models in models.items()
-    )
+    seeds: set[int] = set()
+    makers: dict[Digest, Entrant] = {}
+    for recorded in own:
+        match recorded.event:
+            case TournamentOpened(generation_seed=seed) as opening if seed not in seeds:
+                seeds.add(seed)
+                makers |= _makers(replace(state, opening=opening))
+            case ResponseGenerated() | ResponseFailed() as made:
+                usage = _usage(made)
+                if usage is not None and made.response_key in makers:
+                    yield Used(makers[made.response_key], usage)
+            case _:
+                continue
+
+
+def _usage(made: ResponseGenerated | ResponseFailed) -> Usage | None:
+    """Return what an answer took; None: nobody told."""
+    if isinstance(made, ResponseFailed):
+        return made.usage
+    n_prompt = made.n_prompt_tokens
+    return None if n_prompt is None else Usage(n_prompt, made.n_generated_tokens)
+
+
+def _makers(state: Tournament) -> dict[Digest, Entrant]:
+    """Return who makes each response that an endpoint was ever registered for."""
+    served = [each for each in state.entrants.values() if each.loader == "endpoint"]
+    asked = (cell_of(state, who, what) for who in served for what in state.prompts.values())
+    return {cell.response_key: cell.entrant for cell in asked}
+
+
+def spent_usd(used: Iterable[Used], prices: PriceTable) -> float:
+    """Return what answers cost whose price is known, by the table as it is now."""
+    by_model: dict[str, list[Usage]] = {}
+    for entrant, usage in used:
+        if entrant.loader == "endpoint":
+            by_model.setdefault(entrant.weights, []).append(usage)
+    return fsum(_usd(model, usages, prices) or 0.0 for model, usages in by_model.items())
 
 
 def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | None:

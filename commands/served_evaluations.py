@@ -1,6 +1,6 @@
 """What evaluations ask of entrants behind endpoints, and what they took."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from commands.evaluations.rollout import RolloutEvaluation
 from commands.evaluations.sample import Sample
 from commands.served_cost import Request, Used
 from ledger.events.evaluations import AnswerObserved, SampleObserved
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, Reference
 from ledger.events.usage import Usage
 from projections.evaluations import Evaluations, SampleKey
 
@@ -58,12 +58,13 @@ def _request(owed: _Owed) -> Request | None:
     return Request(entrant, prompt_text)
 
 
-def answers_used(known: Evaluations) -> Iterator[Used]:
+def answers_used(known: Evaluations, registered: Mapping[Reference, Entrant]) -> Iterator[Used]:
     """Yield what the answers on record took to all that was ever planned, each once."""
+    makers = {key: registered[who] for key, who in known.who.items() if who in registered}
     for key, fate in known.fates.items():
         match fate:
-            case SampleObserved(observation=AnswerObserved() as answer) if key.run_key in known.who:
+            case SampleObserved(observation=AnswerObserved() as answer) if key.run_key in makers:
                 usage = Usage(answer.n_prompt_tokens, answer.n_generated_tokens)
-                yield Used(known.who[key.run_key], usage)
+                yield Used(makers[key.run_key], usage)
             case _:
                 continue

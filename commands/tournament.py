@@ -137,6 +137,7 @@ def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
         prompt_id=cell.prompt.prompt_id,
         reason=result.reason,
         detail=result.detail,
+        usage=result.usage,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from commands.batches import reconciling
 from commands.cli.asked import Reading
 from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
 from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
@@ -13,11 +14,9 @@ from commands.cli.reading import reading
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop, workshop
 from commands.errors import NotFound
-from commands.judge import JudgeTask, reconcile_open
 from commands.lost_batches import adopt_named
 from commands.ports import BatchJudge
 from commands.receiving import give_up, receive_batches
-from commands.recorder import Recorder
 from commands.run import asking_rules
 from commands.tables.batches import batches_table
 from commands.tables.table import Table
@@ -47,9 +46,9 @@ def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> 
             return
         port = _port(place, recorder.state)
         how = batching(place, recorder, Terms("headline"), on_progress)
-        with telling_what_is_billed(recorder):
+        rules = asking_rules(place.settings)
+        with telling_what_is_billed(recorder), reconciling(recorder, rules):
             receive_batches(recorder, port, how)
-        _reconcile(recorder, place)
 
 
 @app.command()
@@ -98,10 +97,3 @@ def _port(place: Workshop, state: Tournament) -> BatchJudge:
     judge = state.judges[state.own_batches[-1].planned.judge]
     require_able(judge, agreed=True)
     return make_batch_judge(place.settings, judge)
-
-
-def _reconcile(recorder: Recorder, place: Workshop) -> None:
-    """Decide, for every judge of the panel, the pairs whose verdicts are now there."""
-    prompts = [prompt.prompt_id for prompt in recorder.state.bank]
-    for judge in recorder.state.panel:
-        reconcile_open(recorder, JudgeTask(judge, prompts, asking_rules(place.settings)))

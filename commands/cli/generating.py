@@ -3,11 +3,10 @@
 from collections.abc import Collection
 from itertools import islice
 
-from commands.cli.judging import Terms
+from commands.cli.judging import Terms, require_cap_can_be_kept
 from commands.cli.served import settle_served
 from commands.cli.workshop import Workshop
 from commands.generate import Generated, generate_owed
-from commands.priced import prices_of
 from commands.progress import OnProgress
 from commands.recorder import Recorder
 from commands.served_cost import Request
@@ -24,10 +23,9 @@ def generate_with_consent(
     on_progress: OnProgress,
 ) -> Generated:
     """Generate what is owed, after asking about what it costs."""
-    prices = prices_of(place.settings, place.folder)
     owed = islice(owed_responses(recorder.state, prompts), terms.limit)
     requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
-    settle_served(recorder, requests, prices, agreed=terms.agreed, max_usd=terms.max_usd)
+    settle_served(recorder, place, requests, agreed=terms.agreed, max_usd=terms.max_usd)
     return generate_owed(
         recorder,
         lambda: make_generator(place.settings),
@@ -35,3 +33,16 @@ def generate_with_consent(
         on_progress=on_progress,
         limit=terms.limit,
     )
+
+
+def generate_to_be_judged(
+    recorder: Recorder,
+    place: Workshop,
+    terms: Terms,
+    prompts: Collection[PromptId],
+    on_progress: OnProgress,
+) -> Generated:
+    """Generate what is owed, if the judge may be asked about it then."""
+    if owed_responses(recorder.state, prompts):
+        require_cap_can_be_kept(recorder, place, terms)
+    return generate_with_consent(recorder, place, terms, prompts, on_progress)

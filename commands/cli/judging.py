@@ -5,16 +5,17 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
 
-from commands.batches import judge_in_batches, take_up
+from commands.batches import judge_in_batches, reconciling, take_up
 from commands.batching import Batching
+from commands.budget import require_price
 from commands.cli.consenting import agree_to, require_somebody
 from commands.cli.served import spent_at_servers
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop
-from commands.consent import ANTHROPIC_KEYS, Offer
-from commands.errors import ConfigurationError, NoCredentials
+from commands.consent import ANTHROPIC_KEYS, OF_ANTHROPIC, Offer
+from commands.counted import counted
+from commands.errors import ConfigurationError, NoCredentials, WorkInFlight
 from commands.judge import Judged, JudgeTask, judge_open, open_now
 from commands.panel import judge_of_mode
 from commands.priced import prices_of, pricing_for
@@ -28,8 +29,6 @@ from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.tournament import Tournament
-
-BILLED: Final = frozenset({"anthropic", "anthropic-batch"})
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,20 @@ def require_able(judge: JudgeSettings, *, agreed: bool) -> None:
         NoCredentials: The provider needs a key.
         Refused: It costs, nobody agreed, and nobody is there to ask.
     """
-    if judge.provider in BILLED and not any(os.environ.get(key) for key in ANTHROPIC_KEYS):
+    if judge.provider in OF_ANTHROPIC and not any(os.environ.get(key) for key in ANTHROPIC_KEYS):
         raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
     require_somebody(judge.model, agreed=agreed)
+
+
+def require_cap_can_be_kept(recorder: Recorder, place: Workshop, terms: Terms) -> None:
+    """Find out before anything is generated that the judge has no price, and there is a cap.
+
+    Raises:
+        Refused: So it is.
+    """
+    judge = chosen_judge(recorder.state, place, terms)
+    if terms.max_usd is not None or place.settings.judge.max_usd is not None:
+        require_price(pricing_for(place.settings, place.folder, judge, recorder.state))
 
 
 def judge_with_consent(
@@ -80,13 +90,13 @@ def judge_with_consent(
         judge=judge,
         prompts=prompts,
         rules=asking_rules(place.settings),
-        pricing=how.pricing_of(judge),
+        pricing_of=how.pricing_of,
         max_usd=_cap(recorder, place, terms),
         limit=terms.limit,
     )
     if not terms.waits and not judge.is_batched:
         raise ConfigurationError(["--no-wait is for provider 'anthropic-batch': others are here"])
-    _tell_of_others(recorder.state)
+    _tell_of_batches(recorder.state, judge)
     if not judge.is_batched:
         _settle_money(recorder, task, terms)
         return judge_open(
@@ -96,7 +106,7 @@ def judge_with_consent(
             on_progress=on_progress,
         )
     make_port = cache(lambda: make_batch_judge(place.settings, judge))
-    with telling_what_is_billed(recorder):
+    with telling_what_is_billed(recorder), reconciling(recorder, task.rules):
         if recorder.state.open_batches:
             require_able(judge, agreed=True)
             take_up(recorder, make_port, how)
@@ -130,17 +140,41 @@ def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
         for batch in recorder.state.open_batches:
             name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
             say(f"batch {name} keeps running: {len(batch.planned.queries)} queries are billed")
-        say("`tourney batch wait` receives them, `tourney batch cancel` stops them")
+        if recorder.state.open_batches:
+            say("`tourney batch wait` receives them, `tourney batch cancel` stops them")
         raise
 
 
-def _tell_of_others(state: Tournament) -> None:
-    """Say what is not asked because another tournament of the ledger is asking it."""
+def require_landed(state: Tournament, judge: JudgeSettings) -> None:
+    """Do not call it done while a batch of the tournament asks a judge, who is asked one by one.
+
+    Raises:
+        WorkInFlight: One does, as the judge's provider was another.
+    """
+    n_queries = sum(
+        len(batch.planned.queries)
+        for batch in state.open_batches
+        if state.judges[batch.planned.judge].digest == judge.digest
+    )
+    if n_queries:
+        raise WorkInFlight(
+            f"{counted(n_queries, 'query', 'queries')} to {judge.judge_id!r} in batches with the"
+            " provider; `tourney batch wait` receives them"
+        )
+
+
+def _tell_of_batches(state: Tournament, judge: JudgeSettings) -> None:
+    """Say what is not asked because a batch asks it that this command does not receive."""
     for batch in state.batches.values():
         if batch.is_open and batch.stream != state.stream:
             say(
                 f"a batch of tournament {batch.stream!r} is in flight: what it asks is not asked"
                 " again; receive it by its own settings"
+            )
+        elif batch.is_open and not judge.is_batched:
+            say(
+                f"a batch to {batch.planned.judge.label!r} is in flight: what it asks is not asked"
+                " again; `tourney batch wait` receives it"
             )
 
 
@@ -150,7 +184,7 @@ def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
         return
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in BILLED and not expected):
+    if not queries or (task.judge.provider not in OF_ANTHROPIC and not expected):
         return  # a local server without a price is its owner's
     require_able(task.judge, agreed=terms.agreed)
     offer = Offer(

@@ -1,8 +1,10 @@
 """What was spent, as a table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from commands.consent import dollars
+from commands.counted import counted
+from commands.served_spend import ServedSpend
 from commands.tables.table import Column, Table
 from ledger.identity import Json
 from projections.spend import Bill, Spend, SpendKey
@@ -10,8 +12,10 @@ from projections.spend import Bill, Spend, SpendKey
 _FRACTIONS = 4  # of a dollar: a query costs less than a cent
 
 
-def spend_table(spend: Spend, keys: Iterable[SpendKey]) -> Table:
-    """Show the bills of some keys, by judge, dimension and day."""
+def spend_table(
+    spend: Spend, keys: Iterable[SpendKey], served: Sequence[ServedSpend] = ()
+) -> Table:
+    """Show the bills of some keys, by judge, dimension and day, and beside them what was served."""
     chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
     bills = [(key, spend.bills[key]) for key in chosen]
     total = sum((bill for _, bill in bills), Bill())
@@ -32,10 +36,11 @@ def spend_table(spend: Spend, keys: Iterable[SpendKey]) -> Table:
             Column("usd", "Dollars", _FRACTIONS, unknown="?"),
             Column("failed_usd", "On no verdict", _FRACTIONS, unknown="?"),
             Column("cache_saved_usd", "Cache saved", _FRACTIONS, unknown="?"),
+            Column("n_maybe_billed", "Maybe billed", is_counted=True),
         ),
         rows=tuple({**_named(key), **_fields(bill)} for key, bill in bills),
-        notes=_notes(total),
-        facts={"total": _fields(total)},
+        notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
+        facts={"total": _fields(total), "entrants": [each._asdict() for each in served]},
     )
 
 
@@ -50,6 +55,7 @@ def _fields(bill: Bill) -> dict[str, Json]:
         "n_replies": bill.n_replies,
         "n_failed": bill.n_failed,
         "n_unpriced": bill.n_unpriced,
+        "n_maybe_billed": bill.n_maybe_billed,
         **bill.tokens.fields,
         "usd": bill.usd if is_known else None,
         "priced_usd": bill.usd,
@@ -58,24 +64,39 @@ def _fields(bill: Bill) -> dict[str, Json]:
     }
 
 
-def _notes(total: Bill) -> tuple[str, ...]:
-    if not total.n_replies:
-        return ("nothing was spent",)
+def _notes(total: Bill) -> Iterator[str]:
+    if total.n_replies:
+        yield from _on_replies(total)
+    if total.n_maybe_billed:
+        requests = counted(total.n_maybe_billed, "request")
+        yield f"{requests} may have been billed without an answer"
+
+
+def _on_replies(total: Bill) -> Iterator[str]:
     is_known = not total.n_unpriced
-    notes = [f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"]
+    yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
     if total.n_failed:
-        notes.append(
-            f"of these {dollars(total.failed_usd)} for {_replies(total.n_failed)} without a verdict"
-        )
+        failed = dollars(total.failed_usd if is_known else None)
+        yield f"of these {failed} for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
-        notes.append(
+        yield (
             f"of these {_replies(total.n_unpriced)} at an unknown price, and the others for"
             f" {dollars(total.usd)}: add a row by [judge] prices = FILE before the next"
         )
     saved = round(total.saved_usd, _FRACTIONS)
     if saved:
-        notes.append(f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}")
-    return tuple(notes)
+        yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+
+
+def _on_served(served: Iterable[ServedSpend]) -> Iterator[str]:
+    """Say what each entrant took; its answers are on record without a price."""
+    for each in served:
+        answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
+        took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
+        by = f" by {each.price_table}" if each.price_table else ""
+        yield f"{each.entrant_id} was served: {answers}, {took}: {dollars(each.usd)}{by}"
+        if each.usd is None:
+            yield f"{each.model} is in no price table; add a row by [judge] prices = FILE"
 
 
 def _replies(n: int) -> str:

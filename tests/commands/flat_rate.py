@@ -1,6 +1,6 @@
 """A price table of one line: every query costs the same."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ledger.events.usage import Price, Usage
@@ -29,3 +29,15 @@ class FlatRate:
     def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the flat rate of each."""
         return None if self.usd is None else self.usd * len(queries)
+
+
+@dataclass(frozen=True)
+class MeanwhileMerged(FlatRate):
+    """Prices every query alike; while that is looked up, something is merged, once."""
+
+    merge: Callable[[], object]
+
+    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
+        """Return the flat rate of each, after the merge."""
+        self.merge()  # told again, the same facts are known
+        return super().worst_usd(queries)

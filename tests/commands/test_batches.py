@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from commands.batches import judge_in_batches
+from commands.batches import judge_in_batches, reconciling
 from commands.batching import Batching
 from commands.budget import BudgetReached
 from commands.errors import (
@@ -29,6 +29,7 @@ from commands.recorder import Recorder
 from commands.scripted_batches import ScriptedBatchJudge
 from commands.waiting import Waiting
 from ledger.events.judging import JudgeQueryFailed
+from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
@@ -36,7 +37,7 @@ from projections.batches import Batch
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules, open_queries
 from projections.settlement import account_of, settle
-from tests.builders import NOON, STREAM, key, opened, prompt, verdict
+from tests.builders import NOON, STREAM, judge, key, opened, prompt, verdict
 from tests.commands.builders import (
     JUDGE,
     P1,
@@ -47,12 +48,15 @@ from tests.commands.builders import (
     prefer_tuned,
     types_of,
 )
+from tests.commands.flat_rate import MeanwhileMerged
 
 SETTLE_S = 300.0
 PRICE = Price(
     input=1.0, output=5.0, cache_write_5m=1.25, cache_write_1h=2.0, cache_read=0.1, table="test"
 )
+PILOT = judge("pilot", model="small")
 N_QUERIES = 4  # two entrants, two prompts, both orders
+MERGED = pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
 
 
 @dataclass
@@ -168,7 +172,7 @@ def judged(
 ) -> Judged:
     """Judge what is open on both prompts."""
     task = JudgeTask(
-        JUDGE, [P1, P2], AskingRules(retries), how.pricing_of(JUDGE), max_usd=max_usd, limit=limit
+        JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
     )
     return judge_in_batches(recorder, task, lambda: port, how)
 
@@ -179,10 +183,9 @@ def again(recorder: Recorder, ledger: Ledger) -> Recorder:
     return Recorder(ledger, STREAM)
 
 
-def merge_verdicts(ledger: Ledger, queries: Sequence[JudgeQuery]) -> None:
-    """Record what was answered to another tournament, as a merge does."""
-    said = [verdict(query.query_key) for query in queries]
-    ledger.append(StreamId("colleague"), said, expected_version=None)
+def merge_verdicts(ledger: Ledger, queries: Sequence[JudgeQuery], stream: StreamId) -> None:
+    """Record what was answered elsewhere, as a merge does."""
+    ledger.append(stream, [verdict(query.query_key) for query in queries])
 
 
 def statuses(recorder: Recorder) -> list[str]:
@@ -571,6 +574,56 @@ def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, cloc
     assert account.planned == parts + account.pending == 2
 
 
+def in_flight_of_the_pilot(ledger: Ledger, clock: Clock) -> tuple[Recorder, ScriptedBatchJudge]:
+    """Return a tournament and its provider, where a batch to the pilot's judge has just ended."""
+    events = opened(prompts=[prompt("p1"), prompt("p2")], judges=[JUDGE, PILOT])
+    recorder = answered(Recorder(ledger, STREAM), events)
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    task = JudgeTask(PILOT, [P1, P2], AskingRules(1))
+    with pytest.raises(WorkInFlight):
+        judge_in_batches(recorder, task, lambda: port, batching(clock, waits=False))
+    port.end()
+    return recorder, port
+
+
+def n_decided(recorder: Recorder, by: JudgeSettings) -> int:
+    """Return how many pairs a judge has decided on record."""
+    return sum(pair.judge == by.judge_id for pair in recorder.state.outcomes)
+
+
+def test_whoever_receives_a_batch_of_another_judge_decides_its_pairs(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """The pilot's batch is received by the headline's command, and nobody comes back for it."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+
+    with reconciling(recorder, AskingRules(1)):
+        judged(recorder, port, ending(port, batching(clock)))
+
+    assert (n_decided(recorder, PILOT), n_decided(recorder, JUDGE)) == (2, 2)
+
+
+def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: Clock) -> None:
+    """Here nobody waits for the batch that it sent itself."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+
+    with pytest.raises(WorkInFlight), reconciling(recorder, AskingRules(1)):
+        judged(recorder, port, batching(clock, waits=False))
+
+    assert n_decided(recorder, PILOT) == 2
+
+
+def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: Clock) -> None:
+    """By the next command, for which nothing is in flight any more."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+    receive_batches(recorder, port, batching(clock))
+
+    with reconciling(again(recorder, ledger), AskingRules(1)):
+        assert n_decided(recorder, PILOT) == 0
+
+    assert n_decided(again(recorder, ledger), PILOT) == 2
+
+
 def test_a_batch_that_the_provider_deleted_can_be_given_up(
     recorder: Recorder, clock: Clock
 ) -> None:
@@ -709,15 +762,20 @@ def test_a_strangers_running_batch_is_not_waited_for_where_ours_has_ended(
     assert (statuses(recorder), clock.slept_s) == (["ended"], [1.0])
 
 
+@MERGED
 def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+    recorder: Recorder,
+    ledger: Ledger,
+    port: ScriptedBatchJudge,
+    clock: Clock,
+    stream: StreamId,
 ) -> None:
     """It came while nobody knew if the batch was sent: what was paid for the others is here."""
     queries = open_now(recorder)
     port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
     with pytest.raises(PowerCut):
         judged(recorder, port, batching(clock))
-    merge_verdicts(ledger, queries[:2])
+    merge_verdicts(ledger, queries[:2], stream)
 
     done = judged(again(recorder, ledger), port, batching(clock))
 
@@ -726,8 +784,9 @@ def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
     assert len(port.asked) == N_QUERIES
 
 
+@MERGED
 def test_what_a_merge_answers_between_two_batches_is_not_sent(
-    recorder: Recorder, ledger: Ledger, clock: Clock
+    recorder: Recorder, ledger: Ledger, clock: Clock, stream: StreamId
 ) -> None:
     """Sending thousands of queries takes a while, and what is sent is paid."""
     wanted = open_now(recorder)
@@ -737,13 +796,26 @@ def test_what_a_merge_answers_between_two_batches_is_not_sent(
 
         def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
             """Accept them after that."""
-            merge_verdicts(ledger, wanted[2:])
+            merge_verdicts(ledger, wanted[2:], stream)
             return super().create(queries)
 
     port = Merging(prefer_tuned, now=clock.now)
     judged(recorder, port, batching(clock, batch_queries=2))
 
     assert len(port.asked) == 2
+
+
+def test_what_a_merge_answers_before_a_batch_is_planned_is_not_sent(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Another host of the tournament paid for it; the run goes on with the rest."""
+    wanted = open_now(recorder)
+    price = MeanwhileMerged(1.0, lambda: merge_verdicts(ledger, wanted[:1], STREAM))
+
+    done = judged(recorder, port, batching(clock, pricing=price))
+
+    assert [query.query_key for query in port.asked] == [each.query_key for each in wanted[1:]]
+    assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
 
 
 def test_what_failed_in_an_earlier_commands_batch_is_asked_again(

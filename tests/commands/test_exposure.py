@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from commands.budget import BudgetReached
-from commands.errors import ProviderError
+from commands.errors import ProviderError, Refused
 from commands.exposure import Exposure
 from commands.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply
@@ -17,8 +18,8 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules
-from tests.batches import USED
-from tests.builders import STREAM, key, opened, prompt
+from tests.batches import USED, ended, planned, sent
+from tests.builders import STREAM, judge, key, opened, prompt
 from tests.commands.builders import JUDGE, answered, failed, reply
 from tests.commands.flat_rate import FlatRate
 
@@ -43,7 +44,7 @@ def ask(
     """Ask about everything, a dollar each, until that is done or fails."""
     port = ScriptedJudge(say)
     prompts, rules = [each.prompt_id for each in BANK], AskingRules(retries)
-    task = JudgeTask(JUDGE, prompts, rules, pricing=FlatRate(1.0), max_usd=max_usd)
+    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
         judge_open(recorder, task, lambda: port, on_progress=unheard)
     return port
@@ -79,23 +80,68 @@ def test_a_request_that_was_surely_not_answered_costs_nothing(recorder: Recorder
     assert len(port.asked) == 3 + 5
 
 
-def test_other_tournaments_and_other_judges_have_budgets_of_their_own(
-    ledger: Ledger, recorder: Recorder
-) -> None:
+def test_other_tournaments_have_budgets_of_their_own(ledger: Ledger, recorder: Recorder) -> None:
     """A merged ledger tells of failures that somebody else paid for."""
     lost = failed(key("query"), reason="errored", detail=CUT)
-    somebody = failed(key("other"), reason="errored", detail=CUT, judge="somebody")
     ledger.append(StreamId("colleague"), [lost], expected_version=None)
-    ledger.append(STREAM, [somebody], expected_version=None)
 
-    assert Exposure(recorder, JUDGE, FlatRate(1.0)).usd() == 0.0
+    assert Exposure(recorder, lambda _: FlatRate(1.0)).usd() == 0.0
+
+
+def test_every_judge_of_the_tournament_counts_at_its_own_price(ledger: Ledger) -> None:
+    """What the pilot may have been billed for is gone when the headline's judge is asked."""
+    pilot = judge("pilot", provider="anthropic", model="small")
+    recorder = answered(Recorder(ledger, STREAM), opened(prompts=BANK, judges=[JUDGE, pilot]))
+    prices = {JUDGE: FlatRate(1.0), pilot: FlatRate(0.25)}
+    lost = [
+        failed(key("query"), reason="errored", detail=CUT),
+        failed(key("other"), reason="errored", detail=CUT, judge="pilot"),
+    ]
+    ledger.append(STREAM, lost, expected_version=None)
+
+    assert Exposure(recorder, prices.__getitem__).usd() == 1.25
+
+
+def test_a_judge_that_was_asked_at_two_prices_counts_at_the_higher(ledger: Ledger) -> None:
+    """Nobody knows whether a request was one of a batch, which is half the price."""
+    direct, batched = (judge(provider=f"anthropic{each}") for each in ("", "-batch"))
+    prices = {direct: FlatRate(1.0), batched: FlatRate(0.5)}
+    for opening, each in enumerate((direct, batched), start=1):
+        events = opened(prompts=BANK, judges=[each], opening=opening)
+        recorder = answered(Recorder(ledger, STREAM), events)
+    lost = failed(key("query"), reason="errored", detail=CUT, judge=direct.judge_id)
+    ledger.append(STREAM, [lost], expected_version=None)
+
+    assert Exposure(recorder, prices.__getitem__).usd() == 1.0
+
+
+@pytest.mark.usefixtures("recorder")
+def test_batches_count_at_the_worst_while_they_are_in_flight(ledger: Ledger) -> None:
+    """They are as good as paid, until their end tells what they cost."""
+    plan = structs.replace(planned(key("query")), worst_usd=2.5)
+    ledger.append(STREAM, [plan], expected_version=None)
+    in_flight = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0)).usd()
+    ledger.append(STREAM, [sent(plan.batch_key), ended(plan.batch_key)], expected_version=None)
+    received = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0)).usd()
+
+    assert (in_flight, received) == (2.5, 0.0)
+
+
+@pytest.mark.usefixtures("recorder")
+def test_a_batch_of_unknown_price_lets_no_cap_be_kept(ledger: Ledger) -> None:
+    """Whatever else is asked for might be too much."""
+    ledger.append(STREAM, [planned(key("query"))], expected_version=None)
+    exposure = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0))
+
+    with pytest.raises(Refused, match="unknown price is in flight, so no cap can be kept"):
+        exposure.usd()
 
 
 def test_a_question_of_an_older_rubric_counts_as_the_dearest_of_today(
     ledger: Ledger, recorder: Recorder
 ) -> None:
     """Its text is asked no more, and the money may be gone all the same."""
-    exposure = Exposure(recorder, JUDGE, FlatRate(1.0))
+    exposure = Exposure(recorder, lambda _: FlatRate(1.0))
     lost = failed(key("old"), reason="errored", detail=CUT)
     ledger.append(STREAM, [lost], expected_version=None)
 

@@ -31,7 +31,7 @@ from tests.commands.builders import (
     reply,
     types_of,
 )
-from tests.commands.flat_rate import FlatRate
+from tests.commands.flat_rate import FlatRate, MeanwhileMerged
 from tests.commands.games import generated
 
 
@@ -270,7 +270,7 @@ def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> No
 def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
     """Each reply costs a dollar here: three fit into a cap of three and a half."""
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries=0), pricing=FlatRate(1.0), max_usd=3.5)
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0), max_usd=3.5)
 
     for _ in range(2):
         with pytest.raises(BudgetReached, match=r"^\$3\.0000 are spent"):
@@ -280,16 +280,16 @@ def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -
     assert recorder.state.spent_usd == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
 def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
-    ledger: Ledger, recorder: Recorder
+    ledger: Ledger, recorder: Recorder, stream: StreamId
 ) -> None:
     """Whoever merges a colleague's ledger meanwhile has paid already; the cap makes chunks here."""
     questions = [each.asked.query_key for each in open_now(recorder, capped())]
 
     def merging(query: JudgeQuery) -> str:
         if query.query_key == questions[0]:
-            said = [verdict(each) for each in questions[1:]]
-            ledger.append(StreamId("colleague"), said, expected_version=None)
+            ledger.append(stream, [verdict(each) for each in questions[1:]])
         return "VERDICT: A"
 
     port = ScriptedJudge(merging)
@@ -299,10 +299,25 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
     assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
+def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """Another host of the tournament paid for it; the run goes on with the rest."""
+    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+    price = MeanwhileMerged(1.0, lambda: ledger.append(STREAM, [verdict(questions[0])]))
+    port = ScriptedJudge(lambda _: "VERDICT: A")
+
+    task = replace(capped(), pricing_of=lambda _: price)
+    done = judge_open(recorder, task, lambda: port, on_progress=unheard)
+
+    assert [query.query_key for query in port.asked] == questions[1:]
+    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
 def capped() -> JudgeTask:
     """Return a task of which the cap allows two queries at first."""
     rules = AskingRules(retries=1)
-    return JudgeTask(JUDGE, [P1, P2], rules, pricing=FlatRate(1.0), max_usd=2.5)
+    return JudgeTask(JUDGE, [P1, P2], rules, lambda _: FlatRate(1.0), max_usd=2.5)
 
 
 def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:

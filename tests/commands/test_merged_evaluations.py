@@ -1,7 +1,7 @@
 """Two ledgers that each evaluated the same entrant: what one may take of the other."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TypeAlias
 
 import pytest
@@ -17,6 +17,7 @@ from commands.progress import unheard
 from commands.tables.keeping import conflicts_table
 from commands.verify import verify
 from ledger.store import Ledger
+from ledger.writer import Writer
 from tests.builders import STREAM
 from tests.commands.builders import types_of
 from tests.commands.evaluations.examples import Capitals, answering
@@ -173,6 +174,28 @@ def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair:
     assert evaluate(pair.ours).n_owed == 0
     assert types_of(pair.ours).count("EvaluationCompleted") == 1
     assert faults_of(pair.ours) == []
+
+
+class Busy(Ledger):
+    """A ledger on which an evaluation goes on until a merge has it to itself."""
+
+    @contextmanager
+    def adopting(self) -> Iterator[Writer]:
+        """Observe two samples more, then let the merge go on."""
+        evaluate(self, limit=2)
+        with super().adopting() as writer:
+            yield writer
+
+
+def test_what_is_observed_while_a_merge_waits_is_known_to_it(pair: Pair) -> None:
+    """A completion that contradicts it would be a fault for ever: nothing is taken back."""
+    evaluate(pair.theirs, answers=False)
+
+    with Busy.in_memory() as ours:
+        taken = take_in(ours, pair.theirs.rows())
+
+        assert taken.n_unfounded == 1
+        assert faults_of(ours) == []
 
 
 @settings(deadline=None, max_examples=50)

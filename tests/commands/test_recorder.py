@@ -51,15 +51,32 @@ def test_several_commands_are_one_transaction(ledger: Ledger, recorder: Recorder
     assert types_of(ledger)[-2:] == ["ResponseGenerated", "ResponseGenerated"]
 
 
-def test_a_second_writer_of_the_tournament_is_refused(ledger: Ledger, recorder: Recorder) -> None:
-    """It decided on what is no longer the newest; both would pay for the same things."""
+def test_what_was_intended_before_a_merge_is_refused(ledger: Ledger, recorder: Recorder) -> None:
+    """It was decided on what is no longer the newest; it might pay for what came meanwhile."""
+    recorder.record(open_tournament())
+    other = Recorder(ledger, STREAM)
+    recorder.record(*responses_of(recorder))
+
+    with pytest.raises(StaleVersion, match="another process appended to it"):
+        other.record(open_tournament(opened(judges=[])))
+
+    assert other.state == recorder.state
+
+
+def test_what_has_happened_is_recorded_whatever_a_merge_brought(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """A reply in hand is paid for; losing it to a merge would pay for it again."""
     recorder.record(open_tournament())
     other = Recorder(ledger, STREAM)
     first, second = responses_of(recorder)
     recorder.record(first)
 
-    with pytest.raises(StaleVersion, match="another process appended to it"):
-        other.record(second)
+    n_appended = other.record(first, second)
+
+    assert n_appended == 1
+    assert other.state == fold(tournament_of(STREAM), ledger.read())
+    assert len(other.state.responses) == 2
 
 
 def test_what_another_tournament_appended_is_known_too(ledger: Ledger, recorder: Recorder) -> None:

@@ -1,20 +1,26 @@
 """What entrants behind endpoints would cost, and did; nothing unknown is told as free."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.cli.served import spent_at_servers
+from commands.command import RecordResponse
+from commands.ports import GenerationFailure
 from commands.prices import PriceTable, price_table
 from commands.recorder import Recorder
-from commands.served_cost import Request, Used, responses_used, served_costs, spent_usd
-from ledger.events.registration import Entrant
+from commands.served_cost import Request, served_costs
+from ledger.events.event import Event
+from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.usage import Usage
-from ledger.identity import EntrantId
+from ledger.identity import PromptId, StreamId
+from ledger.store import Ledger
 from projections.estimate import FRAME_TOKENS
-from tests.builders import STREAM, entrant, opened, prompt, responses
+from projections.matches import cells
+from tests.builders import STREAM, entrant, key, opened, prompt, responses
 from tests.commands.builders import open_tournament
-from tests.specification import after
 
 PRICES = """\
 date = 2026-04-27
@@ -27,6 +33,7 @@ id = "org/large"
 input = 2.0
 output = 10.0
 """
+OF_TWO_ANSWERS_USD = 2 * (3 * 2 + 3 * 10) / 1e6  # each of 3 tokens in and 3 out
 
 
 @pytest.fixture
@@ -38,7 +45,28 @@ def prices(tmp_path: Path) -> PriceTable:
 
 def hosted(entrant_id: str, weights: str = "org/large") -> Entrant:
     """Return an entrant that a server serves, of 32 new tokens at most."""
-    return entrant(entrant_id, loader="endpoint", weights=weights, dtype=None)
+    digest = key(weights)  # a server's weights are known by their name
+    return entrant(
+        entrant_id, loader="endpoint", weights=weights, weights_digest=digest, dtype=None
+    )
+
+
+def having_answered(
+    ledger: Ledger, roster: Sequence[Entrant], *, stream: StreamId = STREAM, opening: int = 1
+) -> Recorder:
+    """Open a tournament of two prompts, and record what each entrant answers: 3 tokens each way."""
+    events = opened(prompts=[prompt("p1"), prompt("p2")], entrants=roster, opening=opening)
+    return answering(ledger, events, stream)
+
+
+def answering(ledger: Ledger, events: Sequence[Event], stream: StreamId = STREAM) -> Recorder:
+    """Open a tournament, and record every response that nobody has made yet."""
+    recorder = Recorder(ledger, stream)
+    recorder.record(open_tournament(events))
+    made = responses(recorder.state)
+    known = recorder.state.responses
+    ledger.append(stream, [each for each in made if each.response_key not in known])
+    return Recorder(ledger, stream)
 
 
 def test_requests_are_priced_by_the_name_of_the_weights(prices: PriceTable) -> None:
@@ -66,37 +94,70 @@ def test_weights_on_this_machine_cost_nothing(prices: PriceTable) -> None:
     assert served_costs([Request(entrant("base", weights="org/large"), "x")], prices) == ()
 
 
-def test_what_was_spent_follows_from_the_responses_on_record(prices: PriceTable) -> None:
+def test_what_was_spent_follows_from_the_responses_on_record(
+    ledger: Ledger, prices: PriceTable
+) -> None:
     """A cap counts it, so that a second run does not spend the same again."""
-    roster = [hosted("a"), hosted("b", "other"), entrant("base")]
-    events = opened(prompts=[prompt("p1"), prompt("p2")], entrants=roster)
-    before = after(*events)
-    answered = after(*events, *responses(before))
+    recorder = having_answered(ledger, [hosted("a"), hosted("b", "other"), entrant("base")])
 
-    used = [each for each in answered.responses.values() if each.entrant_id == "a"]
-    usd = sum((each.n_prompt_tokens or 0) * 2 + each.n_generated_tokens * 10 for each in used) / 1e6
-    assert spent_usd(roster, responses_used(before), prices) == 0
-    assert spent_usd(roster, responses_used(answered), prices) == pytest.approx(usd) != 0
-
-
-def test_an_entrant_of_several_models_is_charged_the_dearest(prices: PriceTable) -> None:
-    """Answers tell its label alone, and a cap is never to be passed."""
-    used = [Used(EntrantId("a"), Usage(10, 1))]
-
-    for roster in ([hosted("a"), hosted("a", "other")], [hosted("a", "other"), hosted("a")]):
-        assert spent_usd(roster, used, prices) == pytest.approx((10 * 2 + 10) / 1e6)
+    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
 
 
 def test_what_an_entrant_took_that_was_removed_is_not_forgotten(
-    recorder: Recorder, prices: PriceTable
+    ledger: Ledger, prices: PriceTable
 ) -> None:
     """Whoever exchanges the roster has not got the money back."""
-    recorder.record(open_tournament(opened(entrants=[hosted("a"), entrant("base")])))
-    answers = responses(recorder.state)
-    recorder.ledger.append(STREAM, answers)
-    gone = Recorder(recorder.ledger, STREAM)
-    gone.record(open_tournament(opened(entrants=[entrant("base"), entrant("tuned")], opening=2)))
+    having_answered(ledger, [hosted("a"), entrant("base")])
+    gone = having_answered(ledger, [entrant("base"), entrant("tuned")], opening=2)
 
     assert [each.entrant_id for each in gone.state.roster] == ["base", "tuned"]
-    usd = spent_at_servers(gone, prices)
-    assert usd == pytest.approx((3 * 2 + 3 * 10) / 1e6)
+    assert spent_at_servers(gone, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
+
+
+@pytest.mark.parametrize("models", [("other", "org/large"), ("org/large", "other")])
+def test_a_label_that_stood_for_another_model_is_charged_for_each_its_own(
+    ledger: Ledger, prices: PriceTable, models: tuple[str, str]
+) -> None:
+    """What a server of one's own answered does not become dear when its label is given on."""
+    for opening, model in enumerate(models, start=1):
+        recorder = having_answered(ledger, [hosted("a", model)], opening=opening)
+
+    assert len(recorder.state.responses) == 4
+    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
+
+
+def test_an_earlier_seeds_responses_were_paid_too(ledger: Ledger, prices: PriceTable) -> None:
+    """Another seed asks everything anew, and gives nothing back."""
+    drawn = replace(hosted("a"), temperature=0.7)
+    opening, *registrations = opened(prompts=[prompt("p1"), prompt("p2")], entrants=[drawn])
+    assert isinstance(opening, TournamentOpened)
+    for seed in (0, 1):
+        again = replace(opening, generation_seed=seed)
+        recorder = answering(ledger, [again, *registrations])
+
+    assert len(recorder.state.responses) == 4
+    assert spent_at_servers(recorder, prices) == pytest.approx(2 * OF_TWO_ANSWERS_USD)
+
+
+def test_an_answer_that_was_kept_back_was_paid_too(ledger: Ledger, prices: PriceTable) -> None:
+    """A server's filter gives no text, and a bill."""
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(entrants=[hosted("a"), hosted("b")])))
+    usages = (Usage(3, 3), None)
+    cells_of_both = cells(recorder.state, [PromptId("p1")])
+    for cell, usage in zip(cells_of_both, usages, strict=True):
+        failure = GenerationFailure(cell.response_key, "refused", "content_filter", usage)
+        recorder.record(RecordResponse(cell, failure))
+
+    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD / 2)
+
+
+def test_another_tournament_of_the_ledger_has_a_purse_of_its_own(
+    ledger: Ledger, prices: PriceTable
+) -> None:
+    """Its responses are used here, and were paid for there."""
+    having_answered(ledger, [hosted("a")], stream=StreamId("theirs"))
+    ours = having_answered(ledger, [hosted("a")])
+
+    assert len(ours.state.responses) == 2
+    assert spent_at_servers(ours, prices) == 0.0

@@ -9,14 +9,18 @@ from commands.evaluations.evaluation import Evaluation
 from commands.evaluations.terms import Terms
 from commands.progress import unheard
 from commands.served_evaluations import answers_used, owed_requests
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId
 from ledger.store import Ledger
-from tests.builders import STREAM, entrant
+from tests.builders import STREAM, entrant, key
 from tests.commands.evaluations.examples import Capitals, Letters, answering, reading
 
 ATLAS = Capitals(*((f"{n}?", "yes") for n in range(6)))
 SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
+TWIN = replace(SERVED, entrant_id=EntrantId("twin"))
+REGISTERED = {
+    Reference(label=each.entrant_id, digest=each.content_digest): each for each in (SERVED, TWIN)
+}
 
 
 @pytest.fixture
@@ -45,10 +49,23 @@ def test_answers_to_earlier_plans_were_paid_too(recorder: EvaluationRecorder) ->
     for terms in (Terms(length=3), Terms(length=4, temperature=0.7), Terms(length=1)):
         evaluate_owed(recorder, planned(terms), on_progress=unheard)
 
-    used = [*answers_used(recorder.state)]
+    used = [*answers_used(recorder.state, REGISTERED)]
 
-    assert {each.entrant_id for each in used} == {EntrantId("base")}
+    assert {each.entrant for each in used} == {SERVED}
     assert len(used) == 3 + 4
+
+
+def test_an_answer_is_of_the_model_that_gave_it(recorder: EvaluationRecorder) -> None:
+    """Its label may stand for a dearer one by now."""
+    dear = replace(SERVED, weights="org/dear", weights_digest=key("dear"))
+    for who in (SERVED, dear):
+        evaluate_owed(recorder, planned(Terms(length=2), who=who), on_progress=unheard)
+    reference = Reference(label=dear.entrant_id, digest=dear.content_digest)
+
+    used = [*answers_used(recorder.state, {**REGISTERED, reference: dear})]
+
+    assert [each.entrant.weights for each in used].count("org/dear") == 2
+    assert len(used) == 4
 
 
 @pytest.mark.parametrize("lengths", [(1, 5), (5, 1)])
@@ -56,11 +73,10 @@ def test_a_run_under_two_labels_counts_in_full_and_once(
     recorder: EvaluationRecorder, lengths: tuple[int, int]
 ) -> None:
     """The shorter plan, whichever it is, does not hide what the longer took."""
-    for label, length in zip(("base", "twin"), lengths, strict=True):
-        who = replace(SERVED, entrant_id=EntrantId(label))
+    for who, length in zip((SERVED, TWIN), lengths, strict=True):
         evaluate_owed(recorder, planned(Terms(length=length), who=who), on_progress=unheard)
 
-    assert len([*answers_used(recorder.state)]) == 5
+    assert len([*answers_used(recorder.state, REGISTERED)]) == 5
 
 
 def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:

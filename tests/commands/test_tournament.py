@@ -28,6 +28,7 @@ from ledger.events.judging import (
 )
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.usage import Usage
 from projections.matches import cells
 from projections.progress import AskingRules, open_queries
 from projections.reconcile import DEFAULT_POLICY
@@ -172,6 +173,15 @@ def test_a_response_made_elsewhere_is_kept_where_there_is_none() -> None:
 def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:
     """A prompt that is too long would fail again at each run if nobody wrote it down."""
     given(*OPENED).when(RecordResponse(CELL, FAILURE)).then(not_generated())
+
+
+def test_a_failure_keeps_what_it_took() -> None:
+    """A filter that keeps an answer back does so after it was generated, and billed."""
+    usage = Usage(n_input=12, n_output=50)
+    refused = GenerationFailure(CELL.response_key, "refused", "kept back", usage)
+
+    kept = structs.replace(not_generated(refused), usage=usage)
+    given(*OPENED).when(RecordResponse(CELL, refused)).then(kept)
 
 
 def test_a_failure_is_recorded_once_for_each_reason() -> None:
