@@ -71,7 +71,7 @@ class FolderTaken(TourneyError):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder} is there already; name another folder")
+        super().__init__(f"{folder} is there already; name another folder, or move that one away")
         self.folder = folder
 
 

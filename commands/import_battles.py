@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from commands.battle_overlap import Overlap, marks, overlap
 from commands.battle_readers.formats import Format
 from commands.battle_readers.row import BadRow, BattleRow, Records
 from commands.counted import counted
 from commands.errors import ConfigurationError
 from commands.listed import N_LINES, first_lines
 from ledger.events.battles import MAX_BATTLES, BattlesImported, Column, battles_stream, coded
-from ledger.identity import Digest
+from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from ledger.writer import draft
+from projections.fold import fold
+from projections.imported_battles import IMPORTED_BATTLES
 
 
 @dataclass
@@ -28,11 +31,17 @@ class Taken:
 
     n_battles: int = 0
     n_known: int = 0  # battles that were on the ledger already
+    n_before: int = 0  # battles of other files in the set
     winners: Counter[str] = field(default_factory=Counter)
     entrants: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
     n_skipped: int = 0  # rows that are no battles
     skipped: list[BadRow] = field(default_factory=list)  # the first of them
+
+    @property
+    def n_in_set(self) -> int:
+        """How many battles the set holds now."""
+        return self.n_before + self.n_battles
 
     def skip(self, row: BadRow) -> None:
         """Count a row that is no battle."""
@@ -63,11 +72,15 @@ def import_battles(
         skip_bad: Whether to leave out rows that are no battles.
 
     Raises:
-        ConfigurationError: Rows are no battles and are not to be left out, there is no battle, or
-            the file changed meanwhile; nothing was appended.
+        ConfigurationError: Rows are no battles and are not to be left out, there is no battle,
+            nearly all are in the set already by another file, or the file changed meanwhile;
+            nothing was appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     digest, stream, taken = _digest_of(file), battles_stream(name), Taken()
+    before, found = _battles_before(ledger, stream), Counter[int]()
+    others = [event for event in before if event.file_digest != digest]
+    taken.n_before = sum(event.n_battles for event in others)
     with ledger.adopting() as writer:
         for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
             if taken.n_skipped and not skip_bad:
@@ -76,7 +89,10 @@ def import_battles(
             (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
+            found.update(marks(event) if others else ())
         _require_sound(file, of, taken, skip_bad=skip_bad)
+        if len(others) == len(before):
+            _require_new(file, name, overlap(found, others), taken)
         if _digest_of(file) != digest:
             raise ConfigurationError([f"{file}: it changed while it was read; import it again"])
     return taken
@@ -132,6 +148,20 @@ def _require_sound(file: Path, of: Format, taken: Taken, *, skip_bad: bool) -> N
         raise ConfigurationError([f"{rows}: {remedy}", *listed(file, taken)])
     if not taken.n_battles:
         raise ConfigurationError([f"{file}: it holds no battle of format {of.name}"])
+
+
+def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImported]:
+    """Return the battles that a set holds, and that count."""
+    return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
+
+
+def _require_new(file: Path, name: str, shared: Overlap | None, taken: Taken) -> None:
+    if shared is not None:
+        some = f"{shared.n_shared} of its {counted(taken.n_battles, 'battle')}"
+        other = f"another file, of {counted(shared.n_before, 'battle')}"
+        remedy = "import a file of the new rows alone, or all rows under another --name"
+        why = f"are in set {name!r} already, word for word, from {other}, and would count twice"
+        raise ConfigurationError([f"{file}: {some} {why}; nothing is imported: {remedy}"])
 
 
 def listed(file: Path, taken: Taken) -> Iterator[str]:

@@ -5,7 +5,7 @@ settings and the prompts that are registered under those ids is the claim of who
 each response keeps the digest of its file.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -27,9 +27,10 @@ _Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], Cell]
 
 
 class Found(NamedTuple):
-    """A response, and the file that it is from."""
+    """A response, and the line that it is from."""
 
     file: Path
+    line: int  # from 1
     response: ResponseGenerated
 
 
@@ -42,7 +43,7 @@ class BadLine(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What files held; of two lines on one response the later counts."""
+    """What files held; of two lines on an entrant's response to a prompt the later counts."""
 
     new: Sequence[Found]
     known: Sequence[Found]  # the ledger has a response already, and keeps it
@@ -86,20 +87,46 @@ def _read(files: Sequence[Path], tournament: Tournament) -> Imported:
         (cell.entrant.entrant_id, cell.prompt.prompt_id): cell
         for cell in cells(tournament, prompts)
     }
-    found: dict[Digest, Found] = {}
+    last: dict[tuple[EntrantId, PromptId], Found] = {}
     bad: list[BadLine] = []
     for file in files:
         for each in _lines(file, wanted):
             if isinstance(each, BadLine):
                 bad.append(each)
             else:
-                found[each.response.response_key] = each
+                last[each.response.entrant_id, each.response.prompt_id] = each
+    found, contradicted = _by_key(last.values())
     there = tournament.responses
     return Imported(
         new=[each for key, each in found.items() if key not in there],
         known=[each for key, each in found.items() if key in there],
-        bad=bad,
+        bad=[*bad, *contradicted],
     )
+
+
+def _by_key(lines: Iterable[Found]) -> tuple[Mapping[Digest, Found], Sequence[BadLine]]:
+    """Return the first line on each response, and those that contradict it.
+
+    Entrants of equal settings share a response, and so do prompts of equal text where no seed
+    tells them apart.
+    """
+    found: dict[Digest, Found] = {}
+    bad: list[BadLine] = []
+    for each in lines:
+        first = found.setdefault(each.response.response_key, each)
+        if each.response.text != first.response.text:
+            bad.append(_contradiction(each, first))
+    return found, bad
+
+
+def _contradiction(line: Found, first: Found) -> BadLine:
+    of = first.response
+    why = (
+        f"it is the same response as {first.file}:{first.line}, of entrant {of.entrant_id!r} to"
+        f" prompt {of.prompt_id!r}: the settings and the prompt's text are the same; but the"
+        " response's text is another"
+    )
+    return BadLine(line.file, line.line, why)
 
 
 def _lines(file: Path, wanted: _Wanted) -> Iterator[Found | BadLine]:
@@ -111,7 +138,7 @@ def _lines(file: Path, wanted: _Wanted) -> Iterator[Found | BadLine]:
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             try:
-                yield Found(file, _response(decoded(line), wanted, digest))
+                yield Found(file, number, _response(decoded(line), wanted, digest))
             except Unusable as error:
                 yield BadLine(file, number, str(error))
 

@@ -1,5 +1,7 @@
 """The panel: which judges the settings describe, and which one a mode asks."""
 
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Final
 
@@ -22,17 +24,15 @@ def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
         folder: What its relative paths start from.
 
     Raises:
-        ConfigurationError: Two judges have one name, or one lacks what its provider needs.
+        ConfigurationError: Two judges have one name, one has two, or one lacks what its provider
+            needs.
     """
     modes: tuple[Mode, ...] = ("headline", "pilot")
     main = (judge_of_mode(settings, mode, folder) for mode in modes)
     jury = (_judge(juror, juror.id, juror.model, folder) for juror in settings.jury)
-    panel = tuple(dict.fromkeys([*main, *jury]))
-    names = [judge.judge_id for judge in panel]
-    for name in names:
-        if names.count(name) > 1:
-            remedy = "give [[jury]] another id, or a folder of weights another name"
-            raise ConfigurationError([f"two judges are named {name!r}; {remedy}"])
+    panel = (*dict.fromkeys(main), *jury)
+    if faults := [*_confused(panel)]:
+        raise ConfigurationError(faults)
     return panel
 
 
@@ -59,6 +59,21 @@ def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
         return (folder / section.model).resolve()
     models = (settings.judge.headline_model, settings.judge.pilot_model)
     return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
+
+
+def _confused(panel: Sequence[JudgeSettings]) -> Iterator[str]:
+    """Find one judge that would be asked once and count as two, and two that go by one name."""
+    for one, other in combinations(panel, 2):
+        if one.digest == other.digest:
+            parts = ", ".join(["model", *dict(one.parameters)])
+            yield (
+                f"judges {one.judge_id!r} and {other.judge_id!r} are one and the same, and would"
+                f" count as two: leave one out, or one of {parts} must differ; where and how a"
+                " judge is asked (base_url, batches) makes no other judge of it"
+            )
+        elif one.judge_id == other.judge_id:
+            remedy = "give [[jury]] another id, or a folder of weights another name"
+            yield f"two judges are named {one.judge_id!r}; {remedy}"
 
 
 def _judge(section: JurorSection, name: str, model: str, folder: Path) -> JudgeSettings:

@@ -1,7 +1,9 @@
 """Use case: claim a run's ratings on the ledger and lay its artifacts beside it."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ from commands.command import PublishRatings
 from commands.errors import AuditDisagrees
 from commands.recorder import Recorder
 from commands.run_folder import write_files
+from ledger.errors import CannotWrite
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
 from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded
@@ -29,25 +32,41 @@ def publish(recorder: Recorder, terms: Terms, *, runs: Path, now: datetime) -> R
     """Publish what is known now, unless just that was published already.
 
     The claim is recorded first and the files follow, whole: a run killed between the two finds
-    its claim again and writes the files that it lacks.
+    its claim again and writes the files that it lacks. The folder is made before both, empty, so
+    that other tournaments which publish beside this one find its name taken.
+
+    Raises:
+        CannotWrite: The place refuses.
+        FolderTaken: An earlier publication's folder holds something else.
+        AuditDisagrees: An earlier publication folds to other bytes.
     """
     state = recorder.state
     published = _published(state, terms)
-    publication = published.publication if published else _publication(state, terms, now)
-    results = results_of(state, publication)
-    files = files_of(results)
-    claim = _claim(publication, files)
-    if published is None:
-        recorder.record(PublishRatings(claim))
-    elif claim != published:
+    if published is not None:
+        return _again(state, published, runs)
+    with ExitStack() as unclaimed:
+        folder = _reserved(state, runs, f"{terms.mode}_{now:%Y%m%d_%H%M%S}")
+        unclaimed.callback(folder.rmdir)
+        results = results_of(state, _publication(state, terms, folder.name, now))
+        files = files_of(results)
+        recorder.record(PublishRatings(_claim(results.publication, files)))
+        unclaimed.pop_all()
+    write_files(folder, files)
+    return Run(folder, results, is_new=True)
+
+
+def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
+    """Return an earlier publication, and write its files if it was killed before it did."""
+    results = results_of(state, published.publication)
+    files, name = files_of(results), published.publication.run
+    if _claim(published.publication, files) != published:
         raise AuditDisagrees(
-            f"run {publication.run} was published and folds to other bytes today;"
-            " see `tourney replay`"
+            f"run {name} was published and folds to other bytes today; see `tourney replay`"
         )
-    folder = runs / publication.run
-    if not folder.exists():
-        write_files(folder, files)
-    return Run(folder, results, is_new=published is None)
+    manifest = runs / name / "manifest.json"
+    if not manifest.is_file() or manifest.read_bytes() != files[manifest.name]:
+        write_files(runs / name, files)
+    return Run(runs / name, results, is_new=False)
 
 
 def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
@@ -59,14 +78,10 @@ def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
     return None
 
 
-def _publication(state: Tournament, terms: Terms, now: datetime) -> Publication:
+def _publication(state: Tournament, terms: Terms, name: str, now: datetime) -> Publication:
     newest = _newest(state)
     return Publication(
-        run=_unused_name(state, f"{terms.mode}_{now:%Y%m%d_%H%M%S}"),
-        terms=terms,
-        started_at=now,
-        as_of=newest.position,
-        head=newest.chain,
+        run=name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
     )
 
 
@@ -76,12 +91,22 @@ def _newest(state: Tournament) -> Recorded:
     return state.newest
 
 
-def _unused_name(state: Tournament, name: str) -> str:
+def _reserved(state: Tournament, runs: Path, name: str) -> Path:
+    """Make an empty folder, of a name that is neither on record nor on the disk."""
     taken = {ratings.publication.run for ratings in state.publications}
-    n = 1
-    while (candidate := name if n == 1 else f"{name}_{n}") in taken:
-        n += 1
-    return candidate
+    names = (name if n == 1 else f"{name}_{n}" for n in count(1))
+    return next(runs / each for each in names if each not in taken and _is_made(runs / each))
+
+
+def _is_made(folder: Path) -> bool:
+    """Make a folder, and say whether it was not there."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise CannotWrite(folder, str(error)) from error
+    return True
 
 
 def _claim(publication: Publication, files: Mapping[str, bytes]) -> RatingsPublished:

@@ -84,8 +84,27 @@ def replay(
         out: A folder to write the rebuilt runs into.
 
     Raises:
-        NotFound: No run of that folder's name was published.
+        NotFound: There is no such folder, or no run of its name was published.
     """
+    claims = _asked(ledger, stream, until=until, against=against)
+    differences: list[Difference] = []
+    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
+        differences += differences_from_claim(rebuilt)
+        if against is not None:
+            differences += _differences_from_folder(rebuilt, against)
+        if out is not None:
+            write_files(out / rebuilt.claim.run, rebuilt.files)
+    return Replayed(tuple(claim.run for claim in claims), tuple(differences))
+
+
+def _asked(
+    ledger: Ledger, stream: StreamId, *, until: int | None, against: Path | None
+) -> list[Claim]:
+    if against is not None and not against.is_dir():
+        raise NotFound(
+            f"there is no folder {against.absolute()}; name one of those that `tourney run` wrote,"
+            " beside the settings in runs/"
+        )
     claims = [
         claim
         for claim in claims_in(ledger, ledger.head.position if until is None else until)
@@ -95,14 +114,7 @@ def replay(
     ]
     if against is not None and not claims:
         raise NotFound(f"{against}: no run of that name was published in {ledger.path}")
-    differences: list[Difference] = []
-    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
-        differences += differences_from_claim(rebuilt)
-        if against is not None:
-            differences += _differences_from_folder(rebuilt, against)
-        if out is not None:
-            write_files(out / rebuilt.claim.run, rebuilt.files)
-    return Replayed(tuple(claim.run for claim in claims), tuple(differences))
+    return claims
 
 
 def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:

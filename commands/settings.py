@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from commands.entrant_section import AnyEntrantSection
 from commands.evaluations.section import EvaluationSection
@@ -18,8 +19,9 @@ from ledger.events.ratings import (
     TieRule,
 )
 from ledger.events.registration import Provider
-from projections.elo_bootstrap import BOOTSTRAPS
+from projections.elo_bootstrap import BOOTSTRAPS, LEVEL
 from projections.pilot import PILOT_SEED
+from projections.resamples import shortage
 
 _ELO: Final = EloParameters()  # the defaults
 _BT: Final = BradleyTerryParameters()
@@ -128,6 +130,11 @@ class EloSection(Section):
     ties: TieRule = _ELO.ties
     bootstraps: int = Field(default=BOOTSTRAPS, ge=0, le=MAX_REPEATS)  # of the prompts; 0: none
 
+    @field_validator("bootstraps")
+    @classmethod
+    def _are_enough(cls, bootstraps: int) -> int:
+        return _enough(bootstraps, LEVEL) if bootstraps else bootstraps
+
     @property
     def parameters(self) -> EloParameters:
         """The same, as events keep them."""
@@ -149,13 +156,26 @@ class BradleyTerrySection(Section):
     unit: IntervalUnit = _BT.unit
     level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
     # of bayesian and multinomial intervals
-    resamples: int = Field(default=_BT.resamples, ge=1, le=MAX_REPEATS)
+    resamples: int = Field(default=_BT.resamples, ge=1, le=MAX_REPEATS, validate_default=True)
     seed: int = Field(default=_BT.seed, ge=0)
+
+    @field_validator("resamples")
+    @classmethod
+    def _are_enough(cls, resamples: int, info: ValidationInfo) -> int:
+        is_drawn = info.data.get("interval", "sandwich") != "sandwich"
+        return _enough(resamples, info.data.get("level", 0.0)) if is_drawn else resamples
 
     @property
     def parameters(self) -> BradleyTerryParameters:
         """The same, as events keep them."""
         return BradleyTerryParameters(**self.model_dump())
+
+
+def _enough(resamples: int, level: float) -> int:
+    """Refuse an interval by too few resamples."""
+    if why := shortage(resamples, level):
+        raise PydanticCustomError("resamples", "{why}", {"why": why})
+    return resamples
 
 
 class Settings(Section):

@@ -3,16 +3,18 @@
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.entrant_section import LOADERS, UNKNOWN_LOADER
+from commands.entrant_section import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.errors import ConfigurationError
 from commands.settings import Settings
 from commands.toml_file import Table, parse, read_text, value, variable
 from commands.toml_lines import Location, line_of
+
+_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it, as --ledger
 
 
 def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -31,7 +33,12 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         errors = _causes(error.errors())
         raise ConfigurationError([_fault(path, text, environ, each) for each in errors]) from error
-    if faults := [*_twice(path, text, settings), *_adrift(path, text, environ, settings)]:
+    faults = [
+        *_twice(path, text, settings),
+        *_moved(path, text, settings),
+        *_adrift(path, text, environ, settings),
+    ]
+    if faults:
         raise ConfigurationError(faults)
     return settings
 
@@ -51,15 +58,23 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
 
 def _require_known(environ: Mapping[str, str]) -> None:
     """Refuse a variable of ours that overrules nothing: it would be passed over in silence."""
+    keys = {section: list(kind.model_fields) for section, kind in _plain_sections().items()}
+    known = {variable((section, key)) for section, names in keys.items() for key in names}
     faults = [
-        f"environment variable {name} names no key of [{section}]: {', '.join(kind.model_fields)}"
+        f"environment variable {name} names no key{_nearby(name, keys)}; correct or unset it"
         for name in environ
-        for section, kind in _plain_sections().items()
-        if name.startswith(prefix := variable((section, "")))
-        and name.removeprefix(prefix).lower() not in kind.model_fields
+        if name.startswith(variable(("",))) and name not in known | _OF_OPTIONS
     ]
     if faults:
         raise ConfigurationError(faults)
+
+
+def _nearby(name: str, keys: Mapping[str, Sequence[str]]) -> str:
+    """Say which keys the section has that a variable names, else which sections there are."""
+    for section, names in keys.items():
+        if name.startswith(variable((section, ""))):
+            return f" of [{section}]: {', '.join(names)}"
+    return f" of a plain section: {', '.join(keys)}"
 
 
 def _plain_sections() -> dict[str, type[BaseModel]]:
@@ -142,6 +157,23 @@ def _twice(path: Path, text: str, settings: Settings) -> Iterator[str]:
             if name in names[:n]:
                 line = line_of(text, (section, n, key))
                 yield f"{path}:{line}: {section}.{key} {name!r} is there twice"
+
+
+def _moved(path: Path, text: str, settings: Settings) -> Iterator[str]:
+    """Find an entrant that is an earlier one at another server: only the first would be asked."""
+    served: dict[tuple[object, ...], EndpointSection] = {}
+    for n, each in enumerate(settings.entrants):
+        if isinstance(each, EndpointSection):
+            limit = each.max_new_tokens or settings.generation.max_new_tokens
+            determinants = (each.model, each.revision, each.temperature, limit)
+            first = served.setdefault(determinants, each)
+            if first.base_url != each.base_url:
+                line = line_of(text, ("entrants", n, "base_url"))
+                yield (
+                    f"{path}:{line}: 'entrants.{n}.base_url' is {each.base_url!r}: another server"
+                    f" alone makes no other entrant, so {each.id!r} is {first.id!r} and would not"
+                    " be asked; give them different revisions"
+                )
 
 
 def _adrift(path: Path, text: str, environ: Mapping[str, str], settings: Settings) -> Iterator[str]:

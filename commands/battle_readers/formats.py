@@ -17,9 +17,9 @@ from commands.battle_readers import (
 )
 from commands.battle_readers.row import Reader
 
-_BATTLE: Final = ("model_a", "model_b", "winner")
+_BATTLE: Final = tuple(plain.NEEDED)
 _PAIR: Final = ("model_a", "model_b")
-_BESIDE: Final = ("pref", "question_id", "source", "judge_model", "weight")
+_BESIDE: Final = tuple(plain.OPTIONAL)
 
 
 class Format(NamedTuple):

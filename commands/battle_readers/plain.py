@@ -1,7 +1,8 @@
 """Battles in plain columns, for who writes a file by hand or from a program."""
 
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, get_args
 
 from commands.battle_readers.fields import (
     is_unknown,
@@ -16,6 +17,26 @@ from ledger.events.battles import Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
 _SOURCES: tuple[Source, ...] = get_args(Source)
+
+NEEDED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "model_a": "an entrant",
+        "model_b": "another",
+        "winner": " | ".join(_WINNERS),
+    }
+)
+"""What each column says that every table has."""
+
+OPTIONAL: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "pref": "how probably model_b is better, from 0 to 1",
+        "question_id": "the prompt: battles of one prompt have the same",
+        "source": f"{' | '.join(_SOURCES)}; left out, human where there is no judge_model",
+        "judge_model": "who judged",
+        "weight": "how many battles it counts for, above 0; left out, 1",
+    }
+)
+"""What each column says that a table may have; it may be empty in a row, too."""
 
 
 def battle(fields: Fields) -> BattleRow:

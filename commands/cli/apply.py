@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.evaluating import Planned, mixed_scorings, plan_evaluations
+from commands.cli.evaluating import Planned, mixed_scorings, n_given_up, plan_evaluations
 from commands.cli.generating import generate_with_consent
-from commands.cli.judging import Terms, chosen_judge, judge_with_consent
+from commands.cli.judging import Terms, chosen_judge, judge_with_consent, require_landed
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
@@ -25,10 +25,10 @@ from commands.cli.progress_bar import progress_on_stderr
 from commands.cli.served import settle_served
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop, workshop
+from commands.counted import counted
 from commands.errors import DoneWithGaps
 from commands.evaluate import evaluate_all
 from commands.evaluation_recorder import EvaluationRecorder
-from commands.priced import prices_of
 from commands.run import selected_prompts
 from commands.served_evaluations import owed_requests
 from commands.wiring import put_to_work
@@ -95,6 +95,7 @@ def judge(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
             " see `tourney project progress`"
         )
+    require_landed(recorder.state, chosen)
 
 
 @app.command()
@@ -126,16 +127,16 @@ def _evaluate(place: Workshop, planned: Planned, terms: Terms, *, allow_gaps: bo
         for warning in mixed_scorings(evaluations.state, planned):
             say(warning)
         owed = owed_requests(evaluations.state, planned.evaluations, limit=terms.limit)
-        prices = prices_of(place.settings, place.folder)
-        settle_served(recorder, owed, prices, agreed=terms.agreed, max_usd=terms.max_usd)
+        settle_served(recorder, place, owed, agreed=terms.agreed, max_usd=terms.max_usd)
         done = evaluate_all(
             evaluations, planned.evaluations, on_progress=on_progress, limit=terms.limit
         )
-        runs = [evaluations.state.run(each.plan) for each in planned.evaluations]
+        n_gaps = n_given_up(evaluations.state, planned)
     say(
         f"{done.n_owed} samples were owed, {done.n_observed} observed,"
         f" {done.n_unscorable} unscorable; see `tourney project metrics`"
     )
-    n_gaps = sum(len(run.unscorable) for run in runs)
     if n_gaps and not allow_gaps:
-        raise DoneWithGaps(f"{n_gaps} samples could not be scored; see `tourney project metrics`")
+        raise DoneWithGaps(
+            f"{counted(n_gaps, 'sample')} could not be scored; see `tourney project metrics`"
+        )

@@ -4,8 +4,10 @@ import sys
 
 import typer
 
+from commands.cli.progress_bar import put_bars_away
 from commands.consent import Offer, require_consent, require_within_cap
 from commands.errors import Refused
+from commands.hostile import shown
 
 
 def require_somebody(what: str, *, agreed: bool) -> None:
@@ -14,7 +16,7 @@ def require_somebody(what: str, *, agreed: bool) -> None:
     Raises:
         Refused: Nobody agreed beforehand, and there is no terminal to ask at.
     """
-    if not agreed and not sys.stdin.isatty():
+    if not agreed and not _is_at_a_terminal():
         raise Refused(
             f"asking {what} costs money, and nobody is here to agree: say --yes, and --max-usd to"
             " set a cap; `tourney plan` tells what it costs"
@@ -31,6 +33,23 @@ def agree_to(offer: Offer, *, agreed: bool) -> None:
     require_consent(
         offer,
         agreed=agreed,
-        is_terminal=sys.stdin.isatty(),
-        confirm=lambda question: typer.confirm(question, err=True),
+        is_terminal=_is_at_a_terminal(),
+        confirm=_says_yes,
     )
+
+
+def _is_at_a_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()  # None where it was closed
+
+
+def _says_yes(question: str) -> bool:
+    """Ask in plain words, on a line that nothing is painted over; whatever is no yes is a no."""
+    put_bars_away()
+    typer.echo(f"{shown(question)} [y/N]: ", nl=False, err=True)
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):  # Ctrl-C and Ctrl-D do not end the line
+            typer.echo(err=True)
+    return answer.strip().lower() in {"y", "yes"}

@@ -69,6 +69,12 @@ def mixed_scorings(known: Evaluations, planned: Planned) -> Iterator[str]:
             )
 
 
+def n_given_up(known: Evaluations, planned: Planned) -> int:
+    """Count the samples that could not be scored; one that two entrants share is one."""
+    runs = (known.run(each.plan) for each in planned.evaluations)
+    return len({fate.natural_key for run in runs for fate in run.unscorable})
+
+
 def _named(place: Workshop, entrant: str | None) -> tuple[Entrant, ...]:
     events = place.opening.registrations
     roster = tuple(each.entrant for each in events if isinstance(each, EntrantRegistered))

@@ -67,6 +67,7 @@ def export_battles(asked: Asked, output: OutputOption = None, name: NameOption =
     """Write battles as JudgeArena does. Example: tourney export battles -o battles.jsonl."""
     if name is None:
         source = _said(asked)
+        _tell_of_several(source)
         _write(_lines(_records(source)), output)
     else:
         require_no_tournament(asked)
@@ -132,10 +133,21 @@ def _said(asked: Asked) -> Reading:
     return source
 
 
+def _tell_of_several(source: Reading) -> None:
+    """Say that battles of several dimensions are written: most readers take them for one."""
+    n_dimensions = len({record["dimension"] for record in _records(source)})
+    if n_dimensions > 1:
+        say(
+            f"{n_dimensions} dimensions are in one file, told apart by `dimension` alone, which"
+            " readers of JudgeArena's shape pass over: write one of them by --dimension"
+        )
+
+
 def _records(source: Reading) -> Iterator[Fields]:
-    """Yield a tournament's battles, dimension after dimension."""
-    for settlements in source.settlements.values():
-        yield from of_settlements(settlements, source.judge_model)
+    """Yield a tournament's battles, dimension after dimension, each with its own."""
+    for dimension, settlements in source.settlements.items():
+        for record in of_settlements(settlements, source.judge_model):
+            yield record | {"dimension": dimension}
 
 
 def _lines(records: Iterable[Fields]) -> Iterator[bytes]:

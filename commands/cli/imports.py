@@ -1,11 +1,13 @@
 """`tourney import` and `tourney merge`: what others recorded or trained, taken in."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from commands.battle_readers import plain
 from commands.battle_readers.formats import FORMATS
 from commands.battle_readers.records import records_of
 from commands.cli.battle_sets import format_of, set_name
@@ -62,7 +64,18 @@ def import_events(
     _tell(taken, output_format, as_json=as_json)
 
 
-@app.command(name="battles")
+def _columns(says: Mapping[str, str]) -> str:
+    """List columns, a line each, as click leaves them."""
+    return "\n".join(("\b", *(f"  {name}: {each}" for name, each in says.items())))
+
+
+_PLAIN_TABLE: Final = (
+    f"A plain table has a row for each battle, and these columns:\n\n{_columns(plain.NEEDED)}"
+    f"\n\nIt may have further ones:\n\n{_columns(plain.OPTIONAL)}"
+)
+
+
+@app.command(name="battles", epilog=_PLAIN_TABLE)
 def import_battles(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")

@@ -12,6 +12,7 @@ from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.toml_file import variable
 from commands.where_kept import Kept, where_kept
+from ledger.errors import TourneyError
 from ledger.events.battles import set_of
 from ledger.events.registration import JudgeSettings
 from ledger.head import Head
@@ -52,14 +53,28 @@ def read_tournament(
     """Fold a tournament out of an open ledger.
 
     Raises:
-        ConfigurationError: Which tournament, or as of when, cannot be told.
-        NothingRecorded: There is nothing of it at that position.
+        ConfigurationError: Which tournament, or as of when, cannot be told, or it was not there
+            yet.
+        NothingRecorded: There is nothing of it at any position.
     """
-    stream = stream_of(ledger, tournament, config)
-    state = fold(tournament_of(stream), ledger.read(until=position_of(ledger, as_of)))
+    stream, until = stream_of(ledger, tournament, config), position_of(ledger, as_of)
+    state = fold(tournament_of(stream), ledger.read(until=until))
     if state.opening is None:
-        raise NothingRecorded(stream, ledger.path)
+        raise _not_there(ledger, stream, as_of, until)
     return state
+
+
+def _not_there(
+    ledger: Ledger, stream: StreamId, as_of: str | None, until: int | None
+) -> TourneyError:
+    """Return why there is nothing to read: too early a position, or none at all."""
+    begun = next(iter(ledger.read(stream=stream, types={"TournamentOpened"})), None)
+    if begun is None:
+        return NothingRecorded(stream, ledger.path)
+    when = "" if as_of == str(until) else f" ({as_of})"
+    nothing = f"nothing of tournament {stream!r} was recorded up to position {until}{when}"
+    begins = f"it begins at position {begun.position}, {begun.recorded_at.isoformat()}"
+    return ConfigurationError([f"{ledger.path}: {nothing}; {begins}: name a later one"])
 
 
 def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from commands.cli.evaluating import plan_evaluations
-from commands.cli.judging import BILLED, Terms, chosen_judge
+from commands.cli.judging import Terms, chosen_judge
 from commands.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -19,6 +19,7 @@ from commands.cli.options import (
 )
 from commands.cli.streams import say, write
 from commands.cli.workshop import Workshop, workshop
+from commands.consent import OF_ANTHROPIC
 from commands.evaluate import owed_samples
 from commands.plan import plan_responses, plan_verdicts, rehearse
 from commands.plan_cost import counted_sample, plan_cost
@@ -90,7 +91,7 @@ def judge(
     asked, rules = chosen_judge(state, place, Terms(mode, judge)), asking_rules(place.settings)
     rows = plan_verdicts(state, prompts, asked, rules)
     queries = open_queries(state, prompts, asked, rules)
-    counts = count_tokens and asked.provider in BILLED
+    counts = count_tokens and asked.provider in OF_ANTHROPIC
     counted = counted_sample(queries, make_token_counter(asked)) if counts else ()
     pricing = pricing_for(place.settings, place.folder, asked, state, counted=counted)
     cap_usd = place.settings.judge.max_usd

@@ -1,12 +1,14 @@
 """`tourney run` and `tourney demo`: a whole tournament in one command."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from commands.cli.generating import generate_with_consent
+from commands.cli.generating import generate_to_be_judged
 from commands.cli.judging import Terms, judge_with_consent
 from commands.cli.options import (
     DEFAULT_CONFIG,
@@ -22,6 +24,7 @@ from commands.cli.options import (
 from commands.cli.progress_bar import progress_on_stderr
 from commands.cli.streams import say, write
 from commands.cli.workshop import workshop
+from commands.counted import counted
 from commands.errors import DoneWithGaps
 from commands.panel import judge_of_mode
 from commands.render import Format
@@ -29,6 +32,7 @@ from commands.run import Plan, RunSummary, run_tournament
 from commands.shipped import lay_out_demo
 from commands.tables.elo import elo_table
 from ledger.store import utc_now
+from projections.settlement import Account
 
 
 def run(
@@ -50,7 +54,7 @@ def run(
         summary = run_tournament(
             recorder,
             plan,
-            generating=lambda prompts: generate_with_consent(
+            generating=lambda prompts: generate_to_be_judged(
                 recorder, place, terms, prompts, on_progress
             ),
             judge=judge,
@@ -59,15 +63,14 @@ def run(
             ),
             now=utc_now(),
         )
-    _tell(summary)
     results = summary.run.results
+    gaps = _gaps(each.account for each in results.standings.values())
+    _tell(summary, gaps)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     write(table, output_format, as_json=as_json)
-    accounts = [each.account for each in results.standings.values()]
-    n_gaps = sum(account.n_failed + account.pending for account in accounts)
-    if n_gaps and not allow_gaps:
-        raise DoneWithGaps(f"{n_gaps} pairs have no outcome; see `tourney project progress`")
+    if gaps and not allow_gaps:
+        raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
 
 
 def demo(
@@ -86,11 +89,26 @@ def demo(
     say(f"  tourney show recall_001 {at}         one prompt, whole")
 
 
-def _tell(summary: RunSummary) -> None:
+def _gaps(accounts: Iterable[Account]) -> Counter[str]:
+    """Count the pairs without an outcome by why they have none."""
+    gaps: Counter[str] = Counter()
+    for account in accounts:
+        gaps.update({**dict(account.failed), "pending": account.pending})
+    return +gaps
+
+
+def _without_outcome(gaps: Counter[str]) -> str:
+    return f"{counted(gaps.total(), 'pair has', 'pairs have')} no outcome"
+
+
+def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     generated, judged, published = summary
-    if not generated.n_owed and not judged.n_open:
-        say("nothing is owed: every response and verdict is on the ledger")
-    else:
+    if generated.n_owed or judged.n_open:
         say(f"{generated.n_generated} responses generated, {judged.n_verdicts} verdicts received")
+    elif gaps:
+        why = " + ".join(f"{n_pairs} {reason}" for reason, n_pairs in gaps.items())
+        say(f"nothing is owed, and {_without_outcome(gaps)}: {why}")
+    else:
+        say("nothing is owed: every response and verdict is on the ledger")
     state = "published in" if published.is_new else "unchanged since"
     say(f"{state} {published.folder}")

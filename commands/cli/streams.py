@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 from rich.console import Console
@@ -55,7 +56,13 @@ def write_lines(lines: Iterable[bytes]) -> None:
 
 def say(message: str) -> None:
     """Print a line about the work on stderr."""
-    Console(stderr=True).print(Text(shown(message)), soft_wrap=True)
+    stderr().print(Text(shown(message)), soft_wrap=True)
+
+
+@cache
+def stderr() -> Console:
+    """Return the one console on stderr: what is printed by it finds room above a bar."""
+    return Console(stderr=True)
 
 
 @contextmanager

@@ -30,8 +30,9 @@ def agreement_table(measures: Iterable[Measure]) -> Table:
         ),
         notes=(
             (
-                "n counts pairs for consistency and agreement, verdicts A or B for the share of A,"
-                " verdicts for ties, answered queries for failures, entrants for rank correlation."
+                "n counts pairs for consistency and agreement (by concatenate their orders for"
+                " agreement), verdicts A or B for the share of A, verdicts for ties, answered"
+                " queries for failures, entrants for rank correlation."
             ),
             "A share of A far from 0.5 is a liking for the first slot, or for the second.",
         ),

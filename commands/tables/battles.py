@@ -13,7 +13,12 @@ def battles_table(name: str, of: Format, taken: Taken) -> Table:
     """Show what a file held; a battle without a verdict is no tie."""
     judges = sorted(taken.judges)
     n_ties = taken.winners["tie"] + taken.winners["tie (bothbad)"]
-    known = f"{counted(taken.n_known, 'battle')} on the ledger already, and not recorded again"
+    notes = []
+    if taken.n_known:
+        known = f"{counted(taken.n_known, 'battle')} on the ledger already"
+        notes.append(f"{known}, and not recorded again")
+    if taken.n_before:
+        notes.append(f"{name} holds {counted(taken.n_in_set, 'battle')} now, with those of before")
     return Table(
         schema="tourney/imported-battles@1",
         title="Battles",
@@ -39,8 +44,8 @@ def battles_table(name: str, of: Format, taken: Taken) -> Table:
                 "judges": ", ".join(judges) or None,
             },
         ),
-        notes=(known,) if taken.n_known else (),
-        facts={"judges": judges, "n_known": taken.n_known},
+        notes=tuple(notes),
+        facts={"judges": judges, "n_known": taken.n_known, "n_in_set": taken.n_in_set},
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.budget import Budget, BudgetReached
+from commands.budget import Budget, BudgetReached, PriceUnknown, require_price
 from commands.errors import Refused
 from commands.pricing import FREE_OF_CHARGE
 from ledger.events.usage import Usage
@@ -64,6 +64,14 @@ def test_a_cap_on_an_unknown_price_refuses() -> None:
     """Nothing is priced at nothing for want of a price."""
     with pytest.raises(Refused, match="this judge has no price; add one by"):
         affordable(100.0, usd=None)
+
+
+def test_whether_a_price_is_known_needs_no_query() -> None:
+    """A run finds it out while nothing is there yet to be judged."""
+    require_price(FlatRate(1.0))
+    require_price(FREE_OF_CHARGE)
+    with pytest.raises(PriceUnknown):
+        require_price(FlatRate(None))
 
 
 def test_a_judge_on_this_machine_is_never_refused() -> None:

@@ -14,7 +14,7 @@ from commands.battle_readers.row import BadRow, Record, Records
 from commands.errors import ConfigurationError
 from commands.import_battles import Taken, import_battles, listed
 from commands.wiring import open_parquet
-from ledger.events.battles import MAX_BATTLES, BattlesImported, Column
+from ledger.events.battles import MAX_BATTLES, BattlesImported, Column, battles_stream
 from ledger.store import Ledger
 from projections.battle_records import of_imported
 from projections.fold import fold
@@ -34,11 +34,16 @@ def write(path: Path, *rows: str) -> Path:
 
 
 def take_in(
-    ledger: Ledger, path: Path, *, records: Records | None = None, skip_bad: bool = False
+    ledger: Ledger,
+    path: Path,
+    *,
+    records: Records | None = None,
+    skip_bad: bool = False,
+    name: str = "arena",
 ) -> Taken:
     """Import a file of plain battles."""
     found = records_of(path, PLAIN, open_parquet) if records is None else records
-    return import_battles(ledger, path, PLAIN, found, name="arena", skip_bad=skip_bad)
+    return import_battles(ledger, path, PLAIN, found, name=name, skip_bad=skip_bad)
 
 
 def imported(ledger: Ledger) -> tuple[BattlesImported, ...]:
@@ -193,3 +198,98 @@ def test_what_was_exported_is_imported_as_the_same_battles(
         import_battles(ledger, file, JUDGEARENA, records, name="arena")
 
         assert told(imported(ledger)) == file.read_text(encoding="utf-8")
+
+
+ON_PROMPTS = "model_a,model_b,winner,question_id\n"
+VOTES = tuple(f"x,y,model_{'ab'[n % 2]},q{n}" for n in range(20))
+
+
+def votes(path: Path, *rows: str) -> Path:
+    """Write a CSV of battles on prompts that have a name."""
+    path.write_text(ON_PROMPTS + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (*VOTES, "x,y,tie,q20"),
+        ("x,y,tie,q20", *VOTES[::-1]),
+        VOTES[:8],
+        VOTES[12:],
+        ("x,y,tie,q0", *VOTES[1:], "x,y,tie,q20"),
+    ],
+    ids=["grown", "sorted anew", "its head", "its tail", "corrected and grown"],
+)
+def test_a_file_that_has_grown_or_was_cut_is_refused(
+    ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]
+) -> None:
+    """Its digest is another one, and its old battles would count twice for good."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+    n_shared = len(set(rows) & set(VOTES))
+
+    with pytest.raises(ConfigurationError) as caught:
+        take_in(ledger, votes(tmp_path / "now.csv", *rows))
+
+    assert str(caught.value) == (
+        f"{tmp_path / 'now.csv'}: {n_shared} of its {len(rows)} battles are in set 'arena'"
+        " already, word for word, from another file, of 20 battles, and would count twice;"
+        " nothing is imported: import a file of the new rows alone, or all rows under another"
+        " --name"
+    )
+    assert len(imported(ledger)) == 1
+
+
+def test_a_file_that_has_grown_goes_into_another_set(ledger: Ledger, tmp_path: Path) -> None:
+    """Whoever follows the advice is not refused again."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+
+    taken = take_in(ledger, votes(tmp_path / "now.csv", *VOTES, "x,y,tie,q20"), name="anew")
+
+    assert (taken.n_battles, taken.n_in_set) == (21, 21)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("x,y,tie,q20", "x,z,tie,q20"),
+        tuple(row if n % 3 else f"x,y,tie,q{n}" for n, row in enumerate(VOTES)),
+        ("x,y,tie,q20", "x,y,tie,q20"),
+    ],
+    ids=["new rows", "another's votes", "two who agree"],
+)
+def test_other_battles_join_a_set(ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]) -> None:
+    """People who vote on the same often agree, and within a file they may as they like."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+
+    taken = take_in(ledger, votes(tmp_path / "more.csv", *rows))
+
+    assert (taken.n_battles, taken.n_in_set) == (len(rows), 20 + len(rows))
+
+
+def test_battles_without_a_prompt_are_told_apart_by_their_place(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Two tables of wins of x over y have the same rows by chance, but not in the same order."""
+    before = ["x,y,model_a", "x,y,model_b", "x,y,tie"]
+    take_in(ledger, write(tmp_path / "before.csv", *before))
+
+    by_chance = take_in(ledger, write(tmp_path / "other.csv", *before[::-1], "x,y,tie"))
+    with pytest.raises(ConfigurationError, match="3 of its 4 battles are in set 'arena' already"):
+        take_in(ledger, write(tmp_path / "grown.csv", *before, "x,z,tie"))
+
+    assert by_chance.n_in_set == 7
+
+
+def test_files_that_overlapped_before_it_was_looked_for_are_there_already(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Importing again what is on record has nothing to do, whatever else is."""
+    for name, rows in (("one", VOTES), ("other", VOTES[:8])):
+        take_in(ledger, votes(tmp_path / f"{name}.csv", *rows), name=name)
+    event = imported(ledger)[1]
+    ledger.append(battles_stream("one"), [event])
+
+    taken = take_in(ledger, tmp_path / "other.csv", name="one")
+
+    assert (taken.n_known, taken.n_in_set) == (8, 28)

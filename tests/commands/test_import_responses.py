@@ -198,14 +198,62 @@ def test_a_seed_that_is_not_told_is_not_compared(recorder: Recorder, file: Path)
 
 
 def test_entrants_of_equal_settings_share_a_response(recorder: Recorder, file: Path) -> None:
-    """Content names it, whoever's line it is on; two would contradict each other."""
+    """Content names it, whoever's line it is on."""
     alias = entrant("alias", weights_digest=BASE.weights_digest)
-    write(file, record(), record("alias"))
+    write(file, record(response_text="both"), record("alias", response_text="both"))
 
     imported = take_in(recorder, file, roster=[BASE, alias])
 
-    assert [each.response.text for each in imported.new] == ["alias on p1"]
+    assert [each.response.text for each in imported.new] == ["both"]
     assert len(owed_responses(recorder.state, [P1, P2])) == 1
+
+
+TWICE = (prompt(P1), prompt(P2, text=prompt(P1).text))
+
+
+def test_one_response_said_twice_must_be_one_text(
+    ledger: Ledger, recorder: Recorder, file: Path
+) -> None:
+    """Who decodes greedily answers one text in one way: it is not known which of the two it is."""
+    opening = open_tournament(opened(prompts=TWICE, entrants=[BASE]))
+    other = write(file.with_name("more.jsonl"), record(what=P2))
+    write(file, record())
+
+    with pytest.raises(ConfigurationError) as caught:
+        import_responses(recorder, opening, [file, other])
+
+    assert caught.value.faults[1] == (
+        f"{other}:1: it is the same response as {file}:1, of entrant 'base' to prompt 'p1': the"
+        " settings and the prompt's text are the same; but the response's text is another"
+    )
+    assert ledger.head.position == 0
+
+
+def test_of_two_texts_for_one_response_the_first_can_be_kept(
+    recorder: Recorder, file: Path
+) -> None:
+    """Half precision may change a token with the batch, and nothing can be corrected there."""
+    opening = open_tournament(opened(prompts=TWICE, entrants=[BASE]))
+    write(file, record(), record(what=P2))
+
+    imported = import_responses(recorder, opening, [file], skip_bad=True)
+
+    assert [each.response.text for each in imported.new] == ["base on p1"]
+    assert [each.line for each in imported.bad] == [2]
+
+
+def test_what_was_said_anew_of_one_response_contradicts_nothing(
+    recorder: Recorder, file: Path
+) -> None:
+    """The scripts append: of each prompt the last line counts, and only those are compared."""
+    opening = open_tournament(opened(prompts=TWICE, entrants=[BASE]))
+    old = [record(what=each, response_text="old") for each in (P1, P2)]
+    new = [record(what=each, response_text="new") for each in (P1, P2)]
+    write(file, *old, *new)
+
+    imported = import_responses(recorder, opening, [file])
+
+    assert [each.response.text for each in imported.new] == ["new"]
 
 
 def test_a_file_that_cannot_be_read_is_named(

@@ -120,6 +120,40 @@ def test_two_judges_of_one_name_are_refused() -> None:
         panel_of(settings(judge=PAID, jury=jury), Path())
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "parts"),
+    [
+        (SERVED, {"base_url": "http://[::1]:8001"}, "model, max_tokens, protocol"),
+        (PAID, {"provider": "anthropic"}, "model, effort, max_tokens, protocol"),
+    ],
+    ids=["endpoint", "anthropic"],
+)
+def test_one_judge_under_two_names_is_refused(
+    first: Mapping[str, object], second: Mapping[str, object], parts: str
+) -> None:
+    """It would be asked once and counted twice: kappa would be 1, a majority one judge's."""
+    judge = {"pilot_model": "large", "headline_model": "large"}
+    given = {key: value for key, value in first.items() if key in {"provider", "base_url"}}
+    juror = {"id": "other", "model": "large", **given, **second}
+
+    with pytest.raises(ConfigurationError) as caught:
+        panel_of(settings(judge={**judge, **given}, jury=[juror]), Path())
+
+    (fault,) = caught.value.faults
+    assert fault.startswith("judges 'large' and 'other' are one and the same, ")
+    assert f"one of {parts} must differ" in fault
+
+
+def test_a_juror_is_not_the_tournaments_judge_again() -> None:
+    """Of two addresses for one judge only one would be asked, and nobody said which."""
+    server = {"provider": "endpoint", "base_url": "http://a"}
+    judge = {"pilot_model": "large", "headline_model": "large", **server}
+    juror = {"id": "large", "model": "large", **server, "base_url": "http://b"}
+
+    with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are one and the same"):
+        panel_of(settings(judge=judge, jury=[juror]), Path())
+
+
 def test_a_server_without_an_address_is_refused() -> None:
     """Any default would be somebody's, and would be asked with the user's responses."""
     jury = [{key: value for key, value in SERVED.items() if key != "base_url"}]

@@ -1,16 +1,17 @@
 """Publishing: the claim on the ledger first, then the files beside it, once."""
 
-from datetime import timedelta
+import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from commands.errors import AuditDisagrees
+from commands.errors import AuditDisagrees, FolderTaken
 from commands.judge import JudgeTask, judge_open
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, StaleVersion
 from ledger.events.ratings import (
     ArtifactDigest,
     EloParameters,
@@ -139,21 +140,94 @@ def test_another_event_makes_another_run(recorder: Recorder, tmp_path: Path) -> 
     assert first.folder != second.folder
 
 
+@pytest.mark.parametrize("is_reserved", [True, False])
 def test_a_run_killed_before_its_files_gets_them_from_the_next(
-    ledger: Ledger, recorder: Recorder, tmp_path: Path
+    ledger: Ledger, recorder: Recorder, tmp_path: Path, *, is_reserved: bool
 ) -> None:
     """The claim is found again, and what it lacks is written, byte for byte as claimed."""
-    (tmp_path / "runs").touch()
-    with pytest.raises(CannotWrite):
-        published(recorder, tmp_path / "runs")
-    (tmp_path / "runs").unlink()
+    folder = published(recorder, tmp_path).folder
+    shutil.rmtree(folder)
+    if is_reserved:
+        folder.mkdir()
 
-    run = published(Recorder(ledger, STREAM), tmp_path / "runs")
+    run = published(Recorder(ledger, STREAM), tmp_path)
 
     (claim,) = claims(ledger)
-    assert not run.is_new
+    assert (run.folder, run.is_new) == (folder, False)
     for artifact in claim.artifacts:
         assert digest_of_bytes((run.folder / artifact.path).read_bytes()) == artifact.digest
+
+
+def test_what_cannot_be_written_is_not_claimed(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """The error says that nothing was recorded, and a claim without files helps nobody."""
+    (tmp_path / "runs").touch()
+
+    with pytest.raises(CannotWrite):
+        published(recorder, tmp_path / "runs")
+
+    assert claims(ledger) == []
+
+
+def test_a_folder_of_another_tournament_is_passed_over(recorder: Recorder, tmp_path: Path) -> None:
+    """Two ledgers may lie in one folder, and publish in one second."""
+    theirs = tmp_path / "headline_20260427_120000"
+    theirs.mkdir()
+
+    run = published(recorder, tmp_path)
+
+    assert run.folder == tmp_path / "headline_20260427_120000_2"
+    assert (run.folder / "manifest.json").is_file()
+    assert not any(theirs.iterdir())
+
+
+def test_two_tournaments_that_publish_at_once_have_a_folder_each(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    """A name is taken before the ratings are computed, which may take a while."""
+    others: list[Recorder] = []
+    runs: list[Run] = []
+
+    def noon_while_another_publishes() -> datetime:
+        while others:
+            runs.append(published(others.pop(), tmp_path))
+        return NOON
+
+    with Ledger.in_memory(now=noon_while_another_publishes) as elsewhere:
+        mine = Recorder(elsewhere, STREAM)
+        answered(mine, opened(prompts=[prompt("p1"), prompt("p2")]))
+        others.append(recorder)
+        runs.append(published(mine, tmp_path))
+
+    assert [run.folder.name for run in runs] == [
+        "headline_20260427_120000_2",
+        "headline_20260427_120000",
+    ]
+    assert all((run.folder / "manifest.json").is_file() for run in runs)
+
+
+def test_a_claim_whose_folder_is_anothers_is_told(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """What lies there would pass for what this tournament published."""
+    folder = published(recorder, tmp_path).folder
+    (folder / "manifest.json").write_bytes(b"{}")
+
+    with pytest.raises(FolderTaken, match="headline_20260427_120000 is there already"):
+        published(Recorder(ledger, STREAM), tmp_path)
+
+
+def test_a_run_that_fails_before_its_claim_leaves_no_folder(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Nobody could tell what it was to hold."""
+    judge(Recorder(ledger, STREAM), P2)
+
+    with pytest.raises(StaleVersion):
+        published(recorder, tmp_path)
+
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_tournament_of_which_nothing_is_known_cannot_be_published(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Replay: fold from the first event again, and hold every run to what was claimed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,16 @@ def test_a_folder_of_an_unknown_name_is_refused(ledger: Ledger, run: Run, tmp_pa
         replay(ledger, STREAM, against=copy)
 
 
+def test_a_folder_that_is_not_there_is_no_run_that_was_changed(
+    ledger: Ledger, run: Run, tmp_path: Path
+) -> None:
+    """From another folder a relative path leads nowhere: that is no audit that disagrees."""
+    elsewhere = tmp_path / "elsewhere" / run.folder.name
+
+    with pytest.raises(NotFound, match=re.escape(f"there is no folder {elsewhere}")):
+        replay(ledger, STREAM, against=elsewhere)
+
+
 def test_before_a_run_was_published_there_is_none(ledger: Ledger, run: Run) -> None:
     """As of an earlier position nothing was claimed yet."""
     before = ledger.head.position - 1
@@ -147,7 +158,7 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
         replay(ledger, STREAM, out=run.folder.parent)
 
 
-@pytest.mark.parametrize("edition", [1, 2, 3])
+@pytest.mark.parametrize("edition", [1, 2, 3, 4])
 def test_what_a_tourney_of_each_edition_published_still_replays(
     ledger: Ledger, edition: int
 ) -> None:

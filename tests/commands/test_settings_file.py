@@ -158,6 +158,15 @@ def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
     assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
 
 
+@pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_"])
+def test_a_variable_of_ours_with_a_misspelt_section_is_refused(tmp_path: Path, name: str) -> None:
+    """A cap on money that is passed over in silence is found on the bill."""
+    (found,) = faults(tmp_path, environ={name: "0.1"})
+
+    assert found.startswith(f"environment variable {name} names no key of a plain section: tour")
+    assert found.endswith("; correct or unset it")
+
+
 def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     """The user would look in vain at a line of the file."""
     text = f"{MINIMAL}\n[elo]\nk = 24\n"
@@ -182,6 +191,15 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: Input"),
         ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
         ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
+        ("[elo]\nbootstraps = 39  #!", "'elo.bootstraps' is 39: an interval of 95 % takes 40 resa"),
+        (
+            '[bradley_terry]\ninterval = "bayesian"\nresamples = 19  #!\nlevel = 0.9',
+            "'bradley_terry.resamples' is 19: an interval of 90 % takes 20 resamples at least",
+        ),
+        (
+            '[bradley_terry]  #!\ninterval = "bayesian"\nlevel = 0.999',
+            "'bradley_terry.resamples' is 1000: an interval of 99.9 % takes 2,000 resamples",
+        ),
         ("[bradley_terry]\nresamples = 10_000_000  #!", "'bradley_terry.resamples' is 10000000"),
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),
         ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': Input should be 'flo"),
@@ -257,6 +275,47 @@ def test_an_anchor_of_the_environment_is_told_by_its_variable(tmp_path: Path) ->
     (found,) = faults(tmp_path, environ={"TOURNEY_BRADLEY_TERRY_ANCHOR": "nobody"})
 
     assert found.startswith("TOURNEY_BRADLEY_TERRY_ANCHOR: ")
+
+
+SERVED = """
+[[entrants]]
+id = "{id}"
+loader = "endpoint"
+model = "default"
+base_url = "{base_url}"
+"""
+
+
+def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
+    """Only one server would be asked, and all pairs would tie with nothing said."""
+    servers = {"fp16": "http://a/v1", "int8": "http://b/v1"}
+    text = MINIMAL + "".join(SERVED.format(id=id_, base_url=url) for id_, url in servers.items())
+
+    (found,) = faults(tmp_path, text)
+
+    assert found == (
+        "tournament.toml:26: 'entrants.3.base_url' is 'http://b/v1': another server alone makes no"
+        " other entrant, so 'int8' is 'fp16' and would not be asked; give them different revisions"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ['revision = "int8"', "temperature = 0.5", "max_new_tokens = 8"],
+)
+def test_what_is_told_apart_may_have_servers_of_its_own(tmp_path: Path, changed: str) -> None:
+    """Weights that differ are served apart, each under whatever name."""
+    first = SERVED.format(id="fp16", base_url="http://a/v1")
+    second = SERVED.format(id="int8", base_url="http://b/v1") + changed
+
+    assert len(read(tmp_path, MINIMAL + first + second).entrants) == 4
+
+
+def test_an_entrant_may_be_there_under_two_names(tmp_path: Path) -> None:
+    """At one server as in one folder it is truly the same, and answers once."""
+    names = (SERVED.format(id=id_, base_url="http://a/v1") for id_ in ("one", "other"))
+
+    assert len(read(tmp_path, MINIMAL + "".join(names)).entrants) == 4
 
 
 def test_one_entrant_alone_is_no_tournament(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def environment(url: str, **more: str) -> dict[str, str]:
     return {**outside, "ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": url, **more}
 
 
-def command(folder: Path, *words: str, url: str, stdin: str = os.devnull) -> Running:
+def command(folder: Path, *words: str, url: str) -> Running:
     """Begin a command in a folder, and do not wait for it."""
-    return begin(folder, words, environment(url), stdin=stdin)
+    return begin(folder, words, environment(url))
 
 
 def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:

@@ -3,6 +3,7 @@
 import gc
 import os
 import resource
+import signal
 import sys
 import traceback
 from importlib import import_module
@@ -59,7 +60,11 @@ def be(order: Order) -> NoReturn:
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)
-    for stream, path in ((0, order.stdin), (1, order.out), (2, order.err)):
+    if order.terminal is not None:
+        os.setsid()  # the next terminal that it opens is its own
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    stdin, err = order.terminal or os.devnull, order.terminal or order.err
+    for stream, path in ((0, stdin), (1, order.out), (2, err)):
         os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))

@@ -15,16 +15,31 @@ from commands.recorder import Recorder
 from commands.wiring import open_parquet
 from ledger.audit import audit
 from ledger.events.battles import BattlesImported
+from ledger.events.event import Event
 from ledger.store import Ledger
-from tests.builders import STREAM
+from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields, started
 from tests.commands.games import generated, judged
+from tests.projections.juries import JURORS, A, B, heard
+from tests.projections.worlds import RUBRICS, answered
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
 N_KILLED = 80_000  # battles: more than SQLite keeps in memory
 IN_THE_MIDDLE = 500_000  # bytes: more than a new ledger's, less than what is appended
 PLAIN = FORMATS["plain"]
+DIMENSION = b', "dimension": "factuality"'
+
+
+def won_by_turns() -> tuple[Event, ...]:
+    """Return a tournament of one prompt, where zoe wins on factuality and amy on utility."""
+    opening = opened(
+        prompts=[prompt("p1")],
+        rubrics=RUBRICS,
+        entrants=[entrant("zoe"), entrant("amy")],
+        judges=JURORS[:1],
+    )
+    return heard(answered(opening), [A, B])
 
 
 @pytest.fixture
@@ -40,14 +55,15 @@ def place(tmp_path: Path) -> Path:
 def test_what_is_exported_imported_and_exported_is_the_same(
     place: Path, tourney: Tourney, policy: str
 ) -> None:
-    """Byte for byte: nothing that the format can say is lost on the way."""
+    """Byte for byte but for the dimension: nothing that the format can say is lost on the way."""
     exported = tourney("export", "battles", "--policy", policy, "-o", "first.jsonl")
     there = ("-l", "there.db")
     done = tourney("import", "battles", "first.jsonl", "--from", "judgearena", *there, "--json")
     again = tourney("export", "battles", "--name", "judgearena", "-o", "second.jsonl", *there)
 
     assert [each.returncode for each in (exported, done, again)] == [0, 0, 0], done.stderr
-    assert (place / "second.jsonl").read_bytes() == (place / "first.jsonl").read_bytes()
+    first = (place / "first.jsonl").read_bytes()
+    assert (place / "second.jsonl").read_bytes() == first.replace(DIMENSION, b"")
     n_lines = len((place / "first.jsonl").read_text().splitlines())
     assert n_lines == (4 if policy == "concatenate" else 2)
     assert fields(done)["rows"][0]["battles"] == n_lines
@@ -65,8 +81,30 @@ def test_an_export_says_beside_it_what_is_no_battle(tourney: Tourney) -> None:
         "source": "llm-judge",
         "judge_model": "chrF2",
         "question_id": "p1",
+        "dimension": "factuality",
     }
     assert done.stderr == "factuality: 2 pairs = 2 decided + 0 tied + 0 inconsistent + 0 pending\n"
+
+
+def test_battles_of_several_dimensions_are_told_apart(tmp_path: Path) -> None:
+    """On each someone else may win; taken for one they would cancel each other out."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, won_by_turns())
+
+    every = launch(tmp_path, "export", "battles")
+    one = launch(tmp_path, "export", "battles", "--dimension", "utility")
+
+    written = [json.loads(line) for line in every.stdout.splitlines()]
+    assert [(each["dimension"], each["winner"]) for each in written] == [
+        ("factuality", "model_a"),
+        ("utility", "model_b"),
+    ]
+    assert every.stderr.splitlines()[-1] == (
+        "2 dimensions are in one file, told apart by `dimension` alone, which readers of"
+        " JudgeArena's shape pass over: write one of them by --dimension"
+    )
+    assert [json.loads(line) for line in one.stdout.splitlines()] == written[1:]
+    assert "--dimension" not in one.stderr
 
 
 def test_battles_of_others_stay_apart_from_the_tournament(tourney: Tourney) -> None:
@@ -99,6 +137,32 @@ def test_an_import_says_what_it_took_in(tourney: Tourney) -> None:
         }
     ]
     assert (first["n_known"], second["n_known"]) == (0, 2)
+
+
+def test_a_file_that_joins_a_set_says_what_the_set_holds(place: Path, tourney: Tourney) -> None:
+    """One that holds the old votes, too, would make them count twice: nothing of it is taken."""
+    (place / "new.csv").write_text("model_a,model_b,winner\nother,tuned,tie\n")
+    (place / "grown.csv").write_text(f"{VOTES}base,tuned,model_b\n")
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    joined = tourney("import", "battles", "new.csv", "--name", "people")
+    grown = tourney("import", "battles", "grown.csv", "--name", "people")
+    (people,) = fields(tourney("status", "--json"))["imported"]
+
+    assert joined.returncode == 0, joined.stderr
+    assert "people holds 3 battles now, with those of before" in joined.stdout
+    assert grown.returncode == 2
+    assert "grown.csv: 2 of its 3 battles are in set 'people' already" in grown.stderr
+    assert people["battles"] == 3
+
+
+def test_help_says_which_columns_a_plain_table_has(tourney: Tourney) -> None:
+    """Whoever writes one by hand has no other program's file to look at."""
+    said = tourney("import", "battles", "--help").stdout.splitlines()
+
+    for name in (*PLAIN.needs, *PLAIN.may_have):
+        assert any(line.startswith(f"    {name}: ") for line in said), name
+    assert "    winner: model_a | model_b | tie | tie (bothbad) | no verdict" in said
 
 
 def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> None:

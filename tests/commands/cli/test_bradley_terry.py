@@ -16,7 +16,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
 from projections.rule import RECORDED
-from tests.builders import STREAM
+from tests.builders import STREAM, entrant, known, opened, prompt, responses
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields, head_of
 from tests.projections.juries import TIE, A, B, court, heard
@@ -24,6 +24,9 @@ from tests.projections.juries import TIE, A, B, court, heard
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
 PLAIN, SOFT = BradleyTerryParameters(), Softness("soft", None)
+RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
+LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
+WINNERS = ("model_a", "model_b")
 PREFERRED = """model_a,model_b,winner,pref,question_id,source,judge_model
 new,old,model_a,0.2,q1,llm-judge,opus
 old,new,tie,0.5,q2,llm-judge,opus
@@ -98,8 +101,8 @@ def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
     "options",
     [
         ("--ties", "davidson"),
-        ("--interval", "bayesian", "--resamples", "20", "--seed", "3"),
-        ("--interval", "multinomial", "--unit", "battles", "--resamples", "20"),
+        ("--interval", "bayesian", "--resamples", "40", "--seed", "3"),
+        ("--interval", "multinomial", "--unit", "battles", "--resamples", "40"),
         ("--prior-sd", "200"),
         ("--policy", "concatenate"),
         ("--judge", "bob"),
@@ -116,6 +119,7 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
     ("words", "why"),
     [
         ("--level 2", "--level: Expected"),
+        ("--interval bayesian --resamples 1", "--resamples 1: an interval of 90 % takes 20"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
         ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
@@ -148,6 +152,23 @@ def test_what_cannot_be_rated_is_refused(tourney: Tourney, words: str, why: str)
     assert why in done.stderr
 
 
+def test_what_a_feature_wins_on_a_single_prompt_has_no_bounds(tmp_path: Path) -> None:
+    """Nothing is known of how far the next prompt would be off, and NaN is no JSON."""
+    opening = opened(prompts=[prompt("p1")], entrants=[entrant(name) for name in LENGTHS])
+    texts = {(name, "p1"): "word " * n for name, n in LENGTHS.items()}
+    events = heard((*opening, *responses(known(*opening), texts)), RING)
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, events)
+
+    found = fields(launch(tmp_path, "project", "bt", "--control", "length", "--json"))
+    shown = launch(tmp_path, "project", "bt", "--control", "length").stdout
+
+    (coefficient,) = found["coefficients"]["factuality"]
+    assert coefficient["beta"] is not None
+    assert (coefficient["lower"], coefficient["upper"]) == (None, None)
+    assert "without an interval: all battles are on one prompt." in " ".join(shown.split())
+
+
 def test_a_jury_is_rated_as_one(tourney: Tourney) -> None:
     """The same option means the same as for Elo."""
     done = fields(tourney("project", "bt", "--policy", "majority", "--json"))
@@ -177,7 +198,8 @@ def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
 def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tourney) -> None:
     """A tournament and others' battles are read one after the other, as of one position."""
     now = Asked(folder / "tournament.db", DEFAULT_CONFIG, None, None, None, None, RECORDED)
-    (folder / "more.csv").write_text(f"{VOTES}kim,zoe,model_a,q8,human,\n")
+    header, _, _ = VOTES.partition("\n")
+    (folder / "more.csv").write_text(f"{header}\nkim,zoe,model_a,q8,human,\n")
     tourney("import", "battles", "votes.csv", "--name", "people")
     asked = pinned(now)
     source = read_verdicts(asked)
@@ -273,8 +295,9 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     rows = [
         {names.get(key, key): row[key] for key in row if key != "set"} for row in imported["rows"]
     ]
-    assert rows == written["ratings"]
+    assert [{**row, "group": 1} for row in rows] == written["ratings"]
     assert len(rows) == 3
+    assert "within a group" not in exported.stderr
 
 
 def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
@@ -287,7 +310,23 @@ def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
     found = json.loads(done.stdout)
     assert (found["arena"], found["judge_model"]) == ("people", "opus")
     assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
+    assert "people: ratings compare within a group only" not in done.stderr
     assert "leave out --name" in refused.stderr
+
+
+def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:
+    """Readers of JudgeArena's file take it for one list; who writes it must know better."""
+    (folder / "islands.csv").write_text(
+        "model_a,model_b,winner,question_id,source\n"
+        + "".join(f"{pair},{winner},q,human\n" for pair in ("a,b", "y,z") for winner in WINNERS)
+    )
+    tourney("import", "battles", "islands.csv", "--name", "islands")
+
+    done = tourney("export", "elo-ratings", "--name", "islands")
+
+    assert [row["group"] for row in json.loads(done.stdout)["ratings"]] == [1, 1, 2, 2]
+    assert "ratings compare within a group only, of which there are 2." in done.stderr
+    assert "a, b not comparable with others." in done.stderr
 
 
 def test_nothing_of_it_is_appended(folder: Path, tourney: Tourney) -> None:

@@ -1,21 +1,31 @@
 """What `project elo` rates by: the recorded settings, but for what is chosen."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from commands.cli.elo import elo_parameters
 from commands.errors import ConfigurationError
+from ledger.events.event import Event
 from ledger.events.registration import TournamentOpened
+from ledger.store import Ledger
 from projections.tournament import Tournament
-from tests.builders import opened
+from tests.builders import STREAM, opened
+from tests.commands.cli.conftest import launch
 from tests.specification import after
+
+
+def configured_opening(elo: str) -> tuple[Event, ...]:
+    """Return the events that open a tournament with these settings of Elo."""
+    opening, *others = opened()
+    assert isinstance(opening, TournamentOpened)
+    return (replace(opening, configuration=f'{{"elo": {elo}}}'), *others)
 
 
 def configured(elo: str) -> Tournament:
     """Return a tournament that was opened with these settings of Elo."""
-    opening, *others = opened()
-    assert isinstance(opening, TournamentOpened)
-    return after(replace(opening, configuration=f'{{"elo": {elo}}}'), *others)
+    return after(*configured_opening(elo))
 
 
 def test_a_tournament_opened_before_there_were_intervals_has_them() -> None:
@@ -36,3 +46,19 @@ def test_an_option_out_of_range_is_named() -> None:
     """The user wrote an option, not a field of an event."""
     with pytest.raises(ConfigurationError, match=r"--bootstraps: .* >= 0"):
         elo_parameters(configured("{}"), {"bootstraps": -1}, "")
+
+
+def test_settings_that_no_run_recorded_yet_change_no_rating(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads a ledger alone, elsewhere or later, must get the same; the help says so."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, configured_opening('{"k": 24}'))
+    (tmp_path / "tournament.toml").write_text(f'[tournament]\nid = "{STREAM}"\n[elo]\nk = 8\n')
+    monkeypatch.setenv("TOURNEY_ELO_K", "32")
+
+    shown = launch(tmp_path, "project", "elo")
+    help_text = launch(tmp_path, "project", "elo", "--help").stdout
+
+    assert "Elo, K = 24" in shown.stdout, shown.stderr
+    assert "until then [elo] and\n  TOURNEY_ELO_K change nothing here" in help_text

@@ -156,6 +156,17 @@ def test_a_backup_is_the_same_ledger_in_one_file(path: Path, tourney: Tourney) -
     assert tourney("verify", "-l", str(moved), "--checkpoint", str(head)).returncode == 0
 
 
+def test_what_is_left_of_a_killed_backup_is_named(path: Path, tourney: Tourney) -> None:
+    """It takes as much room as a backup, and nobody else clears it away."""
+    left = path.with_name("copy.db.0123abcd.unfinished")
+    left.write_bytes(b"half")
+
+    done = tourney("backup", "copy.db")
+
+    assert done.returncode == 0
+    assert f"{left.name} is of a backup that was killed" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("to", ["tournament.db", "missing/copy.db"])
 def test_a_backup_never_overwrites(path: Path, tourney: Tourney, to: str) -> None:
     """What lies there may be the only good copy."""

@@ -24,6 +24,7 @@ ALMOST_SURE = 0.9999999999999999  # whose quantile is none
         ({"initial_rating": 1e308}, "--initial-rating: .* <= 1000000"),
         ({"permutations": BILLION}, "--permutations: .* <= 1000000"),
         ({"bootstraps": BILLION}, "--bootstraps: .* <= 1000000"),
+        ({"bootstraps": 39}, "--bootstraps 39: .* 95 % takes 40 resamples"),
     ],
 )
 def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
@@ -46,12 +47,23 @@ def test_no_k_of_a_sweep_is_endless() -> None:
         ({"level": ALMOST_SURE}, "--level: .* <= 0.999999"),
         ({"level": 1e-300}, "--level: .* >= 0.001"),
         ({"resamples": BILLION}, "--resamples: .* <= 1000000"),
+        ({"interval": "bayesian", "resamples": 39}, "--resamples 39: .* takes 40 resamples"),
+        ({"interval": "multinomial", "level": 0.999}, "--resamples 1000: .* takes 2,000 resamples"),
     ],
 )
 def test_what_no_strength_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
     """As of Elo; a level that is all but 1 had a traceback for an interval."""
     with pytest.raises(ConfigurationError, match=fault):
         bt_parameters({}, chosen, None)
+
+
+def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
+    """One is beyond each bound; of the sandwich, which draws none, any number is."""
+    enough = {"interval": "bayesian", "resamples": 40, "level": 0.95}
+
+    assert bt_parameters({}, enough, None).resamples == 40
+    assert bt_parameters({}, {"resamples": 1}, None).resamples == 1
+    assert elo_parameters(Tournament(STREAM), {"bootstraps": 40}, "").bootstraps == 40
 
 
 def test_an_anchor_is_at_a_rating_that_can_be() -> None:

@@ -1,8 +1,6 @@
 """Whole tournaments with a paid judge, from the command line to the provider's bill."""
 
 import json
-import os
-import pty
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -228,23 +226,6 @@ def test_without_a_key_the_remedy_is_said(folder: Path, fake: FakeProcess) -> No
 
     assert done.code == 4
     assert "ANTHROPIC_API_KEY" in done.err
-
-
-@pytest.mark.parametrize(("answer", "code", "n_paid"), [("y", 0, N_QUERIES), ("n", 5, 0)])
-def test_at_a_terminal_the_dollars_are_in_the_question(
-    folder: Path, fake: FakeProcess, answer: str, code: int, n_paid: int
-) -> None:
-    """Whoever agrees knows to what."""
-    ours, theirs = pty.openpty()
-    process = paid.command(folder, "apply", "judge", url=fake.url, stdin=os.ttyname(theirs))
-    os.write(ours, f"{answer}\n".encode())
-    done = process.wait()
-    os.close(ours)
-    os.close(theirs)
-
-    assert done.code == code, done.err
-    assert "Submit 144 requests to claude-opus-5-5 for about $" in done.err
-    assert len(fake.bill().paid) == n_paid
 
 
 def test_a_key_is_nowhere(folder: Path, fake: FakeProcess) -> None:

@@ -84,6 +84,18 @@ def test_elo_and_win_rates_follow_the_policy(tourney: Tourney) -> None:
     assert elo["accounts"]["factuality"]["decided"] == 4
 
 
+@pytest.mark.parametrize("view", ["elo", "winrates", "matches"])
+def test_a_table_of_outcomes_names_who_judged(tourney: Tourney, view: str) -> None:
+    """The same command shows other numbers once another judge has judged."""
+    one = tourney("project", view, "--judge", "bob")
+    all_of_them = tourney("project", view, "--policy", "majority")
+    data = fields(tourney("project", view, "--judge", "bob", "--json"))
+
+    assert "\nJudge: bob\n" in one.stdout
+    assert "\nJudges, by majority: ann, bob, cleo\n" in all_of_them.stdout
+    assert data["judge"] == "bob"
+
+
 def test_replies_are_read_again_by_the_parser_that_is_named(tourney: Tourney) -> None:
     """A name without a version is its newest version; every result says which it was."""
     again = fields(tourney("project", "winrates", "--parser", "lenient-tap", "--json"))

@@ -202,6 +202,21 @@ def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(
     assert said in second.stderr.splitlines()
 
 
+def test_a_sample_that_two_entrants_share_is_one_gap(
+    tourney: Tourney, folder: Path, fake: FakeOpenAI
+) -> None:
+    """Both are one when greedy: what was given up once is not told as two."""
+    with (folder / "tournament.toml").open("a", encoding="utf-8") as settings:
+        settings.write(EVALUATIONS)
+    fake.inject(Fault("bad_request"))
+
+    done = tourney("apply", "evaluate")
+
+    assert done.returncode == 6, done.stderr
+    assert "2 samples were owed, 1 observed, 1 unscorable;" in done.stderr
+    assert "error: 1 sample could not be scored;" in done.stderr
+
+
 def test_a_cap_counts_what_evaluations_cost(tourney: Tourney, billed: Path) -> None:
     """Responses and answers come from the same purse."""
     with (billed / "tournament.toml").open("a", encoding="utf-8") as settings:
@@ -213,4 +228,4 @@ def test_a_cap_counts_what_evaluations_cost(tourney: Tourney, billed: Path) -> N
     generated = tourney("apply", "generate", "--yes", cap)
 
     assert (evaluated.returncode, generated.returncode) == (0, 5)
-    assert "raise --max-usd, or ask less by --limit" in generated.stderr
+    assert "raise --max-usd, or ask less by `tourney apply ... --limit`" in generated.stderr

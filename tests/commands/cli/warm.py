@@ -24,7 +24,7 @@ class Order(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     folder: str
     environment: dict[str, str]
-    stdin: str
+    terminal: str | None
     out: str
     err: str
     room: int | None
@@ -76,15 +76,23 @@ def begin(
     words: tuple[str, ...],
     environment: Mapping[str, str],
     *,
-    stdin: str = os.devnull,
+    terminal: str | None = None,
     room: int | None = None,
 ) -> Running:
-    """Begin a command in a folder, and do not wait for it."""
+    """Begin a command in a folder, and do not wait for it.
+
+    Args:
+        folder: Where.
+        words: The command and its options.
+        environment: What it finds there.
+        terminal: Where it asks and tells: its standard input and error, and Ctrl-C reaches it.
+        room: How many bytes it may write to a file.
+    """
     said = TemporaryDirectory(prefix="said-")
     out, err = Path(said.name, "out"), Path(said.name, "err")
     out.touch()
     err.touch()
-    order = Order(words, str(folder), dict(environment), stdin, str(out), str(err), room)
+    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room)
     return Running(_asked(order), said)
 
 

@@ -1,0 +1,59 @@
+"""A terminal, and somebody at it who answers the question that a command asks."""
+
+import os
+import pty
+import select
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.commands.cli.warm import begin
+
+ASKED: Final = "[y/N]"
+_PATIENCE_S: Final = 20.0
+_REPAINTED_S: Final = 0.35  # a bar is painted ten times a second
+
+
+class Answered(NamedTuple):
+    """What was on the terminal before the answer and after it, and how the command ended."""
+
+    code: int
+    before: str
+    after: str
+
+
+def answered(
+    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, answer: bytes
+) -> Answered:
+    """Run a command at a terminal, think a while when it asks, and type an answer."""
+    ours, theirs = pty.openpty()
+    command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
+    before = _read_until(ours, ASKED) + _read_for(ours, _REPAINTED_S)
+    os.close(theirs)
+    if ASKED not in before:
+        command.kill()
+        return Answered(-1, before, "")
+    os.write(ours, answer)
+    after = _read_for(ours, _PATIENCE_S)
+    os.close(ours)
+    return Answered(command.wait().code, before, after)
+
+
+def _read_until(terminal: int, expected: str) -> str:
+    said, give_up_at = "", time.monotonic() + _PATIENCE_S
+    while expected not in said and time.monotonic() < give_up_at:
+        said += _read_for(terminal, 0.02)
+    return said
+
+
+def _read_for(terminal: int, seconds: float) -> str:
+    """Read so long, or until nobody writes there any more."""
+    said, end_at = b"", time.monotonic() + seconds
+    while (left_s := end_at - time.monotonic()) > 0:
+        if select.select([terminal], [], [], left_s)[0]:
+            try:
+                said += os.read(terminal, 4096)
+            except OSError:  # the command has ended
+                break
+    return said.decode()
