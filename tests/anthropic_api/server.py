@@ -4,11 +4,9 @@ The real SDK talks to it; it enforces what the API enforces, fails as the API fa
 a bill of its own. `python -m tests.anthropic_api` runs it as a process, see process.py.
 """
 
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime, timedelta
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -28,20 +26,10 @@ from tests.anthropic_api.limits import Limits
 from tests.anthropic_api.messages import Assistant
 from tests.anthropic_api.rates import Rates
 from tests.anthropic_api.service import Service
+from tests.loopback import LoopbackServer
 
 BATCH_HIT_RATE: Final = 0.6  # the API's documentation says 30 to 98 %
 _POLL_S: Final = 0.02
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Tell of the fake's own errors only, not that a client went away."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]  # passed on
 
 
 class FakeAnthropic:
@@ -98,7 +86,7 @@ class FakeAnthropic:
         closing = Event()
         control = Control(self._service, self._plan)
         handler = bound(api=self._service, control=control, limits=self._limits, closing=closing)
-        server = self._exits.enter_context(_Server(("127.0.0.1", 0), handler))
+        server = self._exits.enter_context(LoopbackServer(("127.0.0.1", 0), handler))
         self._service.base_url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()

@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
+
+from tests.loopback import LoopbackServer
 
 Json: TypeAlias = dict[str, object]
 
@@ -104,8 +106,7 @@ class FakeOpenAI:
     def __enter__(self) -> Self:
         """Listen on a port of loopback that is free."""
         handler = type("BoundHandler", (_Handler,), {"traffic": self.traffic})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads, self._server.block_on_close = True, False
+        self._server = LoopbackServer(("127.0.0.1", 0), handler)
         self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         return self
