@@ -168,29 +168,34 @@ class _Work:
             self._how.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
-        now = self._how.waiting.now()
+        now, version = self._how.waiting.now(), self._recorder.state.version
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
         try:
             self._recorder.record(plan)
         except StaleVersion:  # by a merge, which may have answered some: look again
             return 0
-        batch = self._recorder.state.open_batches[-1]
+        key = self._key_of_plan(version + 1)
         self._n_sent.update(question.query_key for question in asked)
-        self._reception.expect(len(asked))
         try:
             created = self._port.create(asked)
         except (BatchRefused, SpendLimitReached, NoCredentials) as error:
-            self._recorder.record(DropBatch(batch.planned.batch_key, str(error)))
+            self._recorder.record(DropBatch(key, str(error)))
             self._n_sent.subtract(question.query_key for question in asked)
             raise
         except BatchUncertain as error:
             self._how.tell(f"{error.why}; looking for it")
             settle_all(self._recorder, self._port, self._how)
-            self._count_dropped(batch.planned.batch_key, asked, error)
+            self._count_dropped(key, asked, error)
         else:
-            self._recorder.record(SubmitBatch(batch.planned.batch_key, created, tuple(queries)))
+            self._recorder.record(SubmitBatch(key, created, tuple(queries)))
             self._how.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
         return len(queries)
+
+    def _key_of_plan(self, version: int) -> Digest:
+        """Return the plan's key by its place: a merge may have brought others since."""
+        own = self._recorder.state.own_batches
+        (key,) = (each.planned.batch_key for each in own if each.recorded.version == version)
+        return key
 
     def _count_dropped(
         self, key: Digest, asked: Sequence[JudgeQuery], error: BatchUncertain

@@ -1,64 +1,60 @@
-"""Whether a file of battles is one that was imported before, grown, cut or corrected since.
+"""Whether a file of battles is another that was imported, grown or cut since.
 
 A file is named by its digest, so as it is now it is another one, and what both hold would count
 twice, for good.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
 
-from ledger.events.battles import MAX_BATTLES, SIGNS, BattlesImported
+from ledger.events.battles import SIGNS, BattlesImported
 from ledger.identity import Digest
 
-_NEARLY_ALL: Final = 0.9  # of the smaller file: people who vote on the same agree on less
+_TELLING: Final = 8  # battles that differ; where fewer do, files are alike by chance
+_N_BYTES: Final = 8  # of a hash
 
 
-class Overlap(NamedTuple):
-    """What two files have in common, word for word."""
+def size_of_same(found: bytes, before: Iterable[BattlesImported]) -> int | None:
+    """Return how many battles the first file has that holds another's in a piece, or is held.
 
-    n_shared: int
-    n_before: int  # battles of the earlier file
-
-
-def overlap(found: Counter[int], before: Iterable[BattlesImported]) -> Overlap | None:
-    """Return what a file shares with the first that holds nearly all of it, or that it holds.
+    In a piece and in order: people who vote on the same prompts agree on much, but not so.
 
     Args:
-        found: The file's battles by their marks.
+        found: The file's battles, by their hashes.
         before: Those of other files, in the same set.
     """
-    files: defaultdict[Digest, Counter[int]] = defaultdict(Counter)
+    files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:
-        files[event.file_digest].update(marks(event))
-    for earlier in files.values():
-        n_shared = (earlier & found).total()
-        if n_shared >= _NEARLY_ALL * min(earlier.total(), found.total()):
-            return Overlap(n_shared, earlier.total())
+        files[event.file_digest].append(hashes(event))
+    for earlier in map(b"".join, files.values()):
+        fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
+        if len(set(memoryview(fewer).cast("q"))) >= _TELLING and is_within(fewer, more):
+            return len(earlier) // _N_BYTES
     return None
 
 
-def marks(event: BattlesImported) -> Iterator[int]:
-    """Yield for each battle the hash of all that is said of it.
-
-    Without a prompt's id that is little, and tables of the same entrants would seem copies of one
-    another; so there the battle's place in the file belongs to it.
-    """
+def hashes(event: BattlesImported) -> bytes:
+    """Return the hash of all that is said of each battle, one behind the other."""
     n, entrants = event.n_battles, dict(zip(SIGNS, event.entrants, strict=False))
-    start = MAX_BATTLES * (event.chunk - 1)
-    prompts = event.prompts.cells(n)
-    yield from map(
-        hash,
-        zip(
-            map(entrants.__getitem__, event.a),
-            map(entrants.__getitem__, event.b),
-            event.winners.cells(n),
-            event.prefs.cells(n),
-            prompts,
-            (place if prompt is None else None for place, prompt in enumerate(prompts, start)),
-            event.sources.cells(n),
-            event.judges.cells(n),
-            event.weights.cells(n),
-            strict=True,
-        ),
+    battles = zip(
+        map(entrants.__getitem__, event.a),
+        map(entrants.__getitem__, event.b),
+        event.winners.cells(n),
+        event.prefs.cells(n),
+        event.prompts.cells(n),
+        event.sources.cells(n),
+        event.judges.cells(n),
+        event.weights.cells(n),
+        strict=True,
     )
+    return array("q", map(hash, battles)).tobytes()
+
+
+def is_within(fewer: bytes, more: bytes) -> bool:
+    """Say whether all hashes of one file stand in another's, in a piece."""
+    place = more.find(fewer)
+    while place > 0 and place % _N_BYTES:  # in the middle of a hash
+        place = more.find(fewer, place + 1)
+    return place >= 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from math import fsum
+from typing import NamedTuple
 
 from commands.errors import Refused
 from commands.pricing import Pricing
@@ -14,17 +15,28 @@ from projections.matches import match_of, pairings
 from projections.spend import may_have_been_billed
 
 
+class _Worst(NamedTuple):
+    """What a question to one judge can cost at most."""
+
+    by_query: Mapping[Digest, float]
+    dearest_usd: float
+
+
 class Exposure:
-    """Adds up, at the worst, what is in flight and failures that may have been billed."""
+    """Adds up, at the worst, batches in flight and failures that may have been billed.
+
+    What was under way to a judge that answers at once, when its run was cut off, is on record as
+    submitted and not counted: nothing tells it from what was never sent.
+    """
 
     def __init__(self, recorder: Recorder, pricing_of: Callable[[JudgeSettings], Pricing]) -> None:
         self._recorder, self._pricing_of = recorder, pricing_of
         self._position = 0  # the last up to which failures are counted
         self._lost_usd = 0.0
-        self._worst_usd: dict[JudgeId, Mapping[Digest, float]] = {}  # by query
+        self._worst_of: dict[JudgeId, _Worst] = {}
 
     def usd(self) -> float:
-        """Return the dollars of all that is on record, of every judge, by whatever process.
+        """Return the dollars of all those on record, of every judge, by whatever process.
 
         A question that is asked no more, of an older rubric say, counts as the dearest of today.
 
@@ -56,10 +68,11 @@ class Exposure:
         ]
 
     def _worst(self, failure: JudgeQueryFailed) -> float:
-        if failure.judge not in self._worst_usd:
-            self._worst_usd[failure.judge] = self._priced(failure.judge)
-        worst_usd = self._worst_usd[failure.judge]
-        return worst_usd.get(failure.query_key, max(worst_usd.values(), default=0.0))
+        if failure.judge not in self._worst_of:
+            by_query = self._priced(failure.judge)
+            self._worst_of[failure.judge] = _Worst(by_query, max(by_query.values(), default=0.0))
+        worst = self._worst_of[failure.judge]
+        return worst.by_query.get(failure.query_key, worst.dearest_usd)
 
     def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
         """Return what each question to whoever has that name can cost at most; no text is held.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from commands.battle_overlap import Overlap, marks, overlap
+from commands.battle_overlap import hashes, size_of_same
 from commands.battle_readers.formats import Format
 from commands.battle_readers.row import BadRow, BattleRow, Records
 from commands.counted import counted
@@ -73,12 +73,12 @@ def import_battles(
 
     Raises:
         ConfigurationError: Rows are no battles and are not to be left out, there is no battle,
-            nearly all are in the set already by another file, or the file changed meanwhile;
+            it is a file of the set, grown or cut, or the file changed meanwhile;
             nothing was appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     digest, stream, taken = _digest_of(file), battles_stream(name), Taken()
-    before, found = _battles_before(ledger, stream), Counter[int]()
+    before, found = _battles_before(ledger, stream), list[bytes]()
     others = [event for event in before if event.file_digest != digest]
     taken.n_before = sum(event.n_battles for event in others)
     with ledger.adopting() as writer:
@@ -89,10 +89,11 @@ def import_battles(
             (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
-            found.update(marks(event) if others else ())
+            if others:
+                found.append(hashes(event))
         _require_sound(file, of, taken, skip_bad=skip_bad)
         if len(others) == len(before):
-            _require_new(file, name, overlap(found, others), taken)
+            _require_new(file, name, size_of_same(b"".join(found), others), taken)
         if _digest_of(file) != digest:
             raise ConfigurationError([f"{file}: it changed while it was read; import it again"])
     return taken
@@ -155,10 +156,11 @@ def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImporte
     return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
 
 
-def _require_new(file: Path, name: str, shared: Overlap | None, taken: Taken) -> None:
-    if shared is not None:
-        some = f"{shared.n_shared} of its {counted(taken.n_battles, 'battle')}"
-        other = f"another file, of {counted(shared.n_before, 'battle')}"
+def _require_new(file: Path, name: str, n_earlier: int | None, taken: Taken) -> None:
+    if n_earlier is not None:
+        n_shared = min(n_earlier, taken.n_battles)
+        some = f"{n_shared} of its {counted(taken.n_battles, 'battle')}"
+        other = f"another file, of {counted(n_earlier, 'battle')}"
         remedy = "import a file of the new rows alone, or all rows under another --name"
         why = f"are in set {name!r} already, word for word, from {other}, and would count twice"
         raise ConfigurationError([f"{file}: {some} {why}; nothing is imported: {remedy}"])

@@ -37,6 +37,7 @@ class JudgeTask:
     rules: AskingRules
     pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
     max_usd: float | None = None  # None: no cap
+    spent_elsewhere_usd: float = 0.0  # at servers of entrants, where the cap is on that, too
     limit: int | None = None  # queries put now, at most
 
     @property
@@ -157,8 +158,9 @@ def affordable(
     """
     if task.max_usd is None:
         return queries
+    spent_usd = recorder.state.spent_usd + task.spent_elsewhere_usd
     return Budget(task.max_usd, task.pricing).affordable(
-        queries, spent_usd=recorder.state.spent_usd, uncertain_usd=exposure.usd()
+        queries, spent_usd=spent_usd, uncertain_usd=exposure.usd()
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.command import PublishRatings
-from commands.errors import AuditDisagrees
+from commands.errors import AuditDisagrees, FolderTaken
 from commands.recorder import Recorder
 from commands.run_folder import write_files
 from ledger.errors import CannotWrite
@@ -63,10 +63,13 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
         raise AuditDisagrees(
             f"run {name} was published and folds to other bytes today; see `tourney replay`"
         )
-    manifest = runs / name / "manifest.json"
-    if not manifest.is_file() or manifest.read_bytes() != files[manifest.name]:
-        write_files(runs / name, files)
-    return Run(runs / name, results, is_new=False)
+    folder = runs / name
+    manifest = folder / "manifest.json"
+    if not folder.is_dir() or not any(folder.iterdir()):
+        write_files(folder, files)
+    elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
+        raise FolderTaken(folder)  # of another run; what else was changed `tourney replay` tells
+    return Run(folder, results, is_new=False)
 
 
 def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
@@ -95,17 +98,19 @@ def _reserved(state: Tournament, runs: Path, name: str) -> Path:
     """Make an empty folder, of a name that is neither on record nor on the disk."""
     taken = {ratings.publication.run for ratings in state.publications}
     names = (name if n == 1 else f"{name}_{n}" for n in count(1))
-    return next(runs / each for each in names if each not in taken and _is_made(runs / each))
-
-
-def _is_made(folder: Path) -> bool:
-    """Make a folder, and say whether it was not there."""
     try:
-        folder.mkdir(parents=True)
+        runs.mkdir(parents=True, exist_ok=True)  # a link that leads nowhere is an error here
+        return next(runs / each for each in names if each not in taken and _makes(runs / each))
+    except OSError as error:
+        raise CannotWrite(runs, str(error)) from error
+
+
+def _makes(folder: Path) -> bool:
+    """Make a folder, unless there is something of that name."""
+    try:
+        folder.mkdir()
     except FileExistsError:
         return False
-    except OSError as error:
-        raise CannotWrite(folder, str(error)) from error
     return True
 
 

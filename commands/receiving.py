@@ -63,11 +63,6 @@ class Reception:
         self._recorder, self._port, self._how = recorder, port, how
         self._n_received = 0
         self._why_not = ""  # what the provider last said of a query without a reply
-        self._n_expected = sum(len(batch.planned.queries) for batch in recorder.state.open_batches)
-
-    def expect(self, n_queries: int) -> None:
-        """Hear of a batch that was sent."""
-        self._n_expected += n_queries
 
     def receive_all(self) -> None:
         """Receive until nothing is in flight."""
@@ -134,14 +129,25 @@ class Reception:
         answers = self._port.results(state.provider_batch_id)
         while group := tuple(islice(answers, _GROUP)):
             self._record(batch, [answer for answer in group if answer.query_key in missing])
+            n_missing = len(missing)
             missing.difference_update(answer.query_key for answer in group)
-            self._n_received += len(group)
-            self._how.on_progress("replies", self._n_received, self._n_expected)
+            self._n_received += n_missing - len(missing)
+            self._tell_progress(batch, len(missing))
         if missing:
             raise ProviderError(
                 f"batch {state.provider_batch_id} has ended, and the provider gave no result for"
                 f" {len(missing)} of its {len(batch.planned.queries)} queries"
             )
+
+    def _tell_progress(self, batch: Batch, n_missing: int) -> None:
+        """Tell how many replies came of those that did and those still asked, whoever asked."""
+        others = sum(
+            len(each.planned.queries)
+            for each in self._recorder.state.open_batches
+            if each.planned.batch_key != batch.planned.batch_key
+        )
+        n_received = self._n_received
+        self._how.on_progress("replies", n_received, n_received + n_missing + others)
 
     def _record(self, batch: Batch, answers: Sequence[Answer]) -> None:
         for answer in answers:

@@ -1,7 +1,7 @@
 """Reading tournament.toml: environment over file over default, and every fault at once."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from commands.settings import Settings
 from commands.toml_file import Table, parse, read_text, value, variable
 from commands.toml_lines import Location, line_of
 
+_CLOSE: Final = 0.8  # of the letters
 _OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it, as --ledger
 
 
@@ -63,10 +64,16 @@ def _require_known(environ: Mapping[str, str]) -> None:
     faults = [
         f"environment variable {name} names no key{_nearby(name, keys)}; correct or unset it"
         for name in environ
-        if name.startswith(variable(("",))) and name not in known | _OF_OPTIONS
+        if name not in known | _OF_OPTIONS and _is_ours(name, known, keys)
     ]
     if faults:
         raise ConfigurationError(faults)
+
+
+def _is_ours(name: str, known: Collection[str], sections: Collection[str]) -> bool:
+    """Tell a misspelt variable from another program's: Kubernetes makes TOURNEY_PORT, say."""
+    is_of_section = any(name.startswith(variable((section, ""))) for section in sections)
+    return is_of_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE))
 
 
 def _nearby(name: str, keys: Mapping[str, Sequence[str]]) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from ledger import schema
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.file_system import beside
-from ledger.wal import require_writable, wal_of
+from ledger.wal import wal_of
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -23,7 +23,6 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         CannotWrite: The folder or the file refuses.
     """
     with translated(path, CannotWrite):
-        require_writable(path)
         connection = _connect(str(path))
         try:
             if not _is_empty(connection):

@@ -25,7 +25,7 @@ from ledger.reader import LedgerReader
 from ledger.recorded import Receipt, microseconds
 from ledger.tail import Tail
 from ledger.waiting import Append, Line
-from ledger.wal import NoWal, Wal, WalFile, log_to_read
+from ledger.wal import NoWal, Wal, WalFile, log_to_read, require_writable
 from ledger.writer import Writer, draft
 
 
@@ -82,7 +82,8 @@ class Ledger(LedgerReader):
             connection = opened.enter_context(closing(connect_for_writing(path)))
             lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
-            with lock.held():
+            with lock.held():  # so that nobody closes it, which removes what is looked for
+                require_writable(path)
                 if prepare(connection, path):
                     flush(path.parent)
             wal = WalFile(path)

@@ -8,6 +8,8 @@ builds on nothing that a power loss could take back.
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
 from typing import Final, Protocol
@@ -117,18 +119,21 @@ def require_writable(path: Path) -> None:
     Raises:
         CannotWrite: It, or its index, is such.
     """
-    files = (wal_of(path), beside(path, "-shm"))
-    refused = [
-        f"{each} (uid {each.stat().st_uid}, mode {S_IMODE(each.stat().st_mode):o})"
-        for each in files
-        if each.exists() and not os.access(each, os.W_OK, effective_ids=True)
-    ]
+    refused = [*_refused(wal_of(path)), *_refused(beside(path, "-shm"))]
     if refused:
         raise CannotWrite(
             path,
             f"no permission for {' and '.join(refused)}, which a reader may have left; have their"
             " owner or root change that (chmod, chown), and delete nothing, for it may hold events",
         )
+
+
+def _refused(file: Path) -> Iterator[str]:
+    """Describe a file that is there and cannot be written."""
+    with suppress(FileNotFoundError):
+        found = file.stat()
+        if not os.access(file, os.W_OK, effective_ids=True):
+            yield f"{file} (uid {found.st_uid}, mode {S_IMODE(found.st_mode):o})"
 
 
 def wal_of(path: Path) -> Path:

@@ -40,7 +40,7 @@ class Meaning:
         self._asked: set[Digest] = set()
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
-        self._verdicts: dict[Digest, tuple[Verdict, ...]] = {}  # several, where ledgers merged
+        self._verdicts: defaultdict[StreamId, dict[Digest, Verdict]] = defaultdict(dict)
         self._evaluations = EvaluationMeaning()
         self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
 
@@ -51,13 +51,13 @@ class Meaning:
             case VerdictReceived():
                 faults = self._faults_of_verdict(event)
                 faults += self._faults_of_paying(recorded.stream, event.query_key)
-                self._take_note(event)
+                self._verdicts[recorded.stream][event.query_key] = event.verdict
                 return faults
             case JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
                 return _faults_of_citing(event.batch_key, self._submitted, "submitted")
             case PairReconciled():
-                return self._faults_of_outcome(event)
+                return self._faults_of_outcome(event, recorded.stream)
             case ResponseGenerated():
                 return self._faults_of_paying(recorded.stream, event.response_key)
             case JudgeQueryFailed():
@@ -73,11 +73,6 @@ class Meaning:
                 return self._faults_of_batch(event)
             case _:
                 return self._evaluations.faults_of(recorded)
-
-    def _take_note(self, event: VerdictReceived) -> None:
-        given = self._verdicts.get(event.query_key, ())
-        if event.verdict not in given:
-            self._verdicts[event.query_key] = (*given, event.verdict)
 
     def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
         """Merged tournaments may each have paid for the same; one pays once."""
@@ -109,11 +104,17 @@ class Meaning:
                 self._submitted.add(event.batch_key)
         return _faults_of_citing(event.batch_key, self._planned, "planned")
 
-    def _faults_of_outcome(self, event: PairReconciled) -> list[str]:
+    def _given(self, query_key: Digest, stream: StreamId) -> tuple[Verdict, ...]:
+        """Return a tournament's own verdict, else those of the others, any of which may serve."""
+        own = self._verdicts[stream].get(query_key)
+        if own is not None:
+            return (own,)
+        return tuple(said[query_key] for said in self._verdicts.values() if query_key in said)
+
+    def _faults_of_outcome(self, event: PairReconciled, stream: StreamId) -> list[str]:
         if event.basis == "identical":
             return _faults_of_identity(event)
-        forward = self._verdicts.get(event.forward, ())
-        swapped = self._verdicts.get(event.swapped, ())
+        forward, swapped = self._given(event.forward, stream), self._given(event.swapped, stream)
         if forward and swapped:
             return _faults_of_policy(event, list(product(forward, swapped)))
         cited = (("forward", event.forward, forward), ("swapped", event.swapped, swapped))

@@ -22,6 +22,7 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client wants one, and a server that needs none takes any
 
 _FINAL: Final = frozenset({400, 413, 422})  # the request itself is refused, and would be again
+_TURNED_AWAY: Final = frozenset({503, 529})  # a server that is full, or starts, takes no request
 _NOTHING_LEFT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -38,6 +39,7 @@ class Unanswered:
 
     reason: Literal["errored", "rejected"]
     detail: str
+    may_be_billed: bool = False  # the server took it, and may have worked on it
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Endpoint:
         except msgspec.DecodeError as error:
             raise self._stranger(gist(error)) from error
         except openai.APITimeoutError:
-            return Unanswered("errored", "the server took too long to answer")
+            return Unanswered("errored", "the server took too long to answer", may_be_billed=True)
         except openai.APIConnectionError as error:
             raise self._silence(error) from error
         except openai.APIStatusError as error:
@@ -95,7 +97,8 @@ class Endpoint:
             case openai.NotFoundError():
                 raise ConfigurationError([self._not_served(detail)]) from error
             case openai.InternalServerError():  # of this request, perhaps; others may fare better
-                return Unanswered("errored", detail)
+                is_taken = error.status_code not in _TURNED_AWAY
+                return Unanswered("errored", detail, may_be_billed=is_taken)
             case _ if error.status_code in _FINAL:
                 return Unanswered("rejected", detail)
             case _:

@@ -13,6 +13,7 @@ from commands.backends.endpoint_trial import Trial
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings
 from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
+from projections.spend import MAY_BE_BILLED
 
 _VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
     type="json_schema",
@@ -49,7 +50,8 @@ class EndpointJudge:
         send, read = partial(self._sent, client, query), partial(reply_of, query.query_key)
         reply = self._server.answer(send, read)
         if isinstance(reply, Unanswered):
-            return NoReply(query.query_key, reply.reason, reply.detail)
+            bill = f"; {MAY_BE_BILLED}" if reply.may_be_billed else ""
+            return NoReply(query.query_key, reply.reason, reply.detail + bill)
         return reply
 
     def _sent(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:

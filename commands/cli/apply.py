@@ -95,7 +95,7 @@ def judge(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
             " see `tourney project progress`"
         )
-    require_landed(recorder.state, chosen)
+    require_landed(recorder.state, chosen, prompts)
 
 
 @app.command()

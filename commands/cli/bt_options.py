@@ -80,11 +80,12 @@ def bt_parameters(
     """Return settings with what was chosen in their place.
 
     Raises:
-        ConfigurationError: An option is out of range, or resamples are too few for the level.
+        ConfigurationError: An option is out of range, or too few resamples for a level were chosen.
     """
     hung = {} if anchor is None else _anchor(anchor)
     parameters = overruled(BradleyTerryParameters, configured, by={**chosen, **hung})
-    if parameters.interval != "sandwich":
+    is_chosen = any(chosen.get(name) is not None for name in ("interval", "level", "resamples"))
+    if parameters.interval != "sandwich" and is_chosen:
         require_resamples("--resamples", parameters.resamples, level=parameters.level)
     return parameters
 

@@ -70,12 +70,12 @@ def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str
     tournament that was opened before there were intervals has them now.
 
     Raises:
-        ConfigurationError: An option is no number, or out of range; resamples are too few.
+        ConfigurationError: An option is no number, or out of range, or asks for too few resamples.
     """
     configured = json.loads(state.opening.configuration)["elo"] if state.opening else {}
     by = {**chosen, "k_sweep": _numbers(k_sweep)}
     parameters = overruled(EloParameters, {"bootstraps": BOOTSTRAPS, **configured}, by=by)
-    if parameters.bootstraps:
+    if parameters.bootstraps and chosen.get("bootstraps") is not None:
         require_resamples("--bootstraps", parameters.bootstraps, level=LEVEL)
     return parameters
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from commands.batches import judge_in_batches, reconciling, take_up
 from commands.batching import Batching
@@ -27,7 +28,9 @@ from commands.waiting import Waiting
 from commands.wiring import make_batch_judge, make_judge
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import JudgeId, PromptId
+from ledger.identity import Digest, JudgeId, PromptId
+from projections.batches import Batch
+from projections.matches import match_of, pairings
 from projections.tournament import Tournament
 
 
@@ -86,12 +89,14 @@ def judge_with_consent(
     """Judge what is open, after asking about what it costs."""
     judge = chosen_judge(recorder.state, place, terms)
     how = batching(place, recorder, terms, on_progress)
+    cap = _cap(recorder, place, terms)
     task = JudgeTask(
         judge=judge,
         prompts=prompts,
         rules=asking_rules(place.settings),
         pricing_of=how.pricing_of,
-        max_usd=_cap(recorder, place, terms),
+        max_usd=cap.usd,
+        spent_elsewhere_usd=cap.spent_elsewhere_usd,
         limit=terms.limit,
     )
     if not terms.waits and not judge.is_batched:
@@ -131,6 +136,23 @@ def batching(
     )
 
 
+def judge_to_be_rated(
+    recorder: Recorder,
+    place: Workshop,
+    terms: Terms,
+    prompts: Collection[PromptId],
+    on_progress: OnProgress,
+) -> Judged:
+    """Judge what is open, and make sure that nothing of it is still on its way.
+
+    Raises:
+        WorkInFlight: A batch asks some of it that this command does not receive.
+    """
+    judged = judge_with_consent(recorder, place, terms, prompts, on_progress)
+    require_landed(recorder.state, chosen_judge(recorder.state, place, terms), prompts)
+    return judged
+
+
 @contextmanager
 def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
     """Say at Ctrl-C what goes on without us, and how to come back to it."""
@@ -145,22 +167,36 @@ def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
         raise
 
 
-def require_landed(state: Tournament, judge: JudgeSettings) -> None:
-    """Do not call it done while a batch of the tournament asks a judge, who is asked one by one.
+def require_landed(state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]) -> None:
+    """Do not call it done while a batch asks what has no verdict, whoever sent it.
 
     Raises:
-        WorkInFlight: One does, as the judge's provider was another.
+        WorkInFlight: One does: the judge's provider was another, or it is another tournament's.
     """
-    n_queries = sum(
-        len(batch.planned.queries)
-        for batch in state.open_batches
-        if state.judges[batch.planned.judge].digest == judge.digest
-    )
-    if n_queries:
-        raise WorkInFlight(
-            f"{counted(n_queries, 'query', 'queries')} to {judge.judge_id!r} in batches with the"
-            " provider; `tourney batch wait` receives them"
-        )
+    asked = _in_flight(state, judge, prompts)
+    for batch in state.batches.values():
+        if batch.is_open and not asked.isdisjoint(batch.planned.queries):
+            raise WorkInFlight(
+                f"{counted(len(asked), 'query', 'queries')} to {judge.judge_id!r} in batches with"
+                f" the provider; {_how_to_receive(batch, state)}"
+            )
+
+
+def _in_flight(
+    state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
+) -> frozenset[Digest]:
+    if not state.in_flight:
+        return frozenset()
+    matches = (match_of(state, pairing, judge) for pairing in pairings(state, prompts))
+    questions = (each for match in matches if match for each in (match.forward, match.swapped))
+    asked = frozenset(question.query_key for question in questions) & state.in_flight
+    return frozenset(key for key in asked if key not in state.verdicts)
+
+
+def _how_to_receive(batch: Batch, state: Tournament) -> str:
+    if batch.stream == state.stream:
+        return "`tourney batch wait` receives them"
+    return f"receive them by the settings of tournament {batch.stream!r}"
 
 
 def _tell_of_batches(state: Tournament, judge: JudgeSettings) -> None:
@@ -192,15 +228,25 @@ def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
         model=task.judge.model,
         expected_usd=expected,
         worst_usd=None if once is None else once * (1 + task.rules.retries),
-        spent_usd=recorder.state.spent_usd,
+        spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )
     agree_to(offer, agreed=terms.agreed)
 
 
-def _cap(recorder: Recorder, place: Workshop, terms: Terms) -> float | None:
-    """Return the lower cap on judging; --max-usd is on what entrants cost, too."""
-    cap, own = terms.max_usd, place.settings.judge.max_usd
-    if cap is not None:
-        cap = max(0.0, cap - spent_at_servers(recorder, prices_of(place.settings, place.folder)))
-    return min((each for each in (cap, own) if each is not None), default=None)
+class _Cap(NamedTuple):
+    """A cap as somebody said it, and what counts against it beside judging."""
+
+    usd: float | None
+    spent_elsewhere_usd: float
+
+
+def _cap(recorder: Recorder, place: Workshop, terms: Terms) -> _Cap:
+    """Return the cap that leaves less for judging; --max-usd is on what entrants cost, too."""
+    lower, own = _Cap(None, 0.0), place.settings.judge.max_usd
+    if terms.max_usd is not None:
+        prices = prices_of(place.settings, place.folder)
+        lower = _Cap(terms.max_usd, spent_at_servers(recorder, prices))
+    if own is not None and (lower.usd is None or own < lower.usd - lower.spent_elsewhere_usd):
+        lower = _Cap(own, 0.0)
+    return lower

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from commands.cli.generating import generate_to_be_judged
-from commands.cli.judging import Terms, judge_with_consent
+from commands.cli.judging import Terms, judge_to_be_rated
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
@@ -58,9 +58,7 @@ def run(
                 recorder, place, terms, prompts, on_progress
             ),
             judge=judge,
-            judging=lambda prompts: judge_with_consent(
-                recorder, place, terms, prompts, on_progress
-            ),
+            judging=lambda prompts: judge_to_be_rated(recorder, place, terms, prompts, on_progress),
             now=utc_now(),
         )
     results = summary.run.results

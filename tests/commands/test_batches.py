@@ -10,6 +10,7 @@ import pytest
 from commands.batches import judge_in_batches, reconciling
 from commands.batching import Batching
 from commands.budget import BudgetReached
+from commands.command import SubmitBatch
 from commands.errors import (
     BatchGone,
     BatchRefused,
@@ -28,15 +29,19 @@ from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
 from commands.scripted_batches import ScriptedBatchJudge
 from commands.waiting import Waiting
+from ledger.events.batches import JudgeBatchPlanned
+from ledger.events.event import Event
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.events.usage import Price, Usage
 from ledger.identity import Digest, StreamId
+from ledger.recorded import Receipt
 from ledger.store import Ledger
 from projections.batches import Batch
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules, open_queries
 from projections.settlement import account_of, settle
+from tests.batches import planned, sent
 from tests.builders import NOON, STREAM, judge, key, opened, prompt, verdict
 from tests.commands.builders import (
     JUDGE,
@@ -816,6 +821,84 @@ def test_what_a_merge_answers_before_a_batch_is_planned_is_not_sent(
 
     assert [query.query_key for query in port.asked] == [each.query_key for each in wanted[1:]]
     assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
+
+
+def merge_batch(ledger: Ledger, port: ScriptedBatchJudge) -> Digest:
+    """Record a batch that another host of the tournament sent, as a merge does."""
+    recorder = Recorder(ledger, STREAM)
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    asked = [query.asked for query in queries]
+    plan = planned(*(question.query_key for question in asked), number=7, by=JUDGE)
+    ledger.append(STREAM, [plan])
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(SubmitBatch(plan.batch_key, port.create(asked), queries))
+    return plan.batch_key
+
+
+def test_a_batch_that_is_merged_in_is_counted_while_it_is_received(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A listener divides by the total: nobody sent these, and all of them come."""
+    merged: list[Digest] = []
+    told: list[tuple[int, int]] = []
+
+    def merge() -> None:
+        if not merged:
+            merged.append(merge_batch(ledger, port))
+
+    how = batching(clock, pricing=MeanwhileMerged(0.0, merge))
+    listening = replace(how, on_progress=lambda _, done, total: told.append((done, total)))
+    judged(recorder, port, listening, max_usd=5.0)
+
+    assert told
+    assert all(0 < done <= total for done, total in told)
+    assert told[-1] == (N_QUERIES, N_QUERIES)
+    assert len(port.asked) == N_QUERIES
+
+
+def test_the_total_is_what_came_and_what_is_still_asked(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """What is asked again is more to do; what has come stays counted."""
+    told: list[tuple[int, int]] = []
+    how = batching(clock, batch_queries=3)
+
+    judged(recorder, port, replace(how, on_progress=lambda _, *counts: told.append(counts)))
+
+    assert told == [(3, N_QUERIES), (N_QUERIES, N_QUERIES)]
+
+
+class Raced(Ledger):
+    """A ledger to which a merge brings another host's plan, the moment that ours is on it."""
+
+    theirs: tuple[Event, ...] = ()
+
+    def append(
+        self, stream: StreamId, events: Sequence[Event], *, expected_version: int | None = None
+    ) -> tuple[Receipt, ...]:
+        """Append the events, then what is merged."""
+        receipts = super().append(stream, events, expected_version=expected_version)
+        if isinstance(events[0], JudgeBatchPlanned) and self.theirs:
+            theirs, self.theirs = self.theirs, ()
+            super().append(stream, theirs)
+        return receipts
+
+
+def test_what_is_sent_is_recorded_under_the_plan_that_was_made_for_it(clock: Clock) -> None:
+    """Else our batch stays unknown, and theirs would be waited for under a name that is not its."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with Raced.in_memory(now=clock.now) as ledger:
+        recorder = answered(Recorder(ledger, STREAM), opened(prompts=[prompt("p1"), prompt("p2")]))
+        plan = planned(key("theirs"), number=7, by=JUDGE)
+        ledger.theirs = (plan, sent(plan.batch_key))
+        with pytest.raises((WorkInFlight, BatchGone)):
+            judged(recorder, port, batching(clock, waits=False))
+
+        (ours, theirs) = recorder.state.own_batches
+
+    assert ours.submitted is not None
+    assert theirs.submitted == sent(plan.batch_key)
+    assert (len(ours.planned.queries), len(port.asked)) == (N_QUERIES, N_QUERIES)
 
 
 def test_what_failed_in_an_earlier_commands_batch_is_asked_again(

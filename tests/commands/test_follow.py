@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.follow import follow
+from ledger.errors import CannotRead
 from ledger.store import Ledger
 from tests.builders import STREAM, key, verdict
 from tests.ledger.hostile import unprivileged
@@ -73,3 +74,20 @@ def test_who_may_not_write_beside_it_sees_what_is_appended(public_folder: Path) 
             seen.extend(row.position for row in follow(path, 0, wait))
 
     assert seen == [1, 2, 3]
+
+
+def test_a_ledger_that_was_replaced_is_followed_no_further(tmp_path: Path) -> None:
+    """Its events would be shown as if they continued those of the other."""
+    path, other = tmp_path / "run.ledger", tmp_path / "other.ledger"
+    for each, name in ((path, "first"), (other, "another")):
+        with Ledger.open(each) as ledger:
+            ledger.append(STREAM, [verdict(key(name)), verdict(key("second"))])
+
+    def replace() -> None:
+        other.replace(path)
+
+    news = follow(path, 1, replace)
+
+    assert next(news).position == 2
+    with pytest.raises(CannotRead, match="it was replaced: position 2 is no longer the same"):
+        next(news)

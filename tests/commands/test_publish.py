@@ -158,11 +158,15 @@ def test_a_run_killed_before_its_files_gets_them_from_the_next(
         assert digest_of_bytes((run.folder / artifact.path).read_bytes()) == artifact.digest
 
 
+@pytest.mark.parametrize("is_link", [False, True])
 def test_what_cannot_be_written_is_not_claimed(
-    ledger: Ledger, recorder: Recorder, tmp_path: Path
+    ledger: Ledger, recorder: Recorder, tmp_path: Path, *, is_link: bool
 ) -> None:
     """The error says that nothing was recorded, and a claim without files helps nobody."""
-    (tmp_path / "runs").touch()
+    if is_link:
+        (tmp_path / "runs").symlink_to(tmp_path / "a disk that is not there")
+    else:
+        (tmp_path / "runs").touch()
 
     with pytest.raises(CannotWrite):
         published(recorder, tmp_path / "runs")
@@ -216,6 +220,19 @@ def test_a_claim_whose_folder_is_anothers_is_told(
 
     with pytest.raises(FolderTaken, match="headline_20260427_120000 is there already"):
         published(Recorder(ledger, STREAM), tmp_path)
+
+
+def test_a_folder_that_lost_its_manifest_is_left_as_it_is(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """What its user took out or changed there is for `tourney replay` to tell."""
+    folder = published(recorder, tmp_path).folder
+    (folder / "manifest.json").unlink()
+
+    run = published(Recorder(ledger, STREAM), tmp_path)
+
+    assert (run.folder, run.is_new) == (folder, False)
+    assert not (folder / "manifest.json").exists()
 
 
 def test_a_run_that_fails_before_its_claim_leaves_no_folder(

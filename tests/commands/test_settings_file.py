@@ -145,7 +145,8 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
 
 def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> None:
     """TOURNEY_LEDGER belongs to the command line, and most variables to other programs."""
-    settings = read(tmp_path, environ={"TOURNEY_LEDGER": "x.db", "ELO_K": "1", "PATH": "/bin"})
+    others = {"ELO_K": "1", "PATH": "/bin", "TOURNEY_PORT": "tcp://10.0.0.1:80"}
+    settings = read(tmp_path, environ={"TOURNEY_LEDGER": "x.db", **others})
 
     assert settings == read(tmp_path)
 
@@ -158,7 +159,7 @@ def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
     assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
 
 
-@pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_"])
+@pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_ELOK"])
 def test_a_variable_of_ours_with_a_misspelt_section_is_refused(tmp_path: Path, name: str) -> None:
     """A cap on money that is passed over in silence is found on the bill."""
     (found,) = faults(tmp_path, environ={name: "0.1"})

@@ -250,15 +250,29 @@ def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
     assert found == []
 
 
-def test_an_outcome_follows_from_verdicts_of_its_own_tournament_or_of_another() -> None:
+OTHERWISE = (verdict(FORWARD, "B"), verdict(SWAPPED, "A"))
+THEIRS = StreamId("theirs")
+
+
+def test_an_outcome_follows_from_the_verdicts_of_its_own_tournament() -> None:
     """Merged during a run, theirs may come between our verdicts and the outcome made of them."""
-    theirs = StreamId("theirs")
-    otherwise = (verdict(FORWARD, "B"), verdict(SWAPPED, "A"))
-    verdicts: tuple[Event, ...] = (*ASKED, *SAID, *otherwise)
-    outcomes = (reconciled(MATCH, "a"), reconciled(MATCH, "b"))
+    events: tuple[Event, ...] = (*ASKED, *SAID, *OTHERWISE, reconciled(MATCH, "b"))
+    streams = [STREAM] * 4 + [THEIRS] * 3
 
-    streams = [STREAM] * 4 + [theirs] * 2
+    sound = faults_of(*events, reconciled(MATCH, "a"), streams=streams)
+    unsound = faults_of(*events, reconciled(MATCH, "b"), streams=streams)
 
-    assert faults_of(*verdicts, *outcomes, streams=streams) == []
+    assert sound == []
+    made = "swap-consistent makes 'a' of verdicts A and B, and it claims 'b'"
+    assert unsound == [(8, made)]
+
+
+def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
+    """Whoever asks nothing that others asked does not know yet whom else a merge will bring."""
+    verdicts: tuple[Event, ...] = (*ASKED, *SAID, *OTHERWISE)
+    streams = [StreamId("third")] * 4 + [THEIRS] * 2
+
+    for outcome in ("a", "b"):
+        assert faults_of(*verdicts, reconciled(MATCH, outcome), streams=streams) == []
     [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
     assert why.startswith("swap-consistent makes 'a' of verdicts A and B or ")

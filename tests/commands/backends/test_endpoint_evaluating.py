@@ -82,7 +82,7 @@ def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger)
     """An unscorable sample is final, and the server is mended in a minute."""
     with FakeOpenAI() as fake:
         fake.inject(*[Fault("bad_request")] * 30)
-        with pytest.raises(ProviderError, match="rejected the first 8 requests"):
+        with pytest.raises(ProviderError, match="none of the first 8 requests"):
             evaluate(ledger, fake.url, [Capitals(*items(30, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs

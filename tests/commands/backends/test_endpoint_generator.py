@@ -227,7 +227,7 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     wanted = [each.prompt_id for each in prompts]
     fake.inject(*[Fault("bad_request")] * 30)
 
-    with pytest.raises(ProviderError, match=r"rejected the first 8 .*HTTP 400: told to fail"):
+    with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
         generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
     fake.traffic.faults.clear()
     done = generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)

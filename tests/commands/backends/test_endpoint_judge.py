@@ -3,20 +3,26 @@
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from threading import Barrier
 from time import sleep
 
+import httpx2
+import openai
 import pytest
 
-from commands.backends.endpoint import Endpoint
+from commands.backends.endpoint import Endpoint, Unanswered
 from commands.backends.endpoint_judge import EndpointJudge
 from commands.backends.endpoint_reply import reply_of
+from commands.backends.endpoint_trial import ENOUGH
+from commands.budget import BudgetReached, PriceUnknown
 from commands.errors import (
     ConfigurationError,
     NoCredentials,
     ProviderError,
     SpendLimitReached,
 )
+from commands.exposure import Exposure
 from commands.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.progress import unheard
@@ -31,6 +37,7 @@ from tests.builders import STREAM, key, opened, prompt
 from tests.builders import judge as judge_settings
 from tests.commands.builders import answered, types_of
 from tests.commands.contracts import QUERIES, JudgeContract
+from tests.commands.flat_rate import FlatRate
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
 
 CANARY = "sk-canary-9c1f"
@@ -204,7 +211,11 @@ def test_what_passes_is_asked_again(fake: FakeOpenAI, kind: str) -> None:
     [
         ("bad_request", "rejected", "HTTP 400: told to fail: bad_request"),
         ("too_large", "rejected", "HTTP 413: told to fail: too_large"),
-        ("server_error", "errored", "HTTP 500: told to fail: server_error"),
+        (
+            "server_error",
+            "errored",
+            "HTTP 500: told to fail: server_error; it may have been billed",
+        ),
     ],
 )
 def test_a_query_that_fails_leaves_the_others_alone(
@@ -231,7 +242,7 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     task = JudgeTask(asked, [each.prompt_id for each in prompts], AskingRules(1))
     fake.inject(*[Fault("bad_request")] * 8)
 
-    with pytest.raises(ProviderError, match=r"rejected the first 8 .*HTTP 400: told to fail"):
+    with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
         judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
     done = judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
 
@@ -258,8 +269,89 @@ def test_a_query_that_takes_too_long_is_left_for_later(fake: FakeOpenAI) -> None
     late, soon = answers_of(served(fake.url, timeout_s=0.3), numbered(2))
 
     assert isinstance(late, NoReply)
-    assert (late.reason, late.detail) == ("errored", "the server took too long to answer")
+    detail = "the server took too long to answer; it may have been billed"
+    assert (late.reason, late.detail) == ("errored", detail)
     assert isinstance(soon, Reply)
+
+
+@pytest.mark.parametrize(("status", "may_be"), [(500, True), (502, True), (503, False)])
+def test_a_server_that_turns_a_request_away_sends_no_bill(status: int, may_be: bool) -> None:
+    """One that is full for a minute must not use up the cap."""
+
+    def send() -> bytes:
+        response = httpx2.Response(status, request=httpx2.Request("POST", "http://localhost"))
+        raise openai.InternalServerError("no", response=response, body=None)
+
+    answer = Endpoint("http://localhost", "judge", None).answer(send, len)
+
+    assert isinstance(answer, Unanswered)
+    assert answer.may_be_billed is may_be
+
+
+def recorder_of(ledger: Ledger, n_prompts: int) -> tuple[Recorder, JudgeTask]:
+    """Open a tournament with two queries about each prompt, a dollar each."""
+    asked = judge_settings("steady", provider="endpoint", model=MODEL)
+    prompts = [prompt(f"p{each}") for each in range(n_prompts)]
+    recorder = answered(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
+    wanted = [each.prompt_id for each in prompts]
+    return recorder, JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0))
+
+
+def test_an_answer_that_did_not_come_in_time_counts_against_the_cap(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """The server went on talking, and sends a bill for that."""
+    recorder, task = recorder_of(ledger, 4)
+    capped = replace(task, max_usd=3.5)
+    fake.inject(*[Fault("server_error")] * 8)
+
+    with pytest.raises(BudgetReached):
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+
+    assert len(fake.traffic.asked) == 3
+    assert Exposure(recorder, task.pricing_of).usd() == 3.0
+
+
+def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledger: Ledger) -> None:
+    """Each query might be billed, as often as retries allow."""
+    recorder, task = recorder_of(ledger, 8)
+    fake.inject(*[Fault("server_error")] * 16)
+
+    with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500.* been billed"):
+        judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
+
+    assert types_of(ledger).count("JudgeQueryFailed") == 10
+
+
+def test_a_server_without_a_price_goes_on_without_a_cap_only(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """One of your own is free, whatever it fails on; a cap on it could not be kept."""
+    recorder, task = recorder_of(ledger, 4)
+    free = replace(task, pricing_of=lambda _: FlatRate(None))
+    fake.inject(Fault("server_error"))
+
+    done = judge_open(recorder, free, lambda: served(fake.url), on_progress=unheard)
+    capped = replace(free, max_usd=1.0)
+    with pytest.raises(PriceUnknown):
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+
+    assert (done.n_verdicts, done.n_failed) == (7, 1)
+    assert Exposure(recorder, free.pricing_of).usd() == 0.0
+
+
+def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """It cuts the run into chunks that are each too small to say so."""
+    recorder, task = recorder_of(ledger, 20)
+    capped = replace(task, max_usd=5.5)
+    fake.inject(*[Fault("bad_request")] * 40)
+
+    with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+
+    assert types_of(ledger).count("JudgeQueryFailed") < ENOUGH
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

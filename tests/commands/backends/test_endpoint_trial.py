@@ -1,6 +1,8 @@
 """A server that rejects whatever it is asked is found out before a rejection counts."""
 
 from collections.abc import Callable
+from itertools import chain
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from tests.commands.builders import reply
 
 SERVER = Endpoint("http://localhost:1/v1", "judge 'steady'", api_key=None)
 Words = Callable[[int], str | None]
+BROKEN = "HTTP 503: warming up"  # told of a question, it is no rejection
 
 
 def asked_of(words: Words, *calls: range, n_at_a_time: int = 1) -> list[Answer]:
@@ -23,7 +26,7 @@ def asked_of(words: Words, *calls: range, n_at_a_time: int = 1) -> list[Answer]:
 
     def ask(number: int) -> Answer:
         said = words(number)
-        return named(number, said) if said else reply(key_of(number))
+        return no_reply(number, said) if said else reply(key_of(number))
 
     trial = Trial(SERVER)
     return [each for call in calls for each in trial.asked(call, ask, n_at_a_time=n_at_a_time)]
@@ -34,14 +37,14 @@ def key_of(number: int) -> Digest:
     return key(str(number))
 
 
-def named(number: int, words: str) -> NoReply:
-    """Return a question's rejection."""
-    return NoReply(key_of(number), "rejected", words)
+def no_reply(number: int, words: str) -> NoReply:
+    """Return a question's rejection, or that the server broke on it."""
+    return NoReply(key_of(number), "errored" if words == BROKEN else "rejected", words)
 
 
 def rejected(answers: list[Answer]) -> int:
     """Count the rejections."""
-    return sum(isinstance(each, NoReply) for each in answers)
+    return sum(isinstance(each, NoReply) and each.reason == "rejected" for each in answers)
 
 
 @settings(deadline=None, max_examples=25)
@@ -61,8 +64,9 @@ def test_a_server_that_rejects_everything_is_told_in_its_words() -> None:
         asked_of(lambda _: "HTTP 400: no chat template", range(200))
 
     said = str(caught.value)
-    assert said.startswith("judge 'steady' at http://localhost:1/v1 rejected the first 8 requests")
-    assert "'HTTP 400: no chat template', and none of that is recorded; put" in said
+    assert said.startswith("judge 'steady' at http://localhost:1/v1 answered none of the first 8 ")
+    assert "rejected 8 in the same words, 'HTTP 400: no chat template', none of them" in said
+    assert "`tourney apply ... --limit 7` records them, 7 at a time" in said
 
 
 def test_a_server_that_rejects_everything_is_asked_no_more() -> None:
@@ -113,7 +117,67 @@ def test_a_few_rejections_are_believed(n: int) -> None:
     assert rejected(asked_of(lambda _: "no", range(n))) == n
 
 
-def test_a_few_rejections_clear_nobody() -> None:
-    """A cap on dollars cuts a run into chunks of any size."""
-    with pytest.raises(ProviderError, match="rejected the first 8"):
-        asked_of(lambda _: "no", range(3), range(200))
+@pytest.mark.parametrize("chunk", [1, 3, 5, 7])
+def test_rejections_are_counted_over_every_chunk(chunk: int) -> None:
+    """A cap on dollars cuts a run into chunks of any size, and what is recorded is final."""
+    trial, kept = Trial(SERVER), list[Answer]()
+    rounds = (
+        trial.asked(range(n, n + chunk), lambda n: no_reply(n, "no"), n_at_a_time=2)
+        for n in range(0, 100, chunk)
+    )
+
+    with pytest.raises(ProviderError, match="in the same words, 'no'") as caught:
+        kept.extend(chain.from_iterable(rounds))
+
+    assert 1 <= len(kept) < ENOUGH
+    assert f"{len(kept)} of them on record" in str(caught.value)
+
+
+def test_chunks_that_are_rejected_in_different_words_are_believed() -> None:
+    """What was said of the last chunk is not forgotten."""
+    answers = asked_of(lambda n: f"{n // 5}", *[range(n, n + 5) for n in range(0, 100, 5)])
+
+    assert rejected(answers) == 100
+
+
+@pytest.mark.parametrize("n_broken", [1, ENOUGH - 1, ENOUGH, 2 * ENOUGH])
+def test_a_server_that_breaks_is_not_cleared_by_that(n_broken: int) -> None:
+    """It is warming up, say; whether it takes anything is still to be seen."""
+    seen: list[int] = []
+
+    def words(_: int) -> str:
+        seen.append(1)
+        return BROKEN if len(seen) <= n_broken else "no chat template"
+
+    with pytest.raises(ProviderError, match="in the same words, 'no chat template'"):
+        asked_of(words, range(200))
+
+    assert len(seen) < n_broken + 2 * ENOUGH
+
+
+def test_a_server_that_only_breaks_is_asked_everything() -> None:
+    """It rejected nothing, and others count what is left unanswered."""
+    answers = asked_of(lambda _: BROKEN, range(50))
+
+    assert len(answers) == 50
+
+
+def test_what_breaks_again_and_again_condemns_no_server() -> None:
+    """It is asked anew as often as retries allow, after a prompt that is too long."""
+    answers = asked_of(lambda n: BROKEN if n else "too long", range(5), *[range(1, 5)] * 5)
+
+    assert rejected(answers) == 1
+
+
+def test_a_reader_who_has_heard_enough_is_told_no_more() -> None:
+    """A server that breaks on each prompt would be tried to the last."""
+    stops, heard = Event(), 0
+
+    for _ in Trial(SERVER).asked(
+        range(200), lambda n: no_reply(n, BROKEN), n_at_a_time=1, stops=stops
+    ):
+        heard += 1
+        if heard == ENOUGH:
+            stops.set()
+
+    assert heard == ENOUGH

@@ -142,7 +142,9 @@ def test_an_import_says_what_it_took_in(tourney: Tourney) -> None:
 def test_a_file_that_joins_a_set_says_what_the_set_holds(place: Path, tourney: Tourney) -> None:
     """One that holds the old votes, too, would make them count twice: nothing of it is taken."""
     (place / "new.csv").write_text("model_a,model_b,winner\nother,tuned,tie\n")
-    (place / "grown.csv").write_text(f"{VOTES}base,tuned,model_b\n")
+    votes = "model_a,model_b,winner,question_id\n" + "".join(f"a,b,tie,q{n}\n" for n in range(8))
+    (place / "votes.csv").write_text(votes)
+    (place / "grown.csv").write_text(f"{votes}a,b,tie,q8\n")
     tourney("import", "battles", "votes.csv", "--name", "people")
 
     joined = tourney("import", "battles", "new.csv", "--name", "people")
@@ -150,10 +152,10 @@ def test_a_file_that_joins_a_set_says_what_the_set_holds(place: Path, tourney: T
     (people,) = fields(tourney("status", "--json"))["imported"]
 
     assert joined.returncode == 0, joined.stderr
-    assert "people holds 3 battles now, with those of before" in joined.stdout
+    assert "people holds 9 battles now, with those of before" in joined.stdout
     assert grown.returncode == 2
-    assert "grown.csv: 2 of its 3 battles are in set 'people' already" in grown.stderr
-    assert people["battles"] == 3
+    assert "grown.csv: 8 of its 9 battles are in set 'people' already" in grown.stderr
+    assert people["battles"] == 9
 
 
 def test_help_says_which_columns_a_plain_table_has(tourney: Tourney) -> None:

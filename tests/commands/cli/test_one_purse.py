@@ -160,3 +160,53 @@ def test_a_judge_of_whom_nothing_is_in_flight_is_done_when_it_is_done(
 
     assert done.code == 0, done.err
     assert f"a batch to '{PILOT}' is in flight" in done.err
+
+
+def test_a_run_publishes_nothing_while_its_judge_is_asked_by_a_batch(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """A headline of pairs that are on their way would look like one with gaps."""
+    tourney(folder, *JUDGE, "--no-wait", url=fake.url)
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").replace('"anthropic-batch"', '"anthropic"')
+    settings.write_text(text, encoding="utf-8")
+
+    done = tourney(folder, "run", "--yes", "--allow-gaps", url=fake.url)
+
+    assert done.code == 7, done.err
+    assert f"{N_QUERIES} queries to 'claude-opus-5-5' in batches" in done.err
+    assert "published" not in done.err
+    assert not (folder / "runs").exists()
+
+
+def test_what_another_tournament_has_in_flight_is_not_done(folder: Path, fake: FakeProcess) -> None:
+    """All pairs are pending, and nothing else says so."""
+    tourney(folder, *JUDGE, "--no-wait", url=fake.url)
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").replace('id = "paid"', 'id = "second"')
+    settings.write_text(text, encoding="utf-8")
+    paid.record_responses(folder)
+
+    done = tourney(folder, *JUDGE, url=fake.url)
+
+    assert done.code == 7, done.err
+    assert "receive them by the settings of tournament 'paid'" in done.err
+
+
+def test_a_refusal_names_the_cap_that_was_said(
+    folder: Path, fake: FakeProcess, server: FakeOpenAI
+) -> None:
+    """What entrants took is told as spent: nobody set what is left of a cap."""
+    dear = PRICES.replace("input = 2.0", "input = 2000.0").replace("= 10.0", "= 10000.0")
+    (folder / "prices.toml").write_text(dear, encoding="utf-8")
+    add(folder, SERVED.format(model=MODEL, url=server.url))
+    generate = ("apply", "generate", "--yes", "--max-usd", "9")
+    generated = tourney(folder, *generate, url=fake.url)
+
+    refused = tourney(folder, *JUDGE, "--max-usd", "0.2", url=fake.url)
+
+    assert (generated.code, refused.code) == (0, 5), refused.err
+    assert "the cap is $0.2000" in refused.err
+    assert "$0.0000 spent" not in refused.err
+    assert "and $0 spent" not in refused.err
+    assert " and $0.00 spent" not in refused.err
