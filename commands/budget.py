@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commands.consent import dollars
 from commands.errors import Refused
 from commands.pricing import Pricing
 from projections.progress import OpenQuery
@@ -13,9 +14,9 @@ class BudgetReached(Refused):
 
     def __init__(self, cap_usd: float, bound_usd: float, next_usd: float) -> None:
         super().__init__(
-            f"${bound_usd:.4f} are spent, in flight or perhaps billed of at most ${cap_usd:.2f},"
-            f" and the next query may cost ${next_usd:.4f}; raise --max-usd or [judge] max_usd to"
-            " go on"
+            f"${bound_usd:.4f} are spent, in flight or perhaps billed of at most"
+            f" {dollars(cap_usd)}, and the next query may cost ${next_usd:.4f}; raise --max-usd"
+            " or [judge] max_usd to go on"
         )
         self.cap_usd, self.bound_usd = cap_usd, bound_usd
 

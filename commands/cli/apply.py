@@ -6,7 +6,8 @@ import typer
 
 from commands.cli.evaluating import Planned, mixed_scorings, n_given_up, plan_evaluations
 from commands.cli.generating import generate_with_consent
-from commands.cli.judging import Terms, chosen_judge, judge_with_consent, require_landed
+from commands.cli.in_flight import require_landed
+from commands.cli.judging import Terms, chosen_judge, judge_with_consent
 from commands.cli.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,

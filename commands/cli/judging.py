@@ -11,12 +11,12 @@ from commands.batches import judge_in_batches, reconciling, take_up
 from commands.batching import Batching
 from commands.budget import require_price
 from commands.cli.consenting import agree_to, require_somebody
+from commands.cli.in_flight import require_landed, tell_of_batches
 from commands.cli.served import spent_at_servers
 from commands.cli.streams import say
 from commands.cli.workshop import Workshop
 from commands.consent import ANTHROPIC_KEYS, OF_ANTHROPIC, Offer
-from commands.counted import counted
-from commands.errors import ConfigurationError, NoCredentials, WorkInFlight
+from commands.errors import ConfigurationError, NoCredentials
 from commands.judge import Judged, JudgeTask, judge_open, open_now
 from commands.panel import judge_of_mode
 from commands.priced import prices_of, pricing_for
@@ -28,9 +28,7 @@ from commands.waiting import Waiting
 from commands.wiring import make_batch_judge, make_judge
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId, PromptId
-from projections.batches import Batch
-from projections.matches import match_of, pairings
+from ledger.identity import JudgeId, PromptId
 from projections.tournament import Tournament
 
 
@@ -101,7 +99,7 @@ def judge_with_consent(
     )
     if not terms.waits and not judge.is_batched:
         raise ConfigurationError(["--no-wait is for provider 'anthropic-batch': others are here"])
-    _tell_of_batches(recorder.state, judge)
+    tell_of_batches(recorder.state, judge)
     if not judge.is_batched:
         _settle_money(recorder, task, terms)
         return judge_open(
@@ -165,53 +163,6 @@ def telling_what_is_billed(recorder: Recorder) -> Iterator[None]:
         if recorder.state.open_batches:
             say("`tourney batch wait` receives them, `tourney batch cancel` stops them")
         raise
-
-
-def require_landed(state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]) -> None:
-    """Do not call it done while a batch asks what has no verdict, whoever sent it.
-
-    Raises:
-        WorkInFlight: One does: the judge's provider was another, or it is another tournament's.
-    """
-    asked = _in_flight(state, judge, prompts)
-    for batch in state.batches.values():
-        if batch.is_open and not asked.isdisjoint(batch.planned.queries):
-            raise WorkInFlight(
-                f"{counted(len(asked), 'query', 'queries')} to {judge.judge_id!r} in batches with"
-                f" the provider; {_how_to_receive(batch, state)}"
-            )
-
-
-def _in_flight(
-    state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
-) -> frozenset[Digest]:
-    if not state.in_flight:
-        return frozenset()
-    matches = (match_of(state, pairing, judge) for pairing in pairings(state, prompts))
-    questions = (each for match in matches if match for each in (match.forward, match.swapped))
-    asked = frozenset(question.query_key for question in questions) & state.in_flight
-    return frozenset(key for key in asked if key not in state.verdicts)
-
-
-def _how_to_receive(batch: Batch, state: Tournament) -> str:
-    if batch.stream == state.stream:
-        return "`tourney batch wait` receives them"
-    return f"receive them by the settings of tournament {batch.stream!r}"
-
-
-def _tell_of_batches(state: Tournament, judge: JudgeSettings) -> None:
-    """Say what is not asked because a batch asks it that this command does not receive."""
-    for batch in state.batches.values():
-        if batch.is_open and batch.stream != state.stream:
-            say(
-                f"a batch of tournament {batch.stream!r} is in flight: what it asks is not asked"
-                " again; receive it by its own settings"
-            )
-        elif batch.is_open and not judge.is_batched:
-            say(
-                f"a batch to {batch.planned.judge.label!r} is in flight: what it asks is not asked"
-                " again; `tourney batch wait` receives it"
-            )
 
 
 def _settle_money(recorder: Recorder, task: JudgeTask, terms: Terms) -> None:
