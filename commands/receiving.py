@@ -25,7 +25,6 @@ def receive_batches(recorder: Recorder, port: BatchJudge, how: Batching) -> None
         WorkInFlight: Nobody waits for them.
         ProviderError: The provider cannot be asked.
     """
-    settle_all(recorder, port, how)
     Reception(recorder, port, how).receive_all()
 
 
@@ -70,18 +69,20 @@ class Reception:
             self.receive_some()
 
     def receive_some(self) -> None:
-        """Wait for a batch to end, and receive each that has.
+        """Wait for a batch to end, and receive each that has, once none is uncertain.
 
         Raises:
             WorkInFlight: Nobody waits.
             BatchGone: The provider knows a batch no more; all that have ended are received.
         """
+        settle_all(self._recorder, self._port, self._how)
         for delay_s in self._how.waiting.delays_s():
             gone: list[BatchGone] = []
-            ended = [(batch, state) for batch, state in self._looked_at(gone) if state.has_ended]
+            looked_at = [*self._looked_at(gone)]
+            ended = [(batch, state) for batch, state in looked_at if state.has_ended]
             for batch, state in ended:
                 self._receive(batch, state)
-            if ended:
+            if ended or not (looked_at or gone):
                 return
             if gone:
                 raise gone[0]
@@ -92,8 +93,10 @@ class Reception:
     def _looked_at(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
         """Yield how batches are doing; those that the provider knows no more are collected."""
         for batch in self._recorder.state.open_batches:
+            if batch.submitted is None:  # a merge brought it since: it is settled before long
+                continue
             try:
-                yield batch, self._port.look(_submitted(batch).provider_batch_id)
+                yield batch, self._port.look(batch.submitted.provider_batch_id)
             except BatchGone as error:
                 gone.append(error)
 
@@ -157,9 +160,3 @@ class Reception:
         pricing = self._how.pricing_of(judge)
         distinct = {answer.query_key: answer for answer in answers}
         self._recorder.record(*(received(judge, each, pricing) for each in distinct.values()))
-
-
-def _submitted(batch: Batch) -> JudgeBatchSubmitted:
-    if batch.submitted is None:
-        raise LookupError(f"batch {batch.planned.batch_key} was not submitted")
-    return batch.submitted

@@ -856,6 +856,27 @@ def test_a_batch_that_is_merged_in_is_counted_while_it_is_received(
     assert len(port.asked) == N_QUERIES
 
 
+def test_a_plan_that_is_merged_in_unsent_is_settled_before_all_is_done(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Another host died before it sent it; nothing of ours waits for it, and nothing fails."""
+    theirs = planned(key("theirs"), number=7, by=JUDGE)
+
+    class Merging(ScriptedBatchJudge):
+        """A provider that is looked at while somebody merges."""
+
+        def look(self, provider_batch_id: str) -> BatchState:
+            """Tell how a batch is doing, after that."""
+            ledger.append(STREAM, [theirs])
+            return super().look(provider_batch_id)
+
+    port = Merging(prefer_tuned, now=clock.now)
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
+    assert statuses(recorder) == ["ended", "not created"]
+
+
 def test_the_total_is_what_came_and_what_is_still_asked(
     recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
