@@ -13,6 +13,7 @@ from tests.commands.builders import lay_out
 from tests.commands.cli import paid
 from tests.commands.cli.conftest import launch
 from tests.commands.cli.terminal import Answered, answered
+from tests.openai_api.prices import PRICES
 from tests.openai_api.server import MODEL, FakeOpenAI, Said
 
 N_QUERIES: Final = 36  # 1 prompt, 3 dimensions, 6 pairs, both orders
@@ -44,17 +45,6 @@ provider = "endpoint"
 base_url = "{url}"
 headline_model = "{judge}"
 prices = "prices.toml"
-"""
-PRICES: Final = f"""\
-date = 2026-04-27
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "{MODEL}"
-input = 2.0
-output = 10.0
 """
 
 

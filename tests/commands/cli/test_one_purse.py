@@ -10,23 +10,13 @@ import pytest
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
 from tests.commands.cli.paid import tourney
+from tests.openai_api.prices import PRICES
 from tests.openai_api.server import MODEL, FakeOpenAI
 
 N_QUERIES: Final = 36  # one prompt, 3 dimensions, 6 pairs, both orders
 JUDGE: Final = ("apply", "judge", "--yes")
 PILOT: Final = "claude-sonnet-5-5"
 
-PRICES: Final = f"""\
-date = 2026-04-27
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "{MODEL}"
-input = 2.0
-output = 10.0
-"""
 SERVED: Final = """
 [[entrants]]
 id = "served"

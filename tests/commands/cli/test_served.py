@@ -16,6 +16,7 @@ from tests.commands.builders import lay_out
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields
 from tests.commands.cli.warm import begin
+from tests.openai_api.prices import PRICES
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
 
 SETTINGS = """\
@@ -52,17 +53,6 @@ uses = "bank-rollout"
 id = "perplexity"
 uses = "text-perplexity"
 parameters = { path = "rubrics/factuality.md" }
-"""
-PRICES = f"""\
-date = 2026-04-27
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "{MODEL}"
-input = 2.0
-output = 10.0
 """
 
 
