@@ -1,39 +1,22 @@
 """Entrants behind endpoints, on the command line: what they cost so far, and consent to more."""
 
 from collections.abc import Iterable
-from functools import partial
-from itertools import chain
 from math import fsum
 
 from commands.cli.consenting import agree_to, require_somebody
+from commands.cli.served_reading import used_on
 from commands.cli.workshop import Workshop
 from commands.consent import Offer, require_never_above_cap
 from commands.exposure import Exposure
 from commands.priced import prices_of, pricing_for
 from commands.prices import PriceTable
 from commands.recorder import Recorder
-from commands.served_cost import (
-    RESPONSE_EVENTS,
-    Request,
-    responses_used,
-    served_costs,
-    spent_usd,
-)
-from commands.served_evaluations import answers_used
-from projections.evaluations import EVALUATION_EVENTS, evaluations_of
-from projections.fold import fold
+from commands.served_cost import Request, served_costs, spent_usd
 
 
 def spent_at_servers(recorder: Recorder, prices: PriceTable) -> float:
-    """Return what the answers of entrants behind endpoints cost, responses and evaluations.
-
-    What an entrant took that is no longer on the roster was paid, too; what another tournament of
-    the ledger asked for, that one paid.
-    """
-    state, read = recorder.state, partial(recorder.ledger.read, stream=recorder.state.stream)
-    known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
-    responses = responses_used(state, read(types=RESPONSE_EVENTS))
-    return spent_usd(chain(responses, answers_used(known, state.entrants)), prices)
+    """Return what the answers of entrants behind endpoints cost, responses and evaluations."""
+    return spent_usd(used_on(recorder.ledger, recorder.state), prices)
 
 
 def settle_served(

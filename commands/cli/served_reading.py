@@ -1,4 +1,4 @@
-"""What entrants behind endpoints took, for a command that reads."""
+"""What entrants behind endpoints took, as of now or of earlier."""
 
 from functools import partial
 
@@ -8,13 +8,22 @@ from commands.served_evaluations import answers_used
 from ledger.store import Ledger
 from projections.evaluations import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
+from projections.tournament import Tournament
 
 
 def used_at_servers(source: Reading) -> tuple[Used, ...]:
     """Return what responses and answers of evaluations took by then: it is what a cap counts."""
-    state = source.state
     with Ledger.read_only(source.ledger) as opened:
-        read = partial(opened.read, stream=state.stream, until=source.until)
-        known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
-        responses = responses_used(state, read(types=RESPONSE_EVENTS))
-        return (*responses, *answers_used(known, state.entrants))
+        return used_on(opened, source.state, until=source.until)
+
+
+def used_on(ledger: Ledger, state: Tournament, *, until: int | None = None) -> tuple[Used, ...]:
+    """Return the same of a ledger that is open, up to a position.
+
+    What an entrant took that is no longer on the roster was paid, too; what another tournament of
+    the ledger asked for, that one paid.
+    """
+    read = partial(ledger.read, stream=state.stream, until=until)
+    known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
+    responses = responses_used(state, read(types=RESPONSE_EVENTS))
+    return (*responses, *answers_used(known, state.entrants))
