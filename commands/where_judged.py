@@ -6,9 +6,7 @@ from typing import Final
 
 import msgspec
 
-from commands.errors import ConfigurationError
-from commands.toml_file import parse, read_text, variable
-from commands.validation import place_and_fault
+from commands.toml_file import read_part, variable
 
 JUDGE: Final = "[judge]"
 """The table of the judge that is asked unless another one is named."""
@@ -33,11 +31,6 @@ def providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ConfigurationError: The settings cannot be read, or a provider is no text.
     """
-    document = parse(path, read_text(path))
-    try:
-        said = msgspec.convert(document, _Judged)
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"{path}: {place}: {why}"]) from error
+    said = read_part(path, _Judged)
     judge = environ.get(variable(("judge", "provider")), said.judge.provider)
     return {JUDGE: judge, **{f"[[jury]] {each.id!r}": each.provider for each in said.jury}}

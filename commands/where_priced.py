@@ -5,9 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from commands.errors import ConfigurationError
-from commands.toml_file import parse, read_text, variable
-from commands.validation import place_and_fault
+from commands.toml_file import read_part, variable
 
 
 class _Judge(msgspec.Struct, frozen=True):
@@ -24,11 +22,6 @@ def own_prices(path: Path, environ: Mapping[str, str]) -> Path | None:
     Raises:
         ConfigurationError: The settings cannot be read, or name no file.
     """
-    document = parse(path, read_text(path))
-    try:
-        said = msgspec.convert(document, _Priced).judge.prices
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"{path}: {place}: {why}"]) from error
+    said = read_part(path, _Priced).judge.prices
     named = environ.get(variable(("judge", "prices")), said)
     return None if named is None else path.parent / named
