@@ -65,16 +65,6 @@ class EvaluationFault(TourneyError):
         self.evaluation, self.doing = evaluation, doing
 
 
-class FolderTaken(TourneyError):
-    """A folder is to be written that holds something already."""
-
-    exit_code: ClassVar[int] = 2
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder} is there already; name another folder, or move that one away")
-        self.folder = folder
-
-
 class NotFound(TourneyError):
     """An id names nothing, or more than one thing."""
 

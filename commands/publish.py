@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.command import PublishRatings
-from commands.errors import AuditDisagrees, FolderTaken
+from commands.errors import AuditDisagrees
 from commands.recorder import Recorder
 from commands.run_folder import write_files
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
 from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded

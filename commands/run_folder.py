@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from commands.errors import FolderTaken
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, FolderTaken
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

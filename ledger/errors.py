@@ -198,3 +198,13 @@ class BrokenExport(LedgerError):
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}; export it again, or fetch it again")
         self.line, self.why = line, why
+
+
+class FolderTaken(LedgerError):
+    """A folder is to be written that holds something already."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder} is there already; name another folder, or move that one away")
+        self.folder = folder

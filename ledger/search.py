@@ -5,12 +5,16 @@ import sqlite3
 from sqlite_utils import Database
 
 from ledger.errors import CannotRead
+from ledger.reader import LedgerReader
 from ledger.row import Row
-from ledger.store import Ledger
 
 
 def newest(
-    ledger: Ledger, *, until: int | None = None, event_type: str | None = None, limit: int | None
+    ledger: LedgerReader,
+    *,
+    until: int | None = None,
+    event_type: str | None = None,
+    limit: int | None,
 ) -> tuple[Row, ...]:
     """Return the newest so many events, in order of position."""
     where = "position <= :until AND (:type IS NULL OR type = :type)"
@@ -19,7 +23,7 @@ def newest(
     return tuple(rows[::-1])
 
 
-def with_id(ledger: Ledger, beginning: str) -> tuple[Row, ...]:
+def with_id(ledger: LedgerReader, beginning: str) -> tuple[Row, ...]:
     """Return the events whose id begins so; an id is 32 hexadecimal characters."""
     where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
     escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
@@ -28,7 +32,7 @@ def with_id(ledger: Ledger, beginning: str) -> tuple[Row, ...]:
 
 
 def _rows(
-    ledger: Ledger,
+    ledger: LedgerReader,
     where: str,
     values: dict[str, int | str | None],
     *,

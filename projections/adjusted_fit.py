@@ -10,7 +10,8 @@ from projections.design import Design
 from projections.errors import CannotRate
 from projections.influence import covariance_of, influences, response_of
 from projections.logistic import sigma
-from projections.pair_model import Floats, Scores
+from projections.pair_model import Scores
+from projections.resamples import Floats
 from projections.units import Units
 
 _EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from projections.errors import NotABattle
 Row: TypeAlias = (
     tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
 )  # the fields of a Battle
+
+
+TIE: Final = 0.5  # what either side takes of a tie
 
 
 class Battle(NamedTuple):

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.components import strongly_connected
-from projections.pair_model import Derivatives, Floats, Scores, Slopes, Tally
+from projections.pair_model import Derivatives, Scores, Slopes, Tally
+from projections.resamples import Floats
 from projections.units import Units
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats
-from projections.resamples import ROUNDING
+from projections.resamples import ROUNDING, Floats
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
 

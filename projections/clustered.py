@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.identity import Digest
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.wilson import NORMAL_95, Interval, wilson
 
 _LARGEST_LOG: Final = 300.0  # beyond, as of a text that is one long word, squares overflow

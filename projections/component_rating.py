@@ -8,11 +8,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
+from projections.battles import TIE
 from projections.bradley_terry import BradleyTerry
 from projections.bt_bootstrap import percentiles, resampled
 from projections.davidson import Davidson
 from projections.likelihood import Likelihood
-from projections.pair_model import TIE, Floats, PairModel
+from projections.pair_model import PairModel
+from projections.resamples import Floats
 from projections.sandwich import covariance
 from projections.scale import Scale, precision_of, scale_of
 from projections.units import Units

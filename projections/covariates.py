@@ -20,8 +20,8 @@ from projections.design import Design
 from projections.errors import CannotRate
 from projections.features import Features, require_independent, standardised
 from projections.influence import one_by_one
-from projections.pair_model import Floats
 from projections.ratings import BradleyTerryRatings, rate
+from projections.resamples import Floats
 from projections.scale import precision_of
 from projections.units import Units
 

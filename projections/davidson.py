@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.battles import TIE
 from projections.components import strongly_connected
 from projections.errors import CannotRate
-from projections.pair_model import TIE, Derivatives, Floats, Scores, Slopes, Tally
+from projections.pair_model import Derivatives, Scores, Slopes, Tally
+from projections.resamples import Floats
 from projections.units import Units
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 
 @dataclass(frozen=True)

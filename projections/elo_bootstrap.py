@@ -18,7 +18,8 @@ from ledger.identity import Json
 from projections.battles import Battles
 from projections.elo import MOST_BYTES
 from projections.fixtures import fixtures
-from projections.seasons import Floats, Orders, Places, play
+from projections.resamples import Floats
+from projections.seasons import Orders, Places, play
 from projections.wilson import NORMAL_95
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %

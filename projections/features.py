@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from projections.design import Design
 from projections.errors import CannotRate
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 _COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
 

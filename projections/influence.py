@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.battles import Battles
-from projections.pair_model import Floats, Scores
+from projections.pair_model import Scores
+from projections.resamples import Floats
 from projections.units import Units
 
 

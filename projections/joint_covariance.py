@@ -15,8 +15,9 @@ from projections.bradley_terry import BradleyTerry
 from projections.davidson import Davidson
 from projections.influence import covariance_of, influences, one_by_one, response_of
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats, PairModel
+from projections.pair_model import PairModel
 from projections.ratings import BradleyTerryRatings
+from projections.resamples import Floats
 from projections.scale import ELO, precision_of
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from projections.errors import CannotRate
 from projections.newton import Climb, climb
-from projections.pair_model import Derivatives, Floats, PairModel, Slopes, Tally
+from projections.pair_model import Derivatives, PairModel, Slopes, Tally
+from projections.resamples import Floats
 from projections.units import Units
 
 _EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 
 def sigma(log_odds: Floats) -> Floats:

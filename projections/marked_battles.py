@@ -10,9 +10,9 @@ from ledger.events.judging import Order
 from projections.battle_table import BattleTable
 from projections.battles import Battles
 from projections.matches import Match
-from projections.pair_model import Floats
 from projections.reconcile import CONCATENATE
 from projections.replies import reply_of
+from projections.resamples import Floats
 from projections.rule import Rule
 from projections.score_lines import SCORE_PARSER, parse_marks
 from projections.settled_battles import fought, settled_battles

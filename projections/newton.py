@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.pair_model import Derivatives, Floats
+from projections.pair_model import Derivatives
+from projections.resamples import Floats
 
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
 

@@ -1,16 +1,13 @@
 """What a model of paired comparisons says of battles, to those who fit it and judge the fit."""
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projections.resamples import Floats
 from projections.units import Units
-
-Floats: TypeAlias = NDArray[np.float64]
-
-TIE: Final = 0.5  # what either side takes of a tie
 
 
 class Tally(NamedTuple):

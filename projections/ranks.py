@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.component_rating import ROUNDING
-from projections.pair_model import Floats
 from projections.ratings import BradleyTerryRatings
+from projections.resamples import Floats
 
 _DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rounding
 

@@ -17,7 +17,7 @@ from projections.component_rating import ComponentRating, rate_component
 from projections.components import Components, components_of, one_component
 from projections.davidson import require_whole_outcomes
 from projections.errors import CannotRate
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.scale import Scale, scale_of
 from projections.units import Units, units_of
 

@@ -1,7 +1,12 @@
 """How many resamples a bootstrap's interval takes: fewer claim a level that they cannot tell."""
 
 from math import ceil
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
 
 ROUNDING: Final = 1e-9  # 40 * (1 - 0.95) / 2 is no whole number
 

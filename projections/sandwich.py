@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 _BLOCK: Final = 2_000_000  # numbers in a table of units by parameters, at a time
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 MEAN_RATING: Final = 1000.0
 ELO: Final = 400.0 / log(10.0)  # points per unit of strength: 400 points are odds of 10 : 1

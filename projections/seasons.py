@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from projections.expected_score import LOG2_10, WIDEST, ExpectedScore
 from projections.fixtures import Fixtures
+from projections.resamples import Floats
 
 POINTS: Final = 400.0 / LOG2_10  # of Elo, for each doubling of the odds
 
@@ -15,7 +16,6 @@ _AT_ONCE: Final = 32  # battles whose places are looked up together: few enough 
 
 Orders: TypeAlias = NDArray[np.unsignedinteger]
 Places: TypeAlias = NDArray[np.intp]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def play(played: Fixtures, orders: Orders, *, ks: Sequence[float], n_last: int = 1) -> Floats:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.errors import TourneyError
-from projections.battles import Battles
+from projections.battles import TIE, Battles
 from projections.logistic import sigma
-from projections.pair_model import TIE, Floats
+from projections.resamples import Floats
 
 TEMPERATURE: Final = 0.3  # JudgeArena's, for marks from 0 to 10
 FEWEST_PAIRS: Final = 10  # to calibrate by, as there

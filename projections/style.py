@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 _HEADER: Final = re.compile(r"^ {0,3}#{1,6}(?=\s|$)", re.MULTILINE)
 _LIST_ITEM: Final = re.compile(r"^[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]", re.MULTILINE)

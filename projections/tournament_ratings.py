@@ -9,7 +9,7 @@ from ledger.identity import Dimension, EntrantId
 from projections.covariates import AdjustedRatings, rate_adjusted
 from projections.leaderboard import Leaderboard, Place, board_of, leaderboard
 from projections.overall import OverallRatings, rate_overall
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.settled_battles import fought, settled_battles
 from projections.settlement import Settlement
 from projections.style import style_features, style_of

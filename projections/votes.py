@@ -8,7 +8,7 @@ import numpy as np
 
 from projections.battles import Battles
 from projections.marked_battles import Marked
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.soft_scores import (
     TEMPERATURE,
     CannotCalibrate,

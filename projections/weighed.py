@@ -23,7 +23,7 @@ from ledger.events.evaluations import (
 from projections.choosing import credit
 from projections.clustered import Quotient, Scale
 from projections.gold import holds_gold, is_gold
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 _NATS_PER_BIT: Final = log(2)
 

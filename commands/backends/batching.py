@@ -1,8 +1,12 @@
 """Batches under a token budget, longest rows first, so that running out of memory shows first."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
+
+import torch
+
+PAD_ID = 0  # masked wherever it stands, so any token of the vocabulary does
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -48,3 +52,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return list(groups.values())
+
+
+def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (B, T) tokens, padded on the left, and the (B, T) mask that is 1 on real tokens."""
+    width = max(len(prompt) for prompt in prompts)
+    tokens = [[PAD_ID] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+    mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+    return torch.tensor(tokens), torch.tensor(mask)

@@ -9,7 +9,7 @@ from commands.backends.hf_generator import HfGenerator
 from commands.backends.hf_reader import HfReader
 from commands.backends.subject import Subject, Trainer, checkpoint, trained_by
 from commands.bank import read_bank
-from commands.errors import ConfigurationError, FolderTaken
+from commands.errors import ConfigurationError
 from commands.evaluate import PlannedEvaluation, evaluate_all, owed_samples, plan_evaluation
 from commands.evaluation_recorder import EvaluationRecorder
 from commands.evaluations.evaluation import Evaluation
@@ -21,6 +21,7 @@ from commands.execution import ExecutionSpec
 from commands.progress import OnProgress, unheard
 from commands.run_folder import write_whole
 from commands.settings import GenerationSection
+from ledger.errors import FolderTaken
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
 from ledger.store import Ledger

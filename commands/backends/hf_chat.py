@@ -1,5 +1,6 @@
 """Show a prompt to an entrant as one user turn, by its tokenizer's own chat template."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import TemplateError
@@ -87,3 +88,10 @@ def probe(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return a question and its answer as the chat template shows them."""
     turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWERED}]
     return render(tokenizer, turns, is_open=False)
+
+
+def text_of(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
+    """Decode a whole answer at once, without its special tokens."""
+    return str(
+        tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    )

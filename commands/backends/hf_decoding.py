@@ -14,14 +14,14 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from commands.backends.batching import PAD_ID, pad_left
 from commands.backends.ending import Ending, StopAtTexts, StopTexts
 from commands.backends.finite import FiniteWatch, StopBrokenRows
 from commands.backends.gumbel import GumbelNoise
+from commands.backends.hf_chat import text_of
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
-
-PAD_ID = 0  # masked wherever it stands, so any token of the vocabulary does
 
 
 class PromptRow(NamedTuple):
@@ -127,21 +127,6 @@ def sampling(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
         return []
     seeds = [row.task.seed for row in rows]
     return [GumbelNoise(seeds, first.entrant.temperature, first.asking.top_p)]
-
-
-def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (B, T) tokens, padded on the left, and the (B, T) mask that is 1 on real tokens."""
-    width = max(len(prompt) for prompt in prompts)
-    tokens = [[PAD_ID] * (width - len(prompt)) + list(prompt) for prompt in prompts]
-    mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-    return torch.tensor(tokens), torch.tensor(mask)
-
-
-def text_of(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
-    """Decode a whole answer at once, without its special tokens."""
-    return str(
-        tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    )
 
 
 def answered(

@@ -12,8 +12,8 @@ from commands.backends.device import prepare_device
 from commands.backends.draining import drained
 from commands.backends.ending import Ending
 from commands.backends.finite import FiniteWatch
-from commands.backends.hf_chat import require_chat
-from commands.backends.hf_decoding import generate_tokens, text_of
+from commands.backends.hf_chat import require_chat, text_of
+from commands.backends.hf_decoding import generate_tokens
 from commands.backends.hf_judge_chat import JudgeChat
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_folder

@@ -10,7 +10,7 @@ import torch
 from transformers import DynamicCache, PreTrainedConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from commands.backends.hf_decoding import pad_left
+from commands.backends.batching import pad_left
 from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights
 from commands.backends.weighing import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hf_decoding import pad_left
+from commands.backends.batching import pad_left
 from commands.backends.hydra import HydraNet, Place, Route
 
 

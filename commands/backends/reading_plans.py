@@ -7,7 +7,7 @@ from math import fsum, isfinite
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hf_decoding import text_of
+from commands.backends.hf_chat import text_of
 from commands.backends.pair_tokens import Pair
 from commands.backends.weighing import Weighed
 from commands.backends.windows import Cut, Window, cut

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 import torch
 
-from commands.backends.hf_decoding import PAD_ID
+from commands.backends.batching import PAD_ID
 from commands.backends.windows import Window
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch

@@ -1,11 +1,8 @@
-"""From options to a format of battles, and to the set of battles that is meant."""
+"""From options to the set of imported battles that is meant."""
 
-import re
 from collections.abc import Sequence
-from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from commands.battle_readers.formats import FORMATS, Format
 from commands.cli.asked import Asked
 from commands.cli.place import head_at
 from commands.errors import ConfigurationError
@@ -13,36 +10,6 @@ from ledger.events.battles import BattlesImported
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES
-
-_NAME: Final = re.compile(r"[\w.-]+")
-
-
-def format_of(name: str) -> Format:
-    """Return the format that --from names.
-
-    Raises:
-        ConfigurationError: There is no such format.
-    """
-    if name in FORMATS:
-        return FORMATS[name]
-    close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
-    remedy = (
-        f"did you mean {' or '.join(close)}?" if close else f"it is one of {', '.join(FORMATS)}"
-    )
-    raise ConfigurationError([f"--from {name!r} is no format of battles; {remedy}"])
-
-
-def set_name(name: str) -> str:
-    """Return the name of a set of battles, if it can be one.
-
-    Raises:
-        ConfigurationError: It cannot.
-    """
-    if _NAME.fullmatch(name):
-        return name
-    raise ConfigurationError(
-        [f"--name {name!r}: letters, digits, dots, dashes and underscores only"]
-    )
 
 
 class BattleSet(NamedTuple):

@@ -1,7 +1,9 @@
 """`tourney import` and `tourney merge`: what others recorded or trained, taken in."""
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -9,8 +11,8 @@ import typer
 
 from commands.battle_readers import plain
 from commands.battle_readers.formats import FORMATS
+from commands.battle_readers.formats import Format as BattleFormat
 from commands.battle_readers.records import records_of
-from commands.cli.battle_sets import format_of, set_name
 from commands.cli.cached_responses import responses
 from commands.cli.options import (
     DEFAULT_CONFIG,
@@ -37,6 +39,8 @@ from commands.tables.keeping import conflicts_table
 from commands.wiring import make_shard_reader, open_parquet
 from ledger.exchange import read_export
 from ledger.store import Ledger
+
+_NAME: Final = re.compile(r"[\w.-]+")
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(responses)
@@ -100,8 +104,8 @@ def import_battles(
 
     Example: tourney import battles train.csv --from lmarena-55k.
     """
-    of = format_of(source)
-    chosen = set_name(of.set_of(file) if name is None else name)
+    of = _format_of(source)
+    chosen = _set_name(of.set_of(file) if name is None else name)
     records = records_of(file, of, open_parquet)
     with _writing(ledger, config) as opened:
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
@@ -128,7 +132,7 @@ def import_elo_ratings(
     Example: tourney import elo-ratings elo_ratings.json.
     """
     with _writing(ledger, config) as opened:
-        imported = import_ratings(opened, file, name=set_name(name))
+        imported = import_ratings(opened, file, name=_set_name(name))
     write(imported_ratings_table({name: imported}), output_format, as_json=as_json)
 
 
@@ -185,6 +189,34 @@ def merge(
         require_sound(theirs)
         taken = take_in(ours, theirs.rows())
     _tell(taken, output_format, as_json=as_json)
+
+
+def _format_of(name: str) -> BattleFormat:
+    """Return the format that --from names.
+
+    Raises:
+        ConfigurationError: There is no such format.
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
+    remedy = (
+        f"did you mean {' or '.join(close)}?" if close else f"it is one of {', '.join(FORMATS)}"
+    )
+    raise ConfigurationError([f"--from {name!r} is no format of battles; {remedy}"])
+
+
+def _set_name(name: str) -> str:
+    """Return the name of a set of battles, if it can be one.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(
+        [f"--name {name!r}: letters, digits, dots, dashes and underscores only"]
+    )
 
 
 def _writing(ledger: Path | None, config: Path) -> AbstractContextManager[Ledger]:

@@ -11,9 +11,9 @@ from commands.tables.table import Column, Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.leaderboard import Leaderboard, Place, Unrated
-from projections.pair_model import Floats
 from projections.ranks import p_better
 from projections.ratings import Zero
+from projections.resamples import Floats
 
 _WHY: Final[Mapping[Unrated, str]] = {
     "undefeated": "undefeated, and so above the others by no number that can be known",

@@ -7,8 +7,7 @@ from typing import NamedTuple, cast
 import torch
 
 from commands.backends.ending import Ending
-from commands.backends.hf_chat import encode_prompt
-from commands.backends.hf_decoding import text_of
+from commands.backends.hf_chat import encode_prompt, text_of
 from commands.backends.hydra_decoding import decode
 from commands.backends.hydra_rounds import HydraDecoding
 from commands.backends.hydra_row import HydraRow, start_row

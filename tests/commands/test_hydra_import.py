@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.errors import ConfigurationError, FolderTaken, WeightsError
+from commands.errors import ConfigurationError, WeightsError
 from commands.hydra_import import Imported, PeftFolder, ShardSets, import_hydra
+from ledger.errors import FolderTaken
 from tests.commands.builders import Shapes, write_weights
 
 N_HEADS = 2

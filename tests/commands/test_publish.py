@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from commands.errors import AuditDisagrees, FolderTaken
+from commands.errors import AuditDisagrees
 from commands.judge import JudgeTask, judge_open
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
-from ledger.errors import CannotWrite, StaleVersion
+from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import (
     ArtifactDigest,
     EloParameters,

@@ -7,11 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from commands.command import PublishRatings
-from commands.errors import FolderTaken, NotFound
+from commands.errors import NotFound
 from commands.exchange import take_in
 from commands.publish import Run, publish
 from commands.recorder import Recorder
 from commands.replay import Difference, Replayed, replay
+from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.exchange import read_export
 from ledger.identity import StreamId

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.errors import FolderTaken
 from commands.run_folder import write_files, write_whole
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, FolderTaken
 from tests.commands.builders import PowerCut
 
 FILES = {"manifest.json": b"{}", "verdicts/factuality.jsonl": b"\x00\n"}

@@ -5,7 +5,7 @@ from typing import Final
 
 from projections.battles import Battle
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats
+from projections.resamples import Floats
 
 Pair = tuple[str, str]
 

@@ -11,7 +11,8 @@ from projections.bradley_terry import BradleyTerry
 from projections.bt_bootstrap import Bootstrap, percentiles, resampled
 from projections.davidson import Davidson
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats, PairModel
+from projections.pair_model import PairModel
+from projections.resamples import Floats
 from projections.sandwich import covariance
 from projections.units import units_of
 from tests.projections.fought import fitted

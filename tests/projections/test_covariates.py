@@ -17,8 +17,8 @@ from projections.covariates import AdjustedRatings, rate_adjusted
 from projections.design import Design
 from projections.errors import CannotRate
 from projections.influence import one_by_one
-from projections.pair_model import Floats
 from projections.ratings import rate
+from projections.resamples import Floats
 from projections.scale import ELO
 from projections.soft_scores import soft_scores
 from tests.builders import valid

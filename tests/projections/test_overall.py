@@ -12,9 +12,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import Battle, Battles, battles_of
 from projections.errors import CannotRate
 from projections.overall import Missing, OverallRatings, rate_overall
-from projections.pair_model import Floats
 from projections.ranks import ranks
 from projections.ratings import rate
+from projections.resamples import Floats
 from tests.builders import valid
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.fought import RING

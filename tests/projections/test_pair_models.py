@@ -11,7 +11,8 @@ from projections.battles import Battle, battles_of
 from projections.bradley_terry import BradleyTerry
 from projections.davidson import Davidson
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats, PairModel
+from projections.pair_model import PairModel
+from projections.resamples import Floats
 from projections.units import Units, units_of
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.strategies import QUICK

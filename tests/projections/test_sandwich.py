@@ -9,7 +9,7 @@ from projections.battles import Battle, Battles, battles_of
 from projections.bradley_terry import BradleyTerry
 from projections.davidson import Davidson
 from projections.likelihood import Likelihood
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.sandwich import covariance
 from projections.units import units_of
 from tests.projections.battle_strategies import SOFT, comparable

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.battles import Battle, Battles, battles_of
-from projections.pair_model import Floats
+from projections.resamples import Floats
 from projections.soft_scores import (
     CannotCalibrate,
     Temperature,

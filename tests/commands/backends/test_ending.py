@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.ending import Ending, StopAtTexts, StopTexts
-from commands.backends.hf_decoding import text_of
+from commands.backends.hf_chat import text_of
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 

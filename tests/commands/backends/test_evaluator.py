@@ -17,11 +17,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from commands.backends.evaluator import Asked, Evaluator
 from commands.backends.hf_folder import load_model, load_tokenizer
 from commands.backends.subject import checkpoint
-from commands.errors import ConfigurationError, FolderTaken, WeightsError
+from commands.errors import ConfigurationError, WeightsError
 from commands.evaluations.terms import Terms
 from commands.execution import ExecutionSpec
 from commands.settings import GenerationSection
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, FolderTaken
 from tests.commands.evaluations.examples import Capitals, Endings, Letters
 from tests.commands.evaluations.readme import blocks
 
