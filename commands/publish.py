@@ -15,7 +15,7 @@ from ledger.errors import CannotWrite, FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
 from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded
-from projections.artifacts.files import files_of
+from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import Results, results_of
 from projections.tournament import Tournament
 
@@ -51,7 +51,7 @@ def publish(recorder: Recorder, terms: Terms, *, runs: Path, now: datetime) -> R
         files = files_of(results)
         recorder.record(PublishRatings(_claim(results.publication, files)))
         unclaimed.pop_all()
-    write_files(folder, files)
+    write_files(folder, files | renderings_of(results))
     return Run(folder, results, is_new=True)
 
 
@@ -66,7 +66,7 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
     folder = runs / name
     manifest = folder / "manifest.json"
     if not folder.is_dir() or not any(folder.iterdir()):
-        write_files(folder, files)
+        write_files(folder, files | renderings_of(results))
     elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
         raise FolderTaken(folder)  # of another run; what else was changed `tourney replay` tells
     return Run(folder, results, is_new=False)

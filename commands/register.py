@@ -71,10 +71,7 @@ def opening_of(
 
 
 def _said(settings: Settings) -> dict[str, Json]:
-    """Return the settings as JSON; those without evaluations say nothing of them.
-
-    So their digest is what it was before there were any, and nothing is opened anew.
-    """
+    """Return the settings as JSON; those without evaluations say nothing of them."""
     said: dict[str, Json] = settings.model_dump(mode="json")
     return {section: value for section, value in said.items() if section != "evaluations" or value}
 

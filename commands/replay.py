@@ -14,7 +14,7 @@ from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.artifacts.files import files_of
+from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import results_of
 from projections.tournament import Tournament, advance
 
@@ -48,7 +48,8 @@ class Rebuilt(NamedTuple):
     """A claim and its files as they follow from the ledger today."""
 
     claim: Claim
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes]  # that it claims
+    renderings: Mapping[str, bytes]  # that stand beside them, and are compared with nothing
 
 
 class Difference(NamedTuple):
@@ -93,7 +94,7 @@ def replay(
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
-            write_files(out / rebuilt.claim.run, rebuilt.files)
+            write_files(out / rebuilt.claim.run, {**rebuilt.files, **rebuilt.renderings})
     return Replayed(tuple(claim.run for claim in claims), tuple(differences))
 
 
@@ -146,19 +147,20 @@ def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterato
         while page := list(islice(section, _PAGE)):
             states = {stream: advance(state, page) for stream, state in states.items()}
         for claim in group:
-            yield Rebuilt(claim, _files(states[claim.stream], claim))
+            yield _rebuilt(states[claim.stream], claim)
 
 
 def _as_of(claim: Claim) -> int:
     return claim.as_of
 
 
-def _files(state: Tournament, claim: Claim) -> Mapping[str, bytes]:
+def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
     """Return what follows from a claim's terms: nothing, where they name what is not there."""
     try:
-        return files_of(results_of(state, claim.ratings.publication))
+        results = results_of(state, claim.ratings.publication)
+        return Rebuilt(claim, files_of(results), renderings_of(results))
     except LookupError:
-        return {}
+        return Rebuilt(claim, {}, {})
 
 
 def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:

@@ -16,7 +16,6 @@ from commands.settings import Settings
 from ledger.events.ratings import Mode, Terms
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import PromptId
-from projections.artifacts.results import EDITION
 from projections.pilot import pilot_prompts, proportional_strata
 from projections.progress import AskingRules
 from projections.reconcile import DEFAULT_POLICY
@@ -68,7 +67,6 @@ def run_tournament(
         elo=settings.elo.parameters,
         entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
         prompts=prompts,
-        edition=EDITION,
         bradley_terry=settings.bradley_terry.parameters,
     )
     return RunSummary(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))

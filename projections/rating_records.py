@@ -25,7 +25,6 @@ def rating_records(
     arena: str,
     judge_model: str | None,
     sources: Mapping[str, RatingSource] | None = None,
-    is_grouped: bool = True,
 ) -> Fields:
     """Return what was rated: of a dimension group by group, in each from the highest rating down.
 
@@ -35,7 +34,6 @@ def rating_records(
         arena: Where the battles are from.
         judge_model: Who judged; None where several did, or people.
         sources: By entrant, evaluated or human; who is not named was evaluated.
-        is_grouped: Whether groups are told apart; runs of early editions were published without.
     """
     boards = tuple(boards)
     is_bootstrap = parameters.interval != "sandwich"
@@ -50,16 +48,14 @@ def rating_records(
         "unit": parameters.unit,
         "level": parameters.level,
         "parameters": parameters.fields,
-        **({"fits": {board.name: _fit(board) for board in boards}} if is_grouped else {}),
+        "fits": {board.name: _fit(board) for board in boards},
         "ratings": [
-            _rating(place, rating, sources or {}) | _place(board, place, is_grouped=is_grouped)
+            _rating(place, rating, sources or {}) | _place(board, place)
             for board in boards
-            for rating, place in _rated(board, is_grouped=is_grouped)
+            for rating, place in _rated(board)
         ],
         "unrated": [
-            {"model": place.entrant}
-            | _place(board, place, is_grouped=is_grouped)
-            | {"reason": place.reason}
+            {"model": place.entrant} | _place(board, place) | {"reason": place.reason}
             for board in boards
             for place in board.places
             if place.rating is None
@@ -75,17 +71,14 @@ def _fit(board: Leaderboard) -> Json:
     }
 
 
-def _rated(board: Leaderboard, *, is_grouped: bool) -> list[tuple[float, Place]]:
+def _rated(board: Leaderboard) -> list[tuple[float, Place]]:
     """Return who has a rating, with it: in the board's order, equals by name."""
     rated = [
         (round(place.rating, _DECIMALS), place)
         for place in board.places
         if place.rating is not None
     ]
-    return sorted(
-        rated,
-        key=lambda each: (each[1].component if is_grouped else None, -each[0], each[1].entrant),
-    )
+    return sorted(rated, key=lambda each: (each[1].component, -each[0], each[1].entrant))
 
 
 def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
@@ -99,9 +92,8 @@ def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) ->
     }
 
 
-def _place(board: Leaderboard, place: Place, *, is_grouped: bool) -> Fields:
-    group: Fields = {"group": place.group} if is_grouped else {}
-    return {"dimension": board.name, **group}
+def _place(board: Leaderboard, place: Place) -> Fields:
+    return {"dimension": board.name, "group": place.group}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,8 +1,8 @@
 """Entrants by Elo rating on one dimension, with those marked that have nothing to be rated on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from projections.settlement import Account, Settlement, account_of
 
 FEWEST_PROMPTS: Final = 10
 """On which an entrant must be met to have an interval: on fewer K holds its rating in place."""
-
-Engine: TypeAlias = Callable[[Battles, EloParameters, Sequence[float]], Mapping[float, EloRatings]]
-"""Rates battles by Elo under each K."""
 
 
 class Standing(NamedTuple):
@@ -51,11 +48,10 @@ def standings(
     settlements: Sequence[Settlement],
     roster: Sequence[EntrantId],
     parameters: EloParameters,
-    engine: Engine = rate,
 ) -> Standings:
     """Rate a dimension's entrants from what became of its pairings."""
     battles = settled_battles(settlements, ties=parameters.ties)
-    by_k = engine(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
+    by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
     resampled = bootstrap(battles, parameters, k=parameters.k)
     rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))

@@ -359,7 +359,7 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
         elo=elo,
         entrants=_tuples(_LABELS),
         prompts=_tuples(_LABELS),
-        bradley_terry=st.none() | bradley_terry,
+        bradley_terry=bradley_terry,
     )
     publications = _built(
         Publication,

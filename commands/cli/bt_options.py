@@ -68,7 +68,7 @@ NameOption: TypeAlias = Annotated[
 
 
 def recorded_settings(state: Tournament) -> Mapping[str, object]:
-    """Return [bradley_terry] as a tournament recorded it; nothing of one from before it was."""
+    """Return [bradley_terry] as a tournament recorded it; nothing where it recorded none."""
     configured = json.loads(state.opening.configuration) if state.opening else {}
     found: Mapping[str, object] = configured.get("bradley_terry", {})
     return found

@@ -32,7 +32,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.registry import Fields, Registry, Upcast
+from ledger.events.registry import Registry, Upcast
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 
 Event: TypeAlias = (
@@ -62,23 +62,6 @@ Event: TypeAlias = (
 )
 
 
-def _as_it_was(fields: Fields) -> Fields:
-    """Leave what a version added at its default, which says what held before."""
-    return fields
-
-
-UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
-    ("EntrantRegistered", 1): _as_it_was,  # 2: hydra
-    ("EntrantRegistered", 2): _as_it_was,  # 3: revision; dtype may be null
-    ("ResponseGenerated", 1): _as_it_was,  # 2: p_correct, diagnostics, imported_from
-    ("ResponseFailed", 1): _as_it_was,  # 2: usage
-    ("JudgeQuerySubmitted", 1): _as_it_was,  # 2: batch_key
-    ("VerdictReceived", 1): _as_it_was,  # 2: usage, price
-    ("JudgeQueryFailed", 1): _as_it_was,  # 2: detail, usage, price
-    ("PairReconciled", 1): _as_it_was,  # 2: basis
-    ("RatingsPublished", 1): _as_it_was,  # 2: edition, bootstraps, bradley_terry
-    ("RatingsPublished", 2): _as_it_was,  # 3: edition 3
-    ("RatingsPublished", 3): _as_it_was,  # 4: edition 4
-}
+UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

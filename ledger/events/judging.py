@@ -1,6 +1,6 @@
 """What judges were asked, what they replied, and what follows for a pair."""
 
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ledger.events.fact import Fact
 from ledger.events.usage import Price, Usage
@@ -56,8 +56,6 @@ class PairKey(NamedTuple):
 class JudgeQuerySubmitted(Fact, frozen=True):
     """A pair was put to a judge on one dimension in one order."""
 
-    schema_version: ClassVar[int] = 2
-
     query_key: Digest
     judge: JudgeId
     dimension: Dimension
@@ -80,8 +78,6 @@ class JudgeQuerySubmitted(Fact, frozen=True):
 class VerdictReceived(Fact, frozen=True):
     """A judge's reply was read as a verdict on the slots shown."""
 
-    schema_version: ClassVar[int] = 2
-
     query_key: Digest
     judge: JudgeId
     verdict: Verdict
@@ -100,8 +96,6 @@ class VerdictReceived(Fact, frozen=True):
 
 class JudgeQueryFailed(Fact, frozen=True):
     """A judge gave no verdict; this is never a tie."""
-
-    schema_version: ClassVar[int] = 2
 
     query_key: Digest
     judge: JudgeId
@@ -126,8 +120,6 @@ class PairReconciled(Fact, frozen=True):
 
     Identical responses put the same question in both orders; it need not be asked to be a tie.
     """
-
-    schema_version: ClassVar[int] = 2
 
     dimension: Dimension
     prompt_id: PromptId

@@ -1,7 +1,7 @@
 """What was claimed: the ratings of a run and the bytes of its artifacts."""
 
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import (
@@ -17,7 +17,6 @@ from ledger.events.limits import (
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 
 Mode = Literal["pilot", "headline"]
-Edition = Literal[1, 2, 3, 4]
 TieRule = Literal["drop", "half"]
 TieModel = Literal["half", "davidson"]
 IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
@@ -51,7 +50,7 @@ class BradleyTerryParameters(Value, frozen=True):
 
 
 class Terms(Value, frozen=True):
-    """What is rated, and how; editions differ in what files hold and in Elo's last bits."""
+    """What is rated, and how."""
 
     mode: Mode
     judge: JudgeId
@@ -59,8 +58,7 @@ class Terms(Value, frozen=True):
     elo: EloParameters
     entrants: tuple[EntrantId, ...]
     prompts: tuple[PromptId, ...]
-    edition: Edition = 1
-    bradley_terry: BradleyTerryParameters | None = None  # of the first edition: there was none
+    bradley_terry: BradleyTerryParameters
 
 
 class Publication(Value, frozen=True):
@@ -82,8 +80,6 @@ class ArtifactDigest(Value, frozen=True):
 
 class RatingsPublished(Fact, frozen=True):
     """A run's ratings were published: what a later replay must reproduce."""
-
-    schema_version: ClassVar[int] = 4
 
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]

@@ -1,7 +1,7 @@
 """What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import Count, FilledText, Ordinal, Positive
@@ -113,10 +113,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """The entrant as JSON says it; what is of another loader is left out.
-
-        So its content digest is what it was before there was that loader.
-        """
+        """The entrant as JSON says it; what is of another loader is left out."""
         return {
             name: value
             for name, value in super().fields.items()
@@ -249,7 +246,6 @@ class RubricRegistered(Registered, frozen=True):
 class EntrantRegistered(Registered, frozen=True):
     """An entrant became known, with the digests of its files."""
 
-    schema_version: ClassVar[int] = 3
     entrant: Entrant
 
     @property

@@ -94,5 +94,6 @@ class Registry(Generic[AnyFact]):
         event_type = self.types.get(name)
         if event_type is None:
             return f"no event type {name!r}; a later tourney may know it"
-        known = event_type.schema_version
-        return f"{name} version {version}, known here: 1 to {known}; a later tourney may know it"
+        latest = event_type.schema_version
+        known = "1" if latest == 1 else f"1 to {latest}"
+        return f"{name} version {version}, known here: {known}; a later tourney may know it"

@@ -1,6 +1,6 @@
 """What entrants answered."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ledger.events.fact import Fact, Value
 from ledger.events.limits import Count, Duration, Probability, Seed32
@@ -53,8 +53,6 @@ class Diagnostics(Value, frozen=True, kw_only=True):
 class ResponseGenerated(Fact, frozen=True):
     """An entrant answered a prompt."""
 
-    schema_version: ClassVar[int] = 2
-
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId
@@ -77,8 +75,6 @@ class ResponseGenerated(Fact, frozen=True):
 
 class ResponseFailed(Fact, frozen=True):
     """An entrant could not answer a prompt."""
-
-    schema_version: ClassVar[int] = 2
 
     response_key: Digest
     entrant_id: EntrantId

@@ -1,6 +1,7 @@
 """The files of a run by name, with the fields of the customer's scripts and more.
 
-Bytes are a function of the results alone: a replay must find them again.
+What a run claims is a function of the results alone: a replay must find the same bytes again. The
+report shows the same to people, and is no part of the claim: its words and looks may change.
 """
 
 import json
@@ -15,7 +16,7 @@ from projections.artifacts.results import Fields, Results
 
 
 def files_of(results: Results) -> dict[str, bytes]:
-    """Return every file of a run, its path relative to the run's folder."""
+    """Return every file that a run claims, its path relative to the run's folder."""
     return {
         "manifest.json": _json(manifest(results)),
         "matches/matches.jsonl": _jsonl(matches(results)),
@@ -28,8 +29,12 @@ def files_of(results: Results) -> dict[str, bytes]:
         "pairwise_winrates.csv": pairwise_winrates(results),
         "battles.jsonl": _jsonl(battles(results)),
         "elo_ratings.json": _json(elo_ratings(results)),
-        "report.html": report(results).encode(),
     }
+
+
+def renderings_of(results: Results) -> dict[str, bytes]:
+    """Return what stands beside those files for people to read, made again at will."""
+    return {"report.html": report(results).encode()}
 
 
 def _json(value: Json) -> bytes:

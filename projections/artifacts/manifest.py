@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 
-from ledger.events.ratings import Terms
 from ledger.head import Head
 from ledger.identity import Json
 from projections.artifacts.results import Fields, Results
@@ -29,7 +28,8 @@ def manifest(results: Results) -> Fields:
         "n_perms": publication.terms.elo.permutations,
         "shuffle_seed": publication.terms.elo.seed,
         "pilot_seed": _pilot_seed(configuration),
-        **_ratings(publication.terms),
+        "elo": publication.terms.elo.fields,
+        "bradley_terry": publication.terms.bradley_terry.fields,
         "rubrics": {
             rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
             for rubric in tournament.dimensions
@@ -46,16 +46,6 @@ def manifest(results: Results) -> Fields:
         "head": publication.head,
         "checkpoint": str(Head(publication.as_of, publication.head)),
     }
-
-
-def _ratings(terms: Terms) -> Fields:
-    """Return the parameters as the edition knew them."""
-    fields = terms.elo.fields
-    if terms.edition == 1:
-        del fields["bootstraps"]
-        return {"elo": fields}
-    strengths = {} if terms.bradley_terry is None else {"bradley_terry": terms.bradley_terry.fields}
-    return {"elo": fields, **strengths, "edition": terms.edition}
 
 
 def _pilot_seed(configuration: Fields) -> Json:

@@ -6,14 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from ledger.events.ratings import Edition
 from projections.artifacts.results import Fields, Results
 from projections.elo import EloRatings
 from projections.elo_bootstrap import INTERVAL
 from projections.rating_records import rating_records
 from projections.winrates import WinRate, win_rates
 
-_WITH_GROUPS: Final[Edition] = 4
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
@@ -92,48 +90,16 @@ def pairwise_winrates(results: Results) -> bytes:
     stream = io.StringIO()
     rows = win_rates(each for group in results.settlements.values() for each in group)
     writer = csv.writer(stream, lineterminator="\n")
-    if results.publication.terms.edition == 1:
-        writer.writerow(WinRate._fields)
-        writer.writerows(rows)
-    else:
-        writer.writerow((*WinRate._fields, "win_rate", "ci95_low", "ci95_high"))
-        writer.writerows((*row, row.win_rate, *(row.interval() or (None, None))) for row in rows)
+    writer.writerow((*WinRate._fields, "win_rate", "ci95_low", "ci95_high"))
+    writer.writerows((*row, row.win_rate, *(row.interval() or (None, None))) for row in rows)
     return stream.getvalue().encode()
 
 
 def elo_ratings(results: Results) -> Fields:
     """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
-    parameters = results.publication.terms.bradley_terry
-    if parameters is None:
-        return _ratings_without_intervals(results)
     return rating_records(
         results.boards,
-        parameters,
+        results.publication.terms.bradley_terry,
         arena=results.tournament.stream,
         judge_model=results.judge.model,
-        is_grouped=results.publication.terms.edition >= _WITH_GROUPS,
     )
-
-
-def _ratings_without_intervals(results: Results) -> Fields:
-    """Return Elo in the same shape, as the first edition did."""
-    return {
-        "arena": results.tournament.stream,
-        "model": None,
-        "judge_model": results.judge.model,
-        "n_bootstraps": 0,
-        "seed": results.publication.terms.elo.seed,
-        "ratings": [
-            {
-                "model": row.entrant_id,
-                "rating": row.rating,
-                "ci_low": None,
-                "ci_high": None,
-                "n_battles": row.n_matches,
-                "source": "evaluated",
-                "dimension": dimension,
-            }
-            for dimension, standing in results.standings.items()
-            for row in standing.rows
-        ],
-    }

@@ -105,14 +105,7 @@ def _tokens(usage: Usage | None) -> Fields:
 
 def battles(results: Results) -> Iterator[Fields]:
     """Yield what was won, lost or tied, in the shape of JudgeArena's battles."""
-    is_first = results.publication.terms.edition == 1
     for settlement in _in_match_order(results):
         dimension = settlement.pairing.rubric.dimension
         for battle in of_settlements([settlement], results.judge.model):
-            yield (_without_pref(battle) if is_first else battle) | {"dimension": dimension}
-
-
-def _without_pref(battle: Fields) -> Fields:
-    """Return a battle as the first edition wrote it."""
-    names = ("model_a", "model_b", "winner", "source", "question_id", "judge_model")
-    return {name: battle[name] for name in names}
+            yield battle | {"dimension": dimension}

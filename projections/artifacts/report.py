@@ -4,9 +4,7 @@ Everything in it that people or models wrote is escaped.
 """
 
 from html import escape
-from typing import Final
 
-from ledger.events.ratings import Edition
 from projections.artifacts.html import rounded, table
 from projections.artifacts.results import Results
 from projections.artifacts.strengths import strengths
@@ -14,7 +12,6 @@ from projections.elo_bootstrap import EloBootstrap
 from projections.standings import FEWEST_PROMPTS, Standings
 from projections.winrates import win_rates
 
-_WITH_STRENGTHS: Final[Edition] = 3
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -50,7 +47,8 @@ reconciled by {escape(publication.terms.policy)}.</p>
 <h2>Provenance</h2>
 <p>Folded from the first {publication.as_of} events of the ledger. The hash chain there is
 <code>{escape(publication.head)}</code>. <code>tourney replay --against
-runs/{escape(publication.run)}</code> folds them again and compares every file byte for byte.</p>
+runs/{escape(publication.run)}</code> folds them again and compares every file but this one
+byte for byte.</p>
 </body>
 </html>
 """
@@ -64,9 +62,6 @@ def _dimension(results: Results, standing: Standings) -> str:
 
 
 def _strengths(results: Results, standing: Standings) -> str:
-    """Return the Bradley-Terry table of an edition that has one."""
-    if results.publication.terms.edition < _WITH_STRENGTHS:
-        return ""
     boards = (board for board in results.boards if board.name == standing.dimension)
     return "".join(f"\n{strengths(board)}" for board in boards)
 

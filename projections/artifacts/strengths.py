@@ -1,7 +1,4 @@
-"""The Bradley-Terry table of a report.
-
-Its words are of published bytes, and so not those of the tables on a terminal, which may change.
-"""
+"""The Bradley-Terry table of a report."""
 
 from collections.abc import Iterator
 

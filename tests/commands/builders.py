@@ -19,7 +19,6 @@ from ledger.events.ratings import BradleyTerryParameters, EloParameters, Terms
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
-from projections.artifacts.results import EDITION
 from projections.judge_query import JudgeQuery
 from projections.matches import cells
 from projections.progress import OpenQuery
@@ -94,7 +93,6 @@ def terms(**fields: object) -> Terms:
             "elo": EloParameters(permutations=5, k_sweep=(8.0, 16.0)),
             "entrants": (EntrantId("base"), EntrantId("tuned")),
             "prompts": (P1, P2),
-            "edition": EDITION,
             "bradley_terry": BradleyTerryParameters(),
             **fields,
         },

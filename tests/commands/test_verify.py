@@ -311,7 +311,7 @@ def test_several_faults_are_all_listed_by_position(path: Path) -> None:
         position_of(path, "JudgeQuerySubmitted"),
         position_of(path, "PairReconciled"),
     )
-    at = claimed(path, ArtifactDigest(path="report.html", digest=key("another report")))
+    at = claimed(path, ArtifactDigest(path="battles.jsonl", digest=key("other battles")))
     flipped = "CAST(replace(CAST(data AS TEXT), 'outcome\":\"b', 'outcome\":\"a') AS BLOB)"
     forge(
         path,
@@ -379,7 +379,7 @@ def test_two_runs_of_one_history_are_both_checked(ledger: Ledger, tmp_path: Path
     other = replace(publication, run="forged", started_at=NOON)
     claim = RatingsPublished(
         publication=other,
-        artifacts=(ArtifactDigest(path="report.html", digest=key("another report")),),
+        artifacts=(ArtifactDigest(path="battles.jsonl", digest=key("other battles")),),
     )
     recorder.record(PublishRatings(claim))
 
@@ -387,5 +387,5 @@ def test_two_runs_of_one_history_are_both_checked(ledger: Ledger, tmp_path: Path
 
     assert verified.n_claims == 2
     assert [fault.why for fault in verified.faults] == [
-        "forged/report.html folds to other bytes than were published"
+        "forged/battles.jsonl folds to other bytes than were published"
     ]

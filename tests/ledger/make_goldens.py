@@ -276,7 +276,6 @@ SAMPLES: Final[tuple[Event, ...]] = (
                 elo=EloParameters(bootstraps=400),
                 entrants=(BASE, TUNED),
                 prompts=(RECALL_1,),
-                edition=4,
                 bradley_terry=BradleyTerryParameters(prior_sd=300.0, anchor=BASE, level=0.9),
             ),
             started_at=datetime(2026, 4, 27, 12, 0, 0, 500, tzinfo=UTC),

@@ -48,8 +48,8 @@ TAMPERED = {
         [(2, CONTENT), (2, "its stream or type is no UTF-8 text")],
     ),
     "schema version": (
-        "UPDATE event SET schema_version = 3 WHERE position = 2",
-        [(2, CONTENT), (2, "VerdictReceived version 3, known here: 1 to 2")],
+        "UPDATE event SET schema_version = 2 WHERE position = 2",
+        [(2, CONTENT), (2, "VerdictReceived version 2, known here: 1;")],
     ),
     "time": (
         "UPDATE event SET recorded_us = recorded_us + 1 WHERE position = 2",

@@ -140,7 +140,7 @@ def test_an_export_is_plain_json_whose_last_line_names_it(
         "event_id": rows[1].event_id.hex(),
         "stream": "main",
         "type": "VerdictReceived",
-        "schema_version": 2,
+        "schema_version": 1,
         "recorded_us": rows[1].recorded_us,
         "data": rows[1].data.decode(),
         "leaf": rows[1].leaf.hex(),

@@ -8,7 +8,7 @@ from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, Pair
 from ledger.events.ratings import BradleyTerryParameters, EloParameters, Publication, Terms
 from ledger.events.responses import ResponseFailed, ResponseFailureReason
 from ledger.identity import Digest, PromptId
-from projections.artifacts.results import EDITION, Results, results_of
+from projections.artifacts.results import Results, results_of
 from projections.judge_query import JudgeQuery
 from projections.matches import Cell, Match, Pairing, match_of, pairings
 from projections.reconcile import DEFAULT_POLICY
@@ -162,7 +162,6 @@ def publication(tournament: Tournament, elo: EloParameters = ELO) -> Publication
             elo=elo,
             entrants=tuple(each.entrant_id for each in tournament.roster),
             prompts=tuple(each.prompt_id for each in tournament.bank),
-            edition=EDITION,
             bradley_terry=BradleyTerryParameters(),
         ),
         started_at=NOON,

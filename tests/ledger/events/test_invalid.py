@@ -7,7 +7,13 @@ from numpy import float64
 from ledger.errors import InvalidEvent
 from ledger.events.event import EVENTS, Event
 from ledger.events.fact import type_name
-from ledger.events.ratings import EloParameters, Publication, RatingsPublished, Terms
+from ledger.events.ratings import (
+    BradleyTerryParameters,
+    EloParameters,
+    Publication,
+    RatingsPublished,
+    Terms,
+)
 from ledger.events.registration import (
     EntrantRegistered,
     PromptRegistered,
@@ -42,7 +48,9 @@ assert isinstance(OPENING, TournamentOpened)
 def published(as_of: int = 1, **elo: object) -> RatingsPublished:
     """Return a publication of ratings under these parameters, which are not checked."""
     parameters = replace(EloParameters(), **elo)
-    terms = Terms("pilot", JudgeId("reference"), "agreement@1", parameters, (), ())
+    terms = Terms(
+        "pilot", JudgeId("reference"), "agreement@1", parameters, (), (), BradleyTerryParameters()
+    )
     return RatingsPublished(Publication("run", terms, NOON, as_of, key("head")), ())
 
 

@@ -15,22 +15,9 @@ from ledger.errors import BrokenUpcasts
 from ledger.events.event import EVENTS
 from ledger.events.fact import Fact
 from ledger.events.registry import Fields, Registry, Upcast
+from tests.ledger.weighed import STEPS, Weighed, named
 
 LATEST = 6
-
-
-class Weighed(Fact, frozen=True):
-    """Something was put on the scales; its third version."""
-
-    schema_version: ClassVar[int] = 3
-
-    what: str
-    grams: float
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """Each thing is weighed once."""
-        return (self.what,)
 
 
 class Noted(Fact, frozen=True):
@@ -48,19 +35,6 @@ class Counted(Fact, frozen=True):
     steps: tuple[int, ...]
 
 
-def named(fields: Fields) -> Fields:
-    """Say version 1 in the words of version 2, where `name` is called `what`."""
-    return {"what": fields["name"], "kilograms": fields["kilograms"]}
-
-
-def in_grams(fields: Fields) -> Fields:
-    """Say version 2 in the words of version 3, which weighs in grams."""
-    kilograms = fields["kilograms"]
-    assert isinstance(kilograms, float)
-    return {"what": fields["what"], "grams": kilograms * 1_000}
-
-
-STEPS: dict[tuple[str, int], Upcast] = {("Weighed", 1): named, ("Weighed", 2): in_grams}
 TYPES: tuple[type[Fact], ...] = (Weighed, Noted)
 
 

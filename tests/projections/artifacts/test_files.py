@@ -9,7 +9,8 @@ import pytest
 
 from ledger.events.event import Event
 from ledger.events.ratings import RatingsPublished
-from projections.artifacts.files import files_of
+from projections.artifacts.files import files_of, renderings_of
+from projections.artifacts.report import report
 from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament import tournament_of
@@ -26,7 +27,6 @@ NAMES = {
     "pairwise_winrates.csv",
     "battles.jsonl",
     "elo_ratings.json",
-    "report.html",
 }
 UNREADABLE_LINES = "one\ntwo\r\nthree\u2028four\u0085five\x00"
 
@@ -60,6 +60,14 @@ def test_a_run_without_a_verdict_has_every_file_too() -> None:
 
     assert set(files) == NAMES
     assert files["battles.jsonl"] == files["matches/matches.jsonl"] == b""
+
+
+def test_the_report_is_no_file_that_a_run_claims() -> None:
+    """It is a rendering: better words in it must not look like a forgery."""
+    found = results(*history(opened(rubrics=RUBRICS), "a"))
+
+    assert renderings_of(found) == {"report.html": report(found).encode()}
+    assert not renderings_of(found).keys() & files_of(found).keys()
 
 
 def test_the_same_results_give_the_same_bytes() -> None:

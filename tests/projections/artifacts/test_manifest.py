@@ -104,7 +104,7 @@ def test_the_manifest_names_what_was_judged_by_and_how() -> None:
     assert fields["rubrics"] == {"factuality": {"version": "1", "digest": rubric.digest}}
     assert fields["judge"] == found.judge.fields
     assert fields["elo"] == found.publication.terms.elo.fields
-    assert fields["edition"] == 4
+    assert fields["bradley_terry"] == found.publication.terms.bradley_terry.fields
     assert (fields["policy"], fields["tournament"]) == ("swap-consistent", "main")
     assert (fields["run"], fields["prompts"]) == ("pilot_20260427_120000", ["p1", "p2"])
 

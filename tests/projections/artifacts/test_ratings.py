@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.ratings import Edition
 from ledger.identity import Dimension
 from projections.artifacts.files import files_of
 from projections.artifacts.ratings import elo_ratings, elo_results
@@ -157,51 +156,25 @@ def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
     assert all(row["ci_low"] <= row["rating"] <= row["ci_high"] for row in rows)
 
 
-def test_the_first_edition_had_elo_there_and_no_interval() -> None:
-    """What it published is replayed to the byte."""
-    found = after("a", "tie")
-    terms = replace(found.publication.terms, edition=1, bradley_terry=None)
-    first = replace(found.publication, terms=terms)
-
-    fields = elo_ratings(results_of(found.tournament, first))
-
-    rows = fields["ratings"]
-    assert (fields["n_bootstraps"], "interval" in fields) == (0, False)
-    assert isinstance(rows, list)
-    assert [(row["model"], row["rating"] is None, row["n_battles"]) for row in rows] == [
-        ("zoe", False, 1),
-        ("amy", False, 1),
-        ("kim", True, 0),
-    ]
-    assert {(row["ci_low"], row["ci_high"]) for row in rows} == {(None, None)}
-    assert {(row["source"], row["dimension"]) for row in rows} == {("evaluated", "factuality")}
-
-
-@pytest.mark.parametrize("edition", [2, 3])
-def test_editions_before_the_fourth_told_no_groups_apart(edition: Edition) -> None:
-    """The loser of every battle stood first by a number of its own group: so it was published."""
+def test_groups_that_cannot_be_compared_are_told_apart() -> None:
+    """The loser of every battle would stand first by a number of its own group."""
     opening = opened(
         prompts=[prompt("p1"), prompt("p2"), prompt("p3")],
         entrants=[entrant("zoe"), entrant("amy"), entrant("kim"), entrant("bob")],
     )
     always: list[Fate] = ["a"] * 4  # zoe and amy against kim and bob, in the list's midst
-    tournament = known(
-        *history(opening, "a", *always, "a", "b", *always, "b", "a", *always, "b"),
+
+    fields = elo_ratings(
+        results(*history(opening, "a", *always, "a", "b", *always, "b", "a", *always, "b"))
     )
-    now = publication(tournament)
-    then = replace(now, terms=replace(now.terms, edition=edition))
 
-    (earlier, today) = (elo_ratings(results_of(tournament, each)) for each in (then, now))
-
-    rows, groups = earlier["ratings"], today["ratings"]
+    rows = fields["ratings"]
     assert isinstance(rows, list)
-    assert isinstance(groups, list)
-    assert [row["model"] for row in rows] == ["bob", "zoe", "amy", "kim"]
-    assert [row["model"] for row in groups] == ["zoe", "amy", "bob", "kim"]
-    assert list(rows[0]) == [
-        *("model", "rating", "ci_low", "ci_high", "n_battles", "source", "dimension")
-    ]
-    assert "fits" not in earlier
+    assert [row["model"] for row in rows] == ["zoe", "amy", "bob", "kim"]
+    assert rows[2]["rating"] > rows[1]["rating"]
+    assert fields["fits"] == {
+        "factuality": {"groups": [["amy", "zoe"], ["bob", "kim"]], "above": [[1, 2]]}
+    }
 
 
 def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:

@@ -5,7 +5,7 @@ from msgspec import structs
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.usage import Usage
 from projections.artifacts.records import battles, matches, verdicts
-from projections.artifacts.results import Results, results_of
+from projections.artifacts.results import Results
 from projections.reconcile import DEFAULT_POLICY
 from tests.builders import known, opened, prompt, responses
 from tests.projections.worlds import RUBRICS, cup, history, matches_of, results
@@ -164,25 +164,6 @@ def test_battles_are_what_was_won_or_tied() -> None:
         "judge_model": "chrF2",
         "dimension": "factuality",
     }
-
-
-def test_battles_of_the_first_edition_had_no_preference() -> None:
-    """What it published is replayed to the byte, so the order of fields counts."""
-    found = results(*history(cup(), "tie"))
-    terms = structs.replace(found.publication.terms, edition=1, bradley_terry=None)
-    first = structs.replace(found.publication, terms=terms)
-
-    (row,) = battles(results_of(found.tournament, first))
-
-    assert list(row.items()) == [
-        ("model_a", "zoe"),
-        ("model_b", "amy"),
-        ("winner", "tie"),
-        ("source", "llm-judge"),
-        ("question_id", "p1"),
-        ("judge_model", "chrF2"),
-        ("dimension", "factuality"),
-    ]
 
 
 def test_the_tokens_of_a_reply_are_in_the_customers_fields() -> None:

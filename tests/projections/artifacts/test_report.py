@@ -1,6 +1,5 @@
 """The report of a run."""
 
-import dataclasses
 from html.parser import HTMLParser
 
 from msgspec.structs import replace
@@ -165,14 +164,3 @@ def test_strengths_stand_beside_elo() -> None:
     assert texts.index("Elo at K = 16, mean over 4 orders of play") < texts.index(
         "Bradley-Terry, ties as half a win each"
     )
-
-
-def test_a_report_of_an_earlier_edition_stays_as_it_was_published() -> None:
-    """Its bytes were claimed before there was such a table in it."""
-    found = results(*history(opened(), "a", "b"))
-    terms = replace(found.publication.terms, edition=2)
-
-    earlier = dataclasses.replace(found, publication=replace(found.publication, terms=terms))
-
-    assert earlier.boards
-    assert "Bradley-Terry" not in report(earlier)
