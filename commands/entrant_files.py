@@ -1,19 +1,22 @@
 """What an entrant is made of, named by content: its files are found and checked for fit.
 
-No torch is needed. Shards in `.pt` files are pickles, which only the backend reads: it checks them
-before it generates.
+No torch is needed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from commands.adapter_fit import head_layers, require_fit, require_head_fit
 from commands.entrant_section import AnyEntrantSection, EndpointSection, HfSection, HydraSection
+from commands.errors import WeightsError
 from commands.settings import GenerationSection
-from commands.shards import shard_digest, shards_of, uncertainty_of
+from commands.shards import shards_of, uncertainty_of
 from commands.weights import folder_digest
 from ledger.events.registration import Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, digest_of
+
+_SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 
 
 def read_entrant(
@@ -70,35 +73,39 @@ def _adapters(section: HfSection, base: Path, folder: Path) -> Iterator[Adapter]
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
     layers = head_layers(base, section.heads_depth)
-    security = shards_of((folder / section.security).resolve(), section.heads)
-    robustness = _robustness(section, folder)
-    uncertainty = _uncertainty(section, folder)
+    adapters: dict[_SetName, tuple[Adapter, ...]] = {
+        name: tuple(_shard(path, name, base, layers) for path in paths)
+        for name, paths in _shards(section, folder).items()
+    }
     return Hydra(
         heads_depth=section.heads_depth,
-        security=tuple(_shard(path, base, layers) for path in security),
-        robustness=tuple(_shard(path, base, layers) for path in robustness),
-        uncertainty=_shard(uncertainty, base, layers) if uncertainty else None,
+        security=adapters["security"],
+        robustness=adapters["robustness"],
+        uncertainty=next(iter(adapters["uncertainty"]), None),
         bypass_jury=section.bypass_jury,
         gamma=section.gamma,
         beta=section.beta,
     )
 
 
-def _robustness(section: HydraSection, folder: Path) -> tuple[Path, ...]:
-    """Return the shards that are merged after security's; none where none are asked for."""
-    if section.robustness is None or section.rob_checkpoint is None:
-        return ()
-    return shards_of((folder / section.robustness).resolve(), section.heads, section.rob_checkpoint)
+def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path, ...]]:
+    """Return the shards of each set by head; none of a set that is not asked for."""
+    security = shards_of((folder / section.security).resolve(), section.heads)
+    robustness: tuple[Path, ...] = ()
+    if section.robustness is not None and section.rob_checkpoint is not None:
+        place = (folder / section.robustness).resolve()
+        robustness = shards_of(place, section.heads, section.rob_checkpoint)
+    uncertainty: tuple[Path, ...] = ()
+    if section.uncertainty is not None and section.needs_uncertainty:
+        uncertainty = (uncertainty_of((folder / section.uncertainty).resolve()),)
+    return {"security": security, "robustness": robustness, "uncertainty": uncertainty}
 
 
-def _uncertainty(section: HydraSection, folder: Path) -> Path | None:
-    if section.uncertainty is None or not section.needs_uncertainty:
-        return None
-    return uncertainty_of((folder / section.uncertainty).resolve())
-
-
-def _shard(path: Path, base: Path, layers: range) -> Adapter:
-    digest = shard_digest(path)
-    if path.is_dir():
-        require_head_fit(base, path, layers)
+def _shard(path: Path, name: _SetName, base: Path, layers: range) -> Adapter:
+    if path.is_file():
+        command = f"tourney import hydra-weights {base} OUT --{name} DIR"
+        remedy = f"run `{command}`, DIR being the folder of this set, and name OUT/{name} instead"
+        raise WeightsError(path, "an entrant's shard is a folder of peft, and this a file", remedy)
+    digest = folder_digest(path)
+    require_head_fit(base, path, layers)
     return Adapter(path=str(path), digest=digest)

@@ -6,7 +6,8 @@ A set of shards lies in one of three layouts, told apart by what is there:
     shard_0_lora.pt                                                            published files
     shard_0/RUN/checkpoints/checkpoint_step_50.pt, checkpoint_final.pt         a training's own
 
-A training may keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the
+Entrants are made of folders of peft; `tourney import hydra-weights` makes those of the others. A
+training may keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the
 slim file is the one that is read.
 """
 
@@ -17,8 +18,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.errors import WeightsError
-from commands.weights import file_digest, folder_digest
-from ledger.identity import Digest
 
 FINAL: Final = -1
 """The checkpoint that training ended with; any other is called by its step."""
@@ -97,15 +96,6 @@ def uncertainty_of(path: Path) -> Path:
         why = f"it holds {'both' if is_pt else 'neither'} of {_SETTINGS} and {file.name}"
         raise WeightsError(path, why, "name a folder of peft, or the file itself")
     return path if is_peft else file
-
-
-def shard_digest(shard: Path) -> Digest:
-    """Name a shard by its content, wherever it lies.
-
-    Raises:
-        WeightsError: It cannot be read, or is a Git LFS pointer instead.
-    """
-    return folder_digest(shard) if shard.is_dir() else file_digest(shard)
 
 
 def _checkpoints(folder: Path) -> Mapping[int, Mapping[int, Path]]:

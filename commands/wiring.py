@@ -129,7 +129,7 @@ def make_shard_reader() -> ToPeft:
         MissingExtra: torch and its kin are not installed.
     """
     try:
-        from commands.backends.lora_files import as_peft_folder
+        from commands.backends.pt_lora import as_peft_folder
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "models") from error
     return as_peft_folder

@@ -11,6 +11,7 @@ from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.adapter_fit import head_layers
 from commands.backends.faults import gist
+from commands.backends.hf_adapters import read_lora
 from commands.backends.hf_folder import (
     DOWNLOAD,
     UNREADABLE,
@@ -24,8 +25,7 @@ from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import made_ready
 from commands.backends.hydra import HydraNet, grow, sharing_copy
 from commands.backends.letters import require_letters
-from commands.backends.lora import ADAPTER, Lora, check_fit, refusals
-from commands.backends.lora_files import shard_lora
+from commands.backends.lora import ADAPTER, Lora, check_fit, refusals, require_head_lora
 from commands.errors import WeightsError
 from ledger.events.registration import Entrant, Hydra
 
@@ -126,5 +126,20 @@ def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:
         uncertainty,
     ]
     return [
-        [shard_lora(Path(shard.path), layers) for shard in shards] for shards in of_heads if shards
+        [read_shard(Path(shard.path), layers) for shard in shards] for shards in of_heads if shards
     ]
+
+
+def read_shard(folder: Path, layers: range) -> Lora:
+    """Read a head's shard.
+
+    Args:
+        folder: Where peft saved it.
+        layers: The model's layers that are the head's own.
+
+    Raises:
+        WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
+    """
+    lora = read_lora(folder)
+    require_head_lora(lora, layers)
+    return lora

@@ -19,8 +19,10 @@ import torch
 from peft import LoraConfig
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
-from commands.backends.lora import Lora
+from commands.backends.hf_adapters import peft_files, read_lora
+from commands.backends.lora import Lora, require_head_lora, shapes
 from commands.errors import WeightsError
+from commands.hydra_import import PeftFolder
 from commands.listed import listed
 from commands.weights import file_digest
 
@@ -56,6 +58,25 @@ class Part(NamedTuple):
         """Return what peft calls it in the whole model."""
         layer = f"base_model.model.model.layers.{first_layer + self.block}"
         return f"{layer}.mlp.{PROJECTIONS[self.weight]}.lora_{self.half}.weight"
+
+
+def as_peft_folder(path: Path, layers: range, weights: str) -> PeftFolder:
+    """Return a head's shard as a folder of peft, which says what weights it was trained on.
+
+    Args:
+        path: The shard: such a file, or a folder of peft already.
+        layers: The model's layers that are the head's own.
+        weights: What it was trained on.
+
+    Raises:
+        WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
+    """
+    lora = read_pt(path, layers) if path.suffix == ".pt" else read_lora(path)
+    require_head_lora(lora, layers)
+    settings = lora.settings
+    return PeftFolder(
+        settings.r, settings.lora_alpha, shapes(lora.tensors), peft_files(lora, weights)
+    )
 
 
 def read_pt(path: Path, layers: range) -> Lora:

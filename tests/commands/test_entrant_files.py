@@ -1,5 +1,6 @@
 """What an entrant is made of: its settings, and its files by content."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from commands.entrant_files import read_entrant
 from commands.entrant_section import AnyEntrantSection
 from commands.errors import WeightsError
 from commands.settings import GenerationSection
-from commands.shards import shard_digest
+from commands.weights import folder_digest
 from ledger.events.registration import Adapter, Entrant, Hydra
 from tests.commands.builders import write_config, write_olmo, write_shard
 
@@ -53,7 +54,7 @@ def hydra(folder: Path, **fields: object) -> Hydra:
 def adapters(folder: Path, *names: str) -> tuple[Adapter, ...]:
     """Return the adapters that lie there."""
     paths = [folder / name for name in names]
-    return tuple(Adapter(path=str(path), digest=shard_digest(path)) for path in paths)
+    return tuple(Adapter(path=str(path), digest=folder_digest(path)) for path in paths)
 
 
 def test_plain_weights_have_no_heads(folder: Path) -> None:
@@ -87,14 +88,19 @@ def test_a_step_of_robustness_is_that_steps_shards(folder: Path) -> None:
     assert found.robustness == adapters(folder, *steps)
 
 
-def test_published_files_are_named_and_left_to_the_backend(folder: Path) -> None:
-    """They are pickles, which nothing but the backend reads."""
-    for head in range(2):
-        (folder / f"shard_{head}_lora.pt").write_bytes(b"pickled %d" % head)
+@pytest.mark.parametrize("name", ["security", "robustness", "uncertainty"])
+def test_files_as_training_left_them_are_refused_with_the_command_to_run(
+    folder: Path, name: str
+) -> None:
+    """They are pickles, which nothing but the import reads."""
+    pickles = folder / "pickles"
+    pickles.mkdir()
+    for file in ("shard_0_lora.pt", "shard_1_lora.pt", "checkpoint_final.pt"):
+        (pickles / file).write_bytes(b"pickled")
 
-    found = hydra(folder, security=".")
-
-    assert found.security == adapters(folder, "shard_0_lora.pt", "shard_1_lora.pt")
+    remedy = f"run `tourney import hydra-weights {folder / 'weights'} OUT --{name} DIR`, "
+    with pytest.raises(WeightsError, match=re.escape(f"this a file; {remedy}")):
+        hydra(folder, **{**ROBUST, **ASKED, name: "pickles"})
 
 
 def test_without_robustness_none_is_merged(folder: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import WeightsError
-from commands.shards import FINAL, checkpoints_of, shard_digest, shards_of, uncertainty_of
-from tests.commands.builders import write_weights
+from commands.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
 
 PEFT = [f"shard_{head}/adapter_config.json" for head in range(3)]
 PUBLISHED = [f"shard_{head}_lora.pt" for head in range(3)]
@@ -152,27 +151,3 @@ def test_an_uncertain_uncertainty_head_is_refused(
 
     with pytest.raises(WeightsError, match=f"it holds {quantity} of adapter_config.json and che"):
         uncertainty_of(tmp_path)
-
-
-def test_a_shard_is_named_by_its_content(tmp_path: Path) -> None:
-    """As file or folder, and wherever it lies: a set that moved is the same set."""
-    here, there = (write_weights(tmp_path / name, first_byte=1) for name in ("here", "there"))
-    other = write_weights(tmp_path / "other", first_byte=2)
-
-    assert shard_digest(here) == shard_digest(there) != shard_digest(other)
-    assert shard_digest(file_in(here)) == shard_digest(file_in(there)) != shard_digest(here)
-    assert shard_digest(file_in(here)) != shard_digest(file_in(other))
-
-
-def file_in(folder: Path) -> Path:
-    """Return a file of bytes."""
-    return folder / "model.safetensors"
-
-
-def test_a_pointer_of_git_lfs_is_no_shard(tmp_path: Path) -> None:
-    """A clone without Git LFS looks complete, and holds a hundred bytes for every shard."""
-    pointer = tmp_path / "shard_0_lora.pt"
-    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\nsize 8712345\n")
-
-    with pytest.raises(WeightsError, match=r"_lora\.pt: it is a Git LFS pointer; fetch .*lfs pull"):
-        shard_digest(pointer)

@@ -86,6 +86,15 @@ def test_a_pointer_of_git_lfs_is_told_as_such(tmp_path: Path) -> None:
         folder_digest(folder)
 
 
+def test_a_pointer_of_git_lfs_is_no_shard(tmp_path: Path) -> None:
+    """A clone without Git LFS looks complete, and holds a hundred bytes for every shard."""
+    pointer = tmp_path / "shard_0_lora.pt"
+    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\nsize 8712345\n")
+
+    with pytest.raises(WeightsError, match=r"_lora\.pt: it is a Git LFS pointer; fetch .*lfs pull"):
+        file_digest(pointer)
+
+
 def test_a_file_is_named_by_its_bytes(tmp_path: Path) -> None:
     """Pinned to what sha256sum prints, so that users can check what a ledger says."""
     file = tmp_path / "shard_0_lora.pt"

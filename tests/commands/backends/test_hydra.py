@@ -11,9 +11,8 @@ from transformers import Olmo2ForCausalLM
 
 from commands.backends.hydra import HydraNet, Place, Route, grow, head_mlps
 from commands.backends.hydra_context import padded
-from commands.backends.hydra_weights import read_shards
+from commands.backends.hydra_weights import read_shard, read_shards
 from commands.backends.lora import Lora
-from commands.backends.lora_files import shard_lora
 from tests.commands.backends.hydra_builders import (
     DEPTH,
     N_HEADS,
@@ -135,7 +134,7 @@ def test_what_lora_leaves_alone_is_one_tensor(
 ) -> None:
     """Nine heads of 7B weights fit on a device only if they share, there as well as here."""
     shards = [save_shard(tmp_path / f"{n}", seed=n, targets=["gate_proj"]) for n in range(3)]
-    loras = [[shard_lora(shard, range(2, 4))] for shard in shards]
+    loras = [[read_shard(shard, range(2, 4))] for shard in shards]
 
     net = grow(copied_head(hydra_files.weights), DEPTH, loras).to(dtype)
 

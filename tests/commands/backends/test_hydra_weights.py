@@ -12,8 +12,10 @@ from transformers import PreTrainedTokenizerFast
 
 from commands.backends.hf_generator import HfGenerator
 from commands.backends.hydra_weights import check_hydra, load_hydra, read_shards
+from commands.backends.pt_lora import as_peft_folder
 from commands.errors import WeightsError
 from commands.ports import GenerationTask
+from commands.run_folder import write_files
 from ledger.events.registration import Entrant, Hydra
 from tests.commands.backends.hydra_builders import (
     N_HEADS,
@@ -34,14 +36,6 @@ Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
 
 
-class Opened:
-    """What a pickle may do where it is not refused."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Open a file as it is read."""
-        return open, ("never.txt", "w")
-
-
 def heads_of(entrant: Entrant) -> Hydra:
     """Return what is the Hydra's own of an entrant."""
     assert entrant.hydra is not None
@@ -54,15 +48,13 @@ def with_shard(files: HydraFiles, shard: Path) -> HydraFiles:
 
 
 def of_another_layer(files: HydraFiles, folder: Path) -> HydraFiles:
-    """Save a head of three layers as the original did."""
-    head = original_head(copied_head(files.weights), range(1, 4), rank=2)
-    return with_shard(files, save_slim(head, folder / "shard_8_lora.pt"))
-
-
-def with_code(files: HydraFiles, folder: Path) -> HydraFiles:
-    """Save a pickle that would run something."""
-    torch.save({"lora_A": Opened()}, folder / "shard_8_lora.pt")
-    return with_shard(files, folder / "shard_8_lora.pt")
+    """Change the trunk's last layer in the place of the head's first."""
+    shard = save_shard(folder / "shard_8", seed=8)
+    tensors = load_file(shard / TENSORS)
+    save_file(
+        {name.replace("s.2.", "s.1."): each for name, each in tensors.items()}, shard / TENSORS
+    )
+    return with_shard(files, shard)
 
 
 def of_another_rank(files: HydraFiles, folder: Path) -> HydraFiles:
@@ -92,8 +84,7 @@ def of_fewer_words(files: HydraFiles, folder: Path) -> HydraFiles:
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (of_another_layer, r"shard_8_lora.pt: .* head of 2 layers: for another layer: .*blocks\.2"),
-        (with_code, "shard_8_lora.pt: it holds what may be code, which is never run"),
+        (of_another_layer, r"shard_8: LoRA for another layer .* layers 2 to 3: .*layers\.1\.mlp"),
         (
             of_another_rank,
             r"shard_8: the adapter does not fit: .* is \[2, 32\], expected \[4, 32\]",
@@ -116,15 +107,16 @@ def test_what_is_wrong_is_found_before_any_entrant_answers(
 
     with pytest.raises(WeightsError, match=why):
         next(HfGenerator(1000, device="cpu").generate(owed))
-    assert not Path("never.txt").exists()
 
 
 def test_a_head_of_the_original_says_here_what_it_said_there(
     hydra_files: HydraFiles, tmp_path: Path
 ) -> None:
-    """Its files may be named as they are, beside folders of peft."""
+    """Once its file is a folder of peft, beside others."""
     head = original_head(copied_head(hydra_files.weights), range(2, 4), rank=3)
-    files = with_shard(hydra_files, save_slim(head, tmp_path / "shard_8_lora.pt"))
+    original, shard = save_slim(head, tmp_path / "shard_8_lora.pt"), tmp_path / "shard_8"
+    write_files(shard, as_peft_folder(original, range(2, 4), str(hydra_files.weights)).files)
+    files = with_shard(hydra_files, shard)
     entrant = hydra_entrant(files, robustness=())
 
     net = load_hydra(entrant, heads_of(entrant), CPU).net
