@@ -10,7 +10,6 @@ from typing import TypeAlias
 from commands.command import OpenTournament, RecordResponse
 from commands.ports import GenerationFailure, GenerationTask, Reply
 from commands.recorder import Recorder
-from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.settings import Settings
 from ledger.events.event import Event
 from ledger.events.fact import type_name
@@ -24,6 +23,7 @@ from projections.matches import cells
 from projections.progress import OpenQuery
 from projections.reconcile import DEFAULT_POLICY
 from tests.builders import judge, opened, valid
+from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 

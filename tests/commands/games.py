@@ -11,7 +11,6 @@ from commands.ports import Answer, GenerationFailure, GenerationTask
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
-from commands.scripted import ScriptedGenerator, ScriptedJudge
 from ledger import schema
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.events.event import Event
@@ -21,6 +20,7 @@ from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import JUDGE, P1, P2, echo, open_tournament, prefer_tuned, terms
+from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 CHANGE = "UPDATE event SET {} WHERE position = {}".format
 DELETE = "DELETE FROM event WHERE position = {}".format

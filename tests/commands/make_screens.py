@@ -23,7 +23,6 @@ from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.render import Format, print_table
 from commands.replay import Difference, Replayed
-from commands.scripted import ScriptedGenerator, ScriptedJudge
 from commands.tables.bt import bt_table
 from commands.tables.calibration import calibration_table
 from commands.tables.difference import difference_table
@@ -54,6 +53,7 @@ from projections.tournament_ratings import by_dimension as by_strength
 from projections.winrates import win_rates
 from tests.builders import NOON, STREAM, entrant, key, opened, prompt
 from tests.commands.builders import JUDGE, echo, open_tournament
+from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 SCREENS: Final = Path(__file__).parent.parent / "golden" / "screens"
 PROMPTS: Final = tuple(prompt(name).prompt_id for name in ("p1", "p2", "p3"))

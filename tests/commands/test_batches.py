@@ -27,7 +27,6 @@ from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.progress import unheard
 from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
-from commands.scripted_batches import ScriptedBatchJudge
 from commands.waiting import Waiting
 from ledger.events.batches import JudgeBatchPlanned
 from ledger.events.event import Event
@@ -54,6 +53,7 @@ from tests.commands.builders import (
     types_of,
 )
 from tests.commands.flat_rate import MeanwhileMerged
+from tests.support.scripted_batches import ScriptedBatchJudge
 
 SETTLE_S = 300.0
 PRICE = Price(

@@ -13,7 +13,6 @@ from commands.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply
 from commands.progress import unheard
 from commands.recorder import Recorder
-from commands.scripted import ScriptedJudge
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
@@ -22,6 +21,7 @@ from tests.batches import USED, ended, planned, sent
 from tests.builders import STREAM, judge, key, opened, prompt
 from tests.commands.builders import JUDGE, answered, failed, reply
 from tests.commands.flat_rate import FlatRate
+from tests.support.scripted import ScriptedJudge
 
 BANK = [prompt(f"p{n}") for n in range(8)]  # 16 queries
 CUT = "the connection was cut; it may have been billed"

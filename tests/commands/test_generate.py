@@ -7,7 +7,6 @@ from commands.generate import Generated, generate_owed
 from commands.ports import GenerationFailure, GenerationTask, Generator
 from commands.progress import unheard
 from commands.recorder import Recorder
-from commands.scripted import ScriptedGenerator
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.builders import (
@@ -20,6 +19,7 @@ from tests.commands.builders import (
     open_tournament,
     types_of,
 )
+from tests.support.scripted import ScriptedGenerator
 
 TWO_BY_TWO: OpenTournament = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")]))
 

@@ -7,9 +7,9 @@ import pytest
 from commands.errors import MissingExtra
 from commands.generators import ByLoader
 from commands.ports import GeneratedText, GenerationTask, Generator
-from commands.scripted import ScriptedGenerator
 from tests.builders import entrant, key
 from tests.commands.contracts import GeneratorContract
+from tests.support.scripted import ScriptedGenerator
 
 HERE = GenerationTask(key("here"), entrant("base"), "What?", seed=0)
 THERE = GenerationTask(key("there"), entrant("hosted", loader="endpoint", dtype=None), "?", seed=0)

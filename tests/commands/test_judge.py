@@ -11,7 +11,6 @@ from commands.ports import Judge, NoReply, Reply
 from commands.progress import unheard
 from commands.query_decisions import NeverSubmitted
 from commands.recorder import Recorder
-from commands.scripted import ScriptedJudge
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
@@ -33,6 +32,7 @@ from tests.commands.builders import (
 )
 from tests.commands.flat_rate import FlatRate, MeanwhileMerged
 from tests.commands.games import generated
+from tests.support.scripted import ScriptedJudge
 
 
 @pytest.fixture

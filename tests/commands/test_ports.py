@@ -4,11 +4,11 @@ import pytest
 
 from commands.backends.reference_judge import ReferenceJudge
 from commands.ports import GenerationFailure, GenerationTask, Judge, Reply
-from commands.scripted import ScriptedGenerator, ScriptedJudge
 from projections.judge_query import JudgeQuery
 from tests.builders import key
 from tests.commands.builders import echo
 from tests.commands.contracts import QUERIES, TASKS, GeneratorContract, JudgeContract
+from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 
 class TestReferenceJudge(JudgeContract):

@@ -1,4 +1,4 @@
-"""The shipped judge that keeps batches in memory, held to the contract."""
+"""The double that keeps batches in memory, held to the contract of the real ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,15 +6,15 @@ import pytest
 
 from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
 from commands.ports import NoReply
-from commands.scripted_batches import ScriptedBatchJudge
 from tests.commands.contracts import QUERIES
 from tests.commands.contracts_batch import BatchJudgeContract
+from tests.support.scripted_batches import ScriptedBatchJudge
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 
 
 class TestScriptedBatchJudge(BatchJudgeContract):
-    """The judge of rehearsals."""
+    """The judge of other tests."""
 
     def make(self) -> ScriptedBatchJudge:
         """Return a judge whose clock moves on a second each time it is read."""
@@ -36,7 +36,7 @@ class TestScriptedBatchJudge(BatchJudgeContract):
 
 
 def test_batches_may_end_at_once() -> None:
-    """Most rehearsals need not wait."""
+    """Most tests need not wait."""
     judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
 
     created = judge.create(QUERIES)

@@ -13,10 +13,10 @@ from commands.backends.hf_weights import LoadedWeights
 from commands.backends.loading import Load
 from commands.evaluations.inference import Inference
 from commands.ports import PassageRead
-from commands.scripted import ScriptedGenerator
 from ledger.events.registration import Entrant
 from tests.commands.backends.reading_builders import passages_of, readings, results
 from tests.commands.evaluations.examples import Endings
+from tests.support.scripted import ScriptedGenerator
 
 Item = tuple[str, Sequence[str], int]
 N_TOKENS = 270

@@ -11,8 +11,8 @@ from pathlib import Path
 from commands.backends.replicas import Replicas
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask, Generator, Passage, PassageRead, Reader
-from commands.scripted import ScriptedGenerator, ScriptedReader
 from tests.builders import entrant, key
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
 
 BASE = entrant("base")
 RANK = os.environ["RANK"]

@@ -13,9 +13,9 @@ from commands.ports import (
     Passage,
     PassageUnread,
 )
-from commands.scripted import ScriptedGenerator, ScriptedReader
 from ledger.events.registration import Entrant
 from tests.builders import entrant
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
 
 
 class Capitals(RolloutEvaluation):

@@ -8,10 +8,10 @@ from typing import Final
 
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState, NoReply
-from commands.scripted import scripted_answer
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.judge_query import JudgeQuery
+from tests.support.scripted import scripted_answer
 
 _LIFE: Final = timedelta(hours=24)
 

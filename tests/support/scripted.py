@@ -1,4 +1,4 @@
-"""Backends that answer from a script: for rehearsals, examples and tests."""
+"""Backends that answer from a script."""
 
 from collections.abc import Callable, Iterator, Sequence
 
