@@ -16,10 +16,10 @@ from commands.cli.place import ledger_path
 from commands.cli.streams import write
 from commands.doctor import findings
 from commands.errors import NotReady
+from commands.lookup import providers
 from commands.render import Format
 from commands.tables.status import status_table
 from commands.tables.table import Column, Table
-from commands.where_judged import providers
 from ledger.counts import counts_of
 from ledger.events.battles import set_of
 from ledger.recorded import Recorded
