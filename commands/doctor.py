@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 
 from commands.consent import ANTHROPIC_KEYS, OF_ANTHROPIC
 from commands.counted import counted
+from commands.lookup import JUDGE
 from commands.prices import price_table
 from commands.version import VERSION
-from commands.where_judged import JUDGE
 from ledger.errors import LedgerError, NoLedger
 from ledger.file_system import network_kind
 from ledger.store import Ledger

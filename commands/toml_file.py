@@ -2,16 +2,12 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
-
-import msgspec
+from typing import Any, TypeAlias
 
 from commands.errors import ConfigurationError
 from commands.toml_lines import Location
-from commands.validation import place_and_fault
 
 Table: TypeAlias = dict[str, Any]  # what tomllib yields
-Part = TypeVar("Part")
 
 
 def read_text(path: Path) -> str:
@@ -39,19 +35,6 @@ def parse(path: Path, text: str) -> Table:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
-
-
-def read_part(path: Path, part: type[Part]) -> Part:
-    """Read the sections and keys that a structure has, whatever else the file says.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or one of them is not as it must be.
-    """
-    try:
-        return msgspec.convert(parse(path, read_text(path)), part)
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"{path}: {place}: {why}"]) from error
 
 
 def variable(location: Location) -> str:

@@ -1,5 +1,6 @@
 """Batches of judge queries: what was planned, sent, ended, and what nobody knows yet."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -9,9 +10,13 @@ from ledger.events.batches import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
 )
-from ledger.identity import StreamId
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 
+BatchEvent: TypeAlias = (
+    JudgeBatchPlanned | JudgeBatchSubmitted | JudgeBatchNotCreated | JudgeBatchEnded
+)
+BATCH_EVENTS: Final = frozenset(each.__name__ for each in BatchEvent.__args__)
 RESULTS_KEPT: Final = timedelta(days=29)  # from creation: Anthropic, message batches, 2026
 Status: TypeAlias = Literal["unknown", "in flight", "not created", "ended"]
 
@@ -48,3 +53,28 @@ class Batch(NamedTuple):
     def results_kept_until(self) -> datetime | None:
         """When the provider deletes its results."""
         return None if self.submitted is None else self.submitted.created_at + RESULTS_KEPT
+
+
+def stepped(batch: Batch | None, recorded: Recorded) -> Batch | None:
+    """Return a batch after one more of its events; None while its plan is not on the ledger."""
+    match recorded.event:
+        case JudgeBatchPlanned() as planned if batch is None:
+            return Batch(recorded, planned)
+        case JudgeBatchSubmitted() as submitted if batch is not None:
+            return batch._replace(submitted=submitted)
+        case JudgeBatchNotCreated() | JudgeBatchEnded() as end if batch is not None:
+            return batch._replace(end=end)
+        case _:
+            return batch
+
+
+def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
+    """Return what is in flight, of every tournament, in the order of the plans."""
+    batches: dict[Digest, Batch] = {}
+    for recorded in events:
+        if isinstance(recorded.event, BatchEvent):
+            key = recorded.event.batch_key
+            batch = stepped(batches.get(key), recorded)
+            if batch is not None:
+                batches[key] = batch
+    return tuple(batch for batch in batches.values() if batch.is_open)

@@ -50,14 +50,11 @@ from ledger.events.registration import (
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
-from projections.batches import Batch
+from projections.batches import Batch, BatchEvent, stepped
 from projections.cost import cost_usd
 from projections.fold import Projection
 
 Thing = TypeVar("Thing", bound=Value)
-BatchEvent: TypeAlias = (
-    JudgeBatchPlanned | JudgeBatchSubmitted | JudgeBatchNotCreated | JudgeBatchEnded
-)
 Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
 
 
@@ -234,17 +231,10 @@ class _Draft:
                 self._add_registration(event)
 
     def _add_batch(self, event: BatchEvent, recorded: Recorded) -> None:
-        batches = self._map("batches")
-        batch = batches.get(event.batch_key)
-        match event:
-            case JudgeBatchPlanned() if batch is None:
-                batches[event.batch_key] = Batch(recorded, event)
-            case JudgeBatchSubmitted() if batch is not None:
-                batches[event.batch_key] = batch._replace(submitted=event)
-            case JudgeBatchNotCreated() | JudgeBatchEnded() if batch is not None:
-                batches[event.batch_key] = batch._replace(end=event)
-            case _:  # of a plan that is not on this ledger: nobody knows what it asks
-                return
+        batches, key = self._map("batches"), event.batch_key
+        batch = stepped(batches.get(key), recorded)
+        if batch is not None:  # its plan is on this ledger: it is known what it asks
+            batches[key] = batch
 
     def _spend(self, event: VerdictReceived | JudgeQueryFailed, *, is_own: bool) -> None:
         if is_own and event.usage is not None and event.price is not None:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from commands.cli.options import (
@@ -15,16 +16,16 @@ from commands.cli.place import ledger_path
 from commands.cli.streams import write
 from commands.doctor import findings
 from commands.errors import NotReady
+from commands.lookup import providers
 from commands.render import Format
 from commands.tables.status import status_table
 from commands.tables.table import Column, Table
-from commands.views import up_to_date
-from commands.where_judged import providers
-from ledger.snapshots import Snapshots
+from ledger.counts import counts_of
+from ledger.events.battles import set_of
+from ledger.recorded import Recorded
 from ledger.store import Ledger, utc_now
-from projections.flights import FLIGHTS
-from projections.imported_sets import IMPORTED_SETS
-from projections.tallies import OUTCOMES, REPLIES, RESPONSES, SAMPLES
+from projections.batches import BATCH_EVENTS, open_batches
+from projections.imported_sets import IMPORTED_EVENTS, imported_sets
 
 
 def status(
@@ -35,17 +36,23 @@ def status(
 ) -> None:
     """Say what is on record, of every tournament. Example: tourney status."""
     path = ledger_path(ledger, config)
-    with Ledger.read_only(path) as opened, Snapshots.beside(path) as snapshots:
-        head = opened.head
-        responses, replies, outcomes, samples = up_to_date(
-            opened, (RESPONSES, REPLIES, OUTCOMES, SAMPLES), snapshots, head
-        )
-        (flights,) = up_to_date(opened, (FLIGHTS,), snapshots, head)
-        (imported,) = up_to_date(opened, (IMPORTED_SETS,), snapshots, head)
-        tallies = (responses, replies, outcomes, samples)
-        in_flight = tuple(flights.open.values())
-        table = status_table(opened, tallies, in_flight, imported.sets, utc_now())
+    with Ledger.read_only(path) as opened:
+        table = _on_record(opened)
     write(table, output_format, as_json=as_json)
+
+
+def _on_record(ledger: Ledger) -> Table:
+    """Count what is there; batches and imported sets are read only where there are any."""
+    until, streams = ledger.head.position, ledger.streams()
+    tournaments = [stream for stream in streams if set_of(stream) is None]
+    counts = {stream: counts_of(ledger, stream, until) for stream in tournaments}
+    batches: Iterable[Recorded] = ()
+    if any(each.batches for each in counts.values()):
+        batches = ledger.read(until=until, types=BATCH_EVENTS)
+    imported: Sequence[Recorded] = ()
+    if len(tournaments) < len(streams):
+        imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
+    return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())
 
 
 def doctor(

@@ -10,8 +10,8 @@ import msgspec
 
 from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
+from commands.lookup import Kept, where_kept
 from commands.toml_file import variable
-from commands.where_kept import Kept, where_kept
 from ledger.errors import TourneyError
 from ledger.events.battles import set_of
 from ledger.events.registration import JudgeSettings

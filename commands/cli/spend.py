@@ -7,11 +7,11 @@ from pathlib import Path
 from commands.cli.asked import Asked, Reading, read_verdicts
 from commands.cli.place import kept
 from commands.cli.reading import answering_by_own_rule, introduced
+from commands.lookup import own_prices
 from commands.prices import PriceTable, price_table
 from commands.served_spend import ServedSpend, served_spend
 from commands.tables.spend import spend_table
 from commands.tables.table import Table
-from commands.where_priced import own_prices
 from projections.spend import spend_of
 
 

@@ -1,19 +1,16 @@
-"""Group commit: tasks or threads that each wait for a receipt of their own share flushes."""
+"""Group commit: threads that each wait for a receipt of their own share flushes."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from ledger.events.judging import VerdictReceived
 from ledger.store import Ledger
-from ledger.tasks import TaskAppender
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.ledgers import STREAM, appender
+from tests.benchmarks.ledgers import appender
 from tests.benchmarks.rounds import Append, interleaved, rate
-from tests.benchmarks.row import Row, at_least, compared, per_second
+from tests.benchmarks.row import Row, compared, per_second
 from tests.benchmarks.verdicts import Fields, Verdicts
 
 N_WAITERS: Final = 64
@@ -35,31 +32,15 @@ def measure(bench: Bench) -> Iterator[Row]:
             bench.n_rounds,
             {
                 "one": lambda: rate(append, verdicts.batches(n, 1)),
-                "tasks": lambda: asyncio.run(_rate_of_tasks(ledger, shares())),
                 "threads": lambda: _rate_of_threads(append, shares()),
             },
         )
-    for waiters, asked in (("tasks", at_least(5)), ("threads", None)):
-        yield compared(
-            f"the same from {N_WAITERS} {waiters} that share flushes",
-            per_second(rounds.median(waiters)),
-            f"one thread: {per_second(rounds.median('one'))}",
-            rounds.ratio(waiters, "one"),
-            asked,
-        )
-
-
-async def _rate_of_tasks(ledger: Ledger, shares: list[list[list[Fields]]]) -> float:
-    """Append each task's batches, all tasks at once; return events per second."""
-    append = TaskAppender(ledger).append
-
-    async def work(batches: list[list[Fields]]) -> None:
-        for batch in batches:
-            await append(STREAM, [VerdictReceived(**fields) for fields in batch])
-
-    began = time.perf_counter()
-    await asyncio.gather(*map(work, shares))
-    return sum(map(len, shares)) / (time.perf_counter() - began)
+    yield compared(
+        f"the same from {N_WAITERS} threads that share flushes",
+        per_second(rounds.median("threads")),
+        f"one thread: {per_second(rounds.median('one'))}",
+        rounds.ratio("threads", "one"),
+    )
 
 
 def _rate_of_threads(append: Append[Fields], shares: list[list[list[Fields]]]) -> float:

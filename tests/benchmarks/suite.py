@@ -21,8 +21,8 @@ from tests.benchmarks import (
     reading,
     replay,
     single,
+    status,
     verify,
-    views,
 )
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.row import Row
@@ -36,7 +36,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "processes": processes.measure,
     "replay": replay.measure,
     "verify": verify.measure,
-    "views": views.measure,
+    "status": status.measure,
     "judging": judging.measure,
     "hydra": hydra.measure,
     "reading": reading.measure,

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.event import Event
+from ledger.events.fact import type_name
 from ledger.identity import Digest, StreamId
-from projections.batches import RESULTS_KEPT, Batch
+from projections.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
 from projections.fold import fold
 from projections.tournament import tournament_of
 from tests.batches import ended, not_created, planned, sent
@@ -118,6 +119,42 @@ def test_a_plan_that_comes_again_from_elsewhere_reopens_nothing() -> None:
     tournament = fold(tournament_of(STREAM), [*ours, *theirs])
 
     assert tournament.batches[KEY].status == "ended"
+
+
+def test_open_batches_are_those_of_every_tournament_in_the_order_of_their_plans() -> None:
+    """What goes on at a provider is told of the whole ledger."""
+    other = planned(key("three"), number=2)
+    theirs = recorded([PLAN, sent(KEY), *opened()], stream=StreamId("theirs"))
+    ours = recorded([other], stream=STREAM)
+
+    found = open_batches([*theirs, *ours])
+
+    assert [(each.stream, each.planned, each.status) for each in found] == [
+        ("theirs", PLAN, "in flight"),
+        (STREAM, other, "unknown"),
+    ]
+
+
+def test_what_has_ended_or_never_was_is_not_open() -> None:
+    """There is nothing to wait for; nor can be for a step whose plan is not there."""
+    other, unknown = planned(key("three"), number=2), key("a batch")
+    ends = (sent(KEY), ended(KEY), not_created(other.batch_key), sent(unknown))
+
+    assert open_batches(recorded([PLAN, other, *ends])) == ()
+
+
+@QUICK
+@given(history=any_histories())
+def test_open_batches_are_those_of_a_tournament_and_need_no_other_event(
+    history: list[Event],
+) -> None:
+    """Both are told by the same steps."""
+    whole = recorded(history)
+
+    found = open_batches(each for each in whole if type_name(each.event) in BATCH_EVENTS)
+
+    assert found == open_batches(whole)
+    assert {*found} == {each for each in known(*history).batches.values() if each.is_open}
 
 
 @QUICK

@@ -11,7 +11,7 @@ from ledger.events.imported_ratings import ImportedRating, RatingsImported
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES
-from projections.imported_sets import IMPORTED_SETS, ImportedSet
+from projections.imported_sets import ImportedSet, imported_sets
 from tests.battles import battles
 from tests.builders import key, recorded
 from tests.projections.strategies import QUICK
@@ -24,7 +24,7 @@ def known(**sets: list[Event]) -> dict[str, ImportedSet]:
     with Ledger.in_memory() as ledger:
         for name, events in sets.items():
             ledger.append(battles_stream(name), events)
-        return IMPORTED_SETS.advance(IMPORTED_SETS.initial, ledger.read()).sets
+        return imported_sets([*ledger.read()])
 
 
 def test_battles_are_counted_by_who_won_and_entrants_once() -> None:
@@ -63,7 +63,7 @@ def test_those_are_counted_that_count(readings: list[tuple[str, int]]) -> None:
         ]
     )
 
-    found = IMPORTED_SETS.advance(IMPORTED_SETS.initial, read).sets.values()
+    found = imported_sets(read).values()
 
     counting = fold(IMPORTED_BATTLES, read).events
     assert sum((each.winners for each in found), Counter()) == Counter(

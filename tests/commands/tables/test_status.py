@@ -5,7 +5,6 @@ from pathlib import Path
 from commands.tables.status import status_table
 from ledger.store import Ledger
 from ledger.wal import wal_of
-from projections.tallies import OUTCOMES, REPLIES, RESPONSES, SAMPLES
 from tests.builders import NOON, STREAM
 from tests.ledger.facts import verdicts
 
@@ -15,9 +14,8 @@ def test_what_lies_in_the_log_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "run.ledger"
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(3))
-        nothing = [each.initial for each in (RESPONSES, REPLIES, OUTCOMES, SAMPLES)]
 
-        table = status_table(ledger, nothing, (), {}, NOON)
+        table = status_table(ledger, {}, (), {}, NOON)
 
         assert wal_of(path).stat().st_size > 0
         assert table.facts["n_bytes"] == path.stat().st_size + wal_of(path).stat().st_size

@@ -1,0 +1,139 @@
+"""What reading commands look up in the settings, whatever else these say."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.lookup import Kept, own_prices, providers, where_kept
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write settings."""
+    path = folder / "tournament.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def kept(folder: Path, text: str, **environ: str) -> Kept:
+    """Return where settings keep the tournament."""
+    return where_kept(written(folder, text), environ)
+
+
+def test_a_ledger_has_its_usual_place(tmp_path: Path) -> None:
+    """Most settings name the tournament only."""
+    assert kept(tmp_path, '[tournament]\nid = "x"') == Kept("x", "tournament.db")
+
+
+def test_other_sections_may_be_under_repair(tmp_path: Path) -> None:
+    """Standings are looked at while somebody edits the entrants of the next run."""
+    text = '[tournament]\nid = "x"\nledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n'
+
+    assert kept(tmp_path, text) == Kept("x", "y.db")
+
+
+def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
+    """As it does for every other setting; a ledger named 7 is a name all the same."""
+    environ = {
+        "TOURNEY_TOURNAMENT_LEDGER": "7",
+        "TOURNEY_TOURNAMENT_NETWORK_LEDGER": "true",
+    }
+
+    assert kept(tmp_path, '[tournament]\nid = "x"', **environ) == Kept("x", "7", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[tournament]\nledger = 3", r"tournament\.toml:2: 'tournament\.ledger': Expected str"),
+        ("", r"tournament\.toml:1: \[tournament\]: Object missing required field id"),
+        ("[tournament", r"tournament\.toml: not TOML"),
+        ("tournament = 3", r"tournament\.toml:1: 'tournament'"),
+        ('[[tournament]]\nid = "x"', r"tournament\.toml:1: 'tournament'"),
+    ],
+)
+def test_a_section_that_is_wrong_is_told_with_its_line(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    """The user is in the editor already."""
+    text = text if "ledger" not in text else f'{text}\nid = "x"'
+
+    with pytest.raises(ConfigurationError, match=fault):
+        kept(tmp_path, text)
+
+
+def priced(folder: Path, text: str, **environ: str) -> Path | None:
+    """Return the price table that settings name."""
+    return own_prices(written(folder, text), environ)
+
+
+def test_most_settings_name_no_prices(tmp_path: Path) -> None:
+    """The shipped ones are meant then."""
+    assert priced(tmp_path, '[tournament]\nid = "x"') is None
+    assert priced(tmp_path, '[judge]\nprovider = "reference"') is None
+
+
+def test_prices_lie_beside_the_settings(tmp_path: Path) -> None:
+    """Whatever folder the command was called in, and whatever else is under repair."""
+    text = '[judge]\nprices = "mine.toml"\nretries = "many"\n[elo]\nk = "much"'
+
+    assert priced(tmp_path, text) == tmp_path / "mine.toml"
+
+
+def test_the_environment_overrules_the_prices(tmp_path: Path) -> None:
+    """As it does for every other setting."""
+    text = '[judge]\nprices = "mine.toml"'
+
+    assert priced(tmp_path, text, TOURNEY_JUDGE_PRICES="7") == tmp_path / "7"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[judge]\nprices = 3", r"tournament\.toml:2: 'judge\.prices': Expected str"),
+        ("judge = 3", r"tournament\.toml:1: 'judge' is a table: \[judge\]"),
+    ],
+)
+def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str) -> None:
+    """Shipped prices in their place would be a guess."""
+    with pytest.raises(ConfigurationError, match=fault):
+        priced(tmp_path, text)
+
+
+def judged(folder: Path, text: str, **environ: str) -> dict[str, str]:
+    """Return who judges by settings."""
+    return providers(written(folder, text), environ)
+
+
+def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
+    """The quickstart must not be told to find a key."""
+    assert judged(tmp_path, "[tournament]") == {"[judge]": "reference"}
+
+
+def test_every_judge_is_named_by_its_table(tmp_path: Path) -> None:
+    """The rest of the settings may be under repair."""
+    text = '[judge]\nprovider = "hf"\neffort = 7\n[[jury]]\nid = "ann"\nprovider = "anthropic"'
+
+    assert judged(tmp_path, text) == {"[judge]": "hf", "[[jury]] 'ann'": "anthropic"}
+
+
+def test_the_environment_overrules_the_judge(tmp_path: Path) -> None:
+    """As it does for a run."""
+    assert judged(tmp_path, "", TOURNEY_JUDGE_PROVIDER="anthropic") == {"[judge]": "anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[judge]\nprovider = 7", r"tournament\.toml:2: 'judge\.provider': Expected str, got int"),
+        (
+            '[[jury]]\nid = "ann"\n\n[[jury]]\nid = "bob"\nprovider = 7',
+            r"tournament\.toml:6: 'jury\.1\.provider': Expected str, got int",
+        ),
+        ("[jury]", r"tournament\.toml:1: 'jury': Expected array, got object"),
+    ],
+)
+def test_a_provider_that_is_no_text_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    """With its place, for who put it there."""
+    with pytest.raises(ConfigurationError, match=fault):
+        judged(tmp_path, text)

@@ -1,0 +1,153 @@
+"""What a stream has on record, counted by SQLite: always what its events say one by one."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ledger.counts import Counts, counts_of
+from ledger.errors import CannotRead
+from ledger.events.event import Event
+from ledger.events.fact import type_name
+from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.batches import planned, sent
+from tests.builders import STREAM, key, known, opened
+from tests.evaluations import answer, observed, plan, unscorable
+from tests.ledger.hostile import loosen
+from tests.projections import worlds
+from tests.projections.strategies import QUICK
+from tests.projections.strategies import histories as played
+from tests.projections.worlds import answered, cup, failure_of, history, matches_of, reconciled
+from tests.strategies import histories as any_histories
+
+OTHER = StreamId("other")
+NOTHING = Counts(*[0] * len(Counts._fields))
+
+
+def counts(*events: Event) -> Counts:
+    """Return the counts of a stream of these events."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, events)
+        return counts_of(ledger, STREAM, ledger.head.position)
+
+
+def one_by_one(events: Sequence[Event]) -> Counts:
+    """Count events as read back, in Python."""
+    types = [type_name(event) for event in events]
+    outcomes = [event.outcome for event in events if isinstance(event, PairReconciled)]
+    tokens = [each.n_generated_tokens for each in events if isinstance(each, ResponseGenerated)]
+    return Counts(
+        responses=types.count("ResponseGenerated"),
+        responses_failed=types.count("ResponseFailed"),
+        tokens=sum(tokens),
+        verdicts=types.count("VerdictReceived"),
+        without_verdict=types.count("JudgeQueryFailed"),
+        decided=outcomes.count("a") + outcomes.count("b"),
+        tied=outcomes.count("tie"),
+        inconsistent=outcomes.count("inconsistent"),
+        samples=types.count("SampleObserved"),
+        unscorable=types.count("SampleUnscorable"),
+        batches=types.count("JudgeBatchPlanned"),
+    )
+
+
+def short(events: Sequence[Event]) -> list[Event]:
+    """Return events whose responses are of a length that a model could generate."""
+    return [
+        replace(event, n_generated_tokens=event.n_generated_tokens % 100_000)
+        if isinstance(event, ResponseGenerated)
+        else event
+        for event in events
+    ]
+
+
+@QUICK
+@given(
+    ours=(played() | any_histories()).map(short), theirs=any_histories().map(short), data=st.data()
+)
+def test_counts_are_those_of_the_events(
+    ours: list[Event], theirs: list[Event], data: st.DataObject
+) -> None:
+    """Of each stream alone, and as of any position."""
+    with Ledger.in_memory() as ledger:
+        for stream, events in ((STREAM, ours), (OTHER, theirs), (STREAM, [planned(key("last"))])):
+            ledger.append(stream, events)
+        until = data.draw(st.integers(min_value=0, max_value=ledger.head.position))
+
+        for stream in (STREAM, OTHER):
+            read = [each.event for each in ledger.read(stream=stream, until=until)]
+            assert counts_of(ledger, stream, until) == one_by_one(read)
+
+
+def test_responses_are_counted_with_their_tokens() -> None:
+    """What a tournament cost in tokens is asked first."""
+    opening = cup()
+    cell = worlds.planned(known(*opening))[0].a
+
+    found = counts(*history(opening), worlds.unanswerable(cell))
+
+    assert found == NOTHING._replace(responses=6, tokens=18, responses_failed=1)
+
+
+def test_every_reason_for_no_verdict_counts() -> None:
+    """A reply without a verdict is paid for too."""
+    reasons = get_args(FailureReason)
+
+    found = counts(*(failure_of(key(each), each) for each in reasons))
+
+    assert found == NOTHING._replace(without_verdict=len(reasons))
+
+
+def test_ties_of_identical_responses_are_ties() -> None:
+    """They count as the pairs they are, whether or not a judge was asked."""
+    (match, *_) = matches_of(known(*answered(cup())))
+
+    found = counts(replace(reconciled(match, "tie"), basis="identical"))
+
+    assert found == NOTHING._replace(tied=1)
+
+
+def test_outcomes_are_counted_by_name() -> None:
+    """Decided, tied and inconsistent pairs add up to what was reconciled."""
+    found = counts(*history(cup(), "a", "b", "a", "tie", "inconsistent"))
+
+    assert (found.decided, found.tied, found.inconsistent) == (3, 1, 1)
+
+
+def test_samples_are_counted_by_whether_they_could_be_scored() -> None:
+    """Many unscorable ones are the first sign that a context is too long for a model."""
+    planned = plan()
+
+    found = counts(planned, *observed(planned, [answer()] * 2), unscorable(planned, 2))
+
+    assert found == NOTHING._replace(samples=2, unscorable=1)
+
+
+def test_batches_are_counted_once_they_are_planned() -> None:
+    """Whoever looks for those in flight need not look where there are none."""
+    plans = [planned(key("one"), number=n) for n in (1, 2)]
+
+    assert counts(*plans, sent(plans[0].batch_key)) == NOTHING._replace(batches=2)
+
+
+def test_a_tournament_in_which_nothing_happened_has_no_counts() -> None:
+    """A registration is no work."""
+    assert counts(*opened()) == NOTHING
+
+
+def test_counting_needs_only_outcomes_and_tokens_to_be_whole(ledger: Ledger) -> None:
+    """An event of a later tourney stops those who need it, and nobody else."""
+    ledger.append(STREAM, history(cup(), "a"))
+    loosen(ledger.connection)
+    ledger.connection.execute("UPDATE event SET data = x'ff' WHERE type = 'VerdictReceived'")
+
+    assert counts_of(ledger, STREAM, ledger.head.position).verdicts == 2
+    ledger.connection.execute("UPDATE event SET data = x'ff' WHERE type = 'PairReconciled'")
+    with pytest.raises(CannotRead, match="malformed JSON"):
+        counts_of(ledger, STREAM, ledger.head.position)
