@@ -1,1 +1,1 @@
-"""What we do: the command line, use cases, decisions, ports and their backends."""
+"""What we do: every command, and what each needs of the world."""

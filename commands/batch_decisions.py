@@ -5,15 +5,15 @@ from typing import assert_never
 from commands.command import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
 from commands.ports import NoReply
 from commands.query_decisions import awaits, receive, submit
-from ledger.events.batches import (
+from ledger.events.judging import (
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
     batch_key,
 )
-from ledger.events.event import Event
 from ledger.events.registration import Reference
+from ledger.events.registry import Event
 from ledger.identity import JudgeId
 from projections.tournament import Tournament
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from ledger.events.battles import SIGNS, BattlesImported
+from ledger.events.imports import SIGNS, BattlesImported
 from ledger.identity import Digest
 
 _TELLING: Final = 8  # battles that differ; where fewer do, files are alike by chance

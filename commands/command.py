@@ -14,7 +14,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.responses import ResponseGenerated
-from ledger.events.usage import Price
+from ledger.events.values import Price
 from ledger.identity import Digest, JudgeId
 from projections.matches import Cell, Match
 from projections.progress import OpenQuery

@@ -17,9 +17,9 @@ from commands.lookup import JUDGE
 from commands.prices import price_table
 from commands.version import VERSION
 from ledger.errors import LedgerError, NoLedger
-from ledger.file_system import network_kind
+from ledger.storage.files import network_kind
+from ledger.storage.wal import require_writable
 from ledger.store import Ledger
-from ledger.wal import require_writable
 
 _MODELS: Final = ("torch", "transformers", "peft")
 _N_FLUSHES: Final = 50

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations import EVALUATION_EVENTS, Evaluations, advance, labels_of

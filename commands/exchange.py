@@ -11,13 +11,13 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.event import Event
-from ledger.events.exchange import LedgerMerged
+from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
+from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
-from ledger.row import Row
+from ledger.recorded import Row
+from ledger.storage.writer import Conflict, Writer, draft
 from ledger.store import Ledger
-from ledger.writer import Conflict, Writer, draft
 
 _FLUSHED_EVERY: Final = 1_000  # events: what waits to be inserted is held in memory
 

@@ -6,9 +6,8 @@ from commands.errors import NotFound
 from commands.listed import listed
 from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleUnscorable
 from ledger.events.registration import Registered
-from ledger.recorded import Recorded
-from ledger.row import Row
-from ledger.search import with_id
+from ledger.reader import with_id
+from ledger.recorded import Recorded, Row
 from ledger.store import Ledger
 
 

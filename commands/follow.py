@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ledger.errors import CannotRead
 from ledger.identity import Digest
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 
 

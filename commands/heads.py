@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.errors import ConfigurationError
-from ledger.head import Head, heads_in
+from ledger.chain import Head, heads_in
 
 _NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 

@@ -17,10 +17,10 @@ from commands.battle_readers.row import BadRow, BattleRow, Records
 from commands.counted import counted
 from commands.errors import ConfigurationError
 from commands.listed import N_LINES, first_lines
-from ledger.events.battles import MAX_BATTLES, BattlesImported, Column, battles_stream, coded
+from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_stream, coded
 from ledger.identity import Digest, StreamId
+from ledger.storage.writer import draft
 from ledger.store import Ledger
-from ledger.writer import draft
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES
 

@@ -12,8 +12,7 @@ from commands.battle_readers.fields import one_of, optional_number, optional_tex
 from commands.battle_readers.loose_json import decoded
 from commands.battle_readers.row import Fields, Unmapped
 from commands.errors import ConfigurationError
-from ledger.events.battles import battles_stream
-from ledger.events.imported_ratings import ImportedRating, RatingsImported, RatingSource
+from ledger.events.imports import ImportedRating, RatingsImported, RatingSource, battles_stream
 from ledger.identity import Digest
 from ledger.store import Ledger
 

@@ -10,12 +10,11 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded
-from ledger.row import Row
+from ledger.recorded import Recorded, Row
+from ledger.storage.writer import Writer
 from ledger.store import Ledger
-from ledger.writer import Writer
 from projections.evaluations import EVALUATION_EVENTS, Fate, Labels, SampleKey, labels_of
 
 

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from ledger.events.evaluations import UnscorableReason
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
 

@@ -10,7 +10,7 @@ from commands.prices import PricedModel, PriceTable, price_table
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.settings import CacheTtl, Settings
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from projections.cost import cost_usd
 from projections.estimate import Counted, TokenModel, n_input_at_most, token_model
 from projections.judge_query import JudgeQuery

@@ -14,8 +14,7 @@ from commands.errors import ConfigurationError
 from commands.shipped import shipped_data
 from commands.toml_file import parse, read_text
 from commands.validation import place_and_fault
-from ledger.events.limits import FilledText, Ordinal
-from ledger.events.usage import Price, Usage
+from ledger.events.values import FilledText, Ordinal, Price, Usage
 
 STALE_AFTER: Final = dt.timedelta(days=60)
 

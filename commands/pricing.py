@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from projections.judge_query import JudgeQuery
 
 

@@ -7,13 +7,13 @@ from typing import Any, Final, assert_never
 from commands.command import ReceiveAnswer
 from commands.ports import NoReply, Reply
 from ledger.errors import TourneyError
-from ledger.events.event import Event
 from ledger.events.judging import (
     FailureReason,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     VerdictReceived,
 )
+from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
 from projections.progress import OpenQuery
 from projections.tournament import Tournament

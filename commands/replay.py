@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from commands.errors import NotFound
 from commands.run_folder import write_files
 from ledger.audit import read_each
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import type_name
+from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
+from ledger.events.values import type_name
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.store import Ledger

@@ -3,7 +3,7 @@
 import msgspec
 
 from commands.validation import place_and_fault
-from ledger.events.limits import Count, Probability
+from ledger.events.values import Count, Probability
 from ledger.identity import EntrantId, PromptId
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from commands.prices import PriceTable
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import Digest, EntrantId
 from ledger.recorded import Recorded
 from projections.cost import cost_usd

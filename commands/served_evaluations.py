@@ -12,7 +12,7 @@ from commands.evaluations.sample import Sample
 from commands.served_cost import Request, Used
 from ledger.events.evaluations import AnswerObserved, SampleObserved
 from ledger.events.registration import Entrant, Reference
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.evaluations import Evaluations, SampleKey
 
 

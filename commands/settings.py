@@ -9,7 +9,6 @@ from pydantic_core import PydanticCustomError
 from commands.entrant_section import AnyEntrantSection
 from commands.evaluations.section import EvaluationSection
 from commands.section import BASE_URL, Section
-from ledger.events.limits import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
@@ -19,6 +18,7 @@ from ledger.events.ratings import (
     TieRule,
 )
 from ledger.events.registration import Provider
+from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from projections.elo_bootstrap import BOOTSTRAPS, LEVEL
 from projections.pilot import PILOT_SEED
 from projections.resamples import shortage

@@ -25,7 +25,6 @@ from commands.command import (
 )
 from commands.ports import GeneratedText, GenerationFailure
 from commands.query_decisions import receive, submit
-from ledger.events.event import Event
 from ledger.events.judging import PairReconciled
 from ledger.events.registration import (
     EntrantRegistered,
@@ -34,6 +33,7 @@ from ledger.events.registration import (
     Registration,
     RubricRegistered,
 )
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.matches import Cell
 from projections.reconcile import POLICIES

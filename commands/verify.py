@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from commands.progress import OnProgress
 from commands.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
 from ledger.audit import Fault, audit_chain, audit_file, read_each
-from ledger.head import Head
+from ledger.chain import Head
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.meaning import Meaning

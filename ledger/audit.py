@@ -13,15 +13,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ledger import schema
-from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
+from ledger.chain import GENESIS, Entry, Head, leaf_hash, link_hash
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.events.fact import type_name
-from ledger.head import Head
+from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.reader import Columns
-from ledger.recorded import Recorded
-from ledger.row import decoded
+from ledger.recorded import Recorded, decoded
+from ledger.storage import schema
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains

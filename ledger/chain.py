@@ -3,10 +3,14 @@
 A leaf leaves out position and version, so that an event keeps its identity when ledgers merge.
 """
 
+import re
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
+
+from ledger.errors import NotAHead
+from ledger.identity import Digest
 
 GENESIS: Final = bytes(32)
 
@@ -63,3 +67,35 @@ def _between(stream: bytes, type_: bytes, schema_version: int, recorded_us: int)
 def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
     version = b"%d" % schema_version
     return b"".join(_length(len(field)) + field for field in (stream, type_, version))
+
+
+_SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
+
+
+def heads_in(text: str) -> tuple["Head", ...]:
+    """Return the heads that stand in a text, each once."""
+    found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
+    return tuple(map(Head.parse, found))
+
+
+class Head(NamedTuple):
+    """The last event's place, and the chain's value there; spelt `DIGEST@POSITION`."""
+
+    position: int
+    chain: Digest
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a head as it is printed.
+
+        Raises:
+            NotAHead: It is spelt otherwise.
+        """
+        found = _SPELLING.fullmatch(text.strip())
+        if found is None:
+            raise NotAHead(text)
+        return cls(int(found[2]), Digest(found[1]))
+
+    def __str__(self) -> str:
+        """Return the printed form."""
+        return f"{self.chain}@{self.position}"

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from sqlite_utils import Database
 
-from ledger.chain import GENESIS
+from ledger.chain import GENESIS, Head
 from ledger.errors import CannotRead
-from ledger.events.event import EVENTS
-from ledger.head import Head
+from ledger.events.registry import EVENTS
 from ledger.identity import Digest, StreamId
-from ledger.recorded import EARLIEST_US, LATEST_US, Recorded, microseconds
-from ledger.row import Row, decoded
-from ledger.wal import Wal
+from ledger.recorded import EARLIEST_US, LATEST_US, Recorded, Row, decoded, microseconds
+from ledger.storage.wal import Wal
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
@@ -177,3 +176,42 @@ def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Reco
         if not is_sound:
             event = decoded(position, recorded_us, type_, schema_version, data)
         yield Recorded(position, of, version, recorded_us, link, event)
+
+
+def newest(
+    ledger: LedgerReader,
+    *,
+    until: int | None = None,
+    event_type: str | None = None,
+    limit: int | None,
+) -> tuple[Row, ...]:
+    """Return the newest so many events, in order of position."""
+    where = "position <= :until AND (:type IS NULL OR type = :type)"
+    values = {"until": ledger.head.position if until is None else until, "type": event_type}
+    rows = _rows(ledger, where, values, order_by="position DESC", limit=limit)
+    return tuple(rows[::-1])
+
+
+def with_id(ledger: LedgerReader, beginning: str) -> tuple[Row, ...]:
+    """Return the events whose id begins so; an id is 32 hexadecimal characters."""
+    where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
+    escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
+    rows = _rows(ledger, where, {"beginning": escaped}, order_by="position", limit=None)
+    return tuple(rows)
+
+
+def _rows(
+    ledger: LedgerReader,
+    where: str,
+    values: dict[str, int | str | None],
+    *,
+    order_by: str,
+    limit: int | None,
+) -> list[Row]:
+    events = Database(ledger.connection).table("event")
+    try:
+        found = list(events.rows_where(where, values, order_by=order_by, limit=limit))
+    except sqlite3.DatabaseError as error:
+        raise CannotRead(ledger.path, str(error)) from error
+    ledger.flush()
+    return [Row(**row) for row in found]

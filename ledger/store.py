@@ -8,7 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ledger.connection import (
+from ledger.errors import CannotWrite, DiskFailed, NetworkFileSystem
+from ledger.events.registry import Event
+from ledger.identity import StreamId
+from ledger.reader import LedgerReader
+from ledger.recorded import Receipt, microseconds
+from ledger.storage.connection import (
     connect_for_writing,
     immediate_transaction,
     open_for_reading,
@@ -16,17 +21,11 @@ from ledger.connection import (
     prepare,
     translated,
 )
-from ledger.errors import CannotWrite, DiskFailed, NetworkFileSystem
-from ledger.events.event import Event
-from ledger.file_system import beside, flush, network_kind
-from ledger.identity import StreamId
-from ledger.lock import FileLock, Lock, NoLock, OnWait, say_nothing
-from ledger.reader import LedgerReader
-from ledger.recorded import Receipt, microseconds
-from ledger.tail import Tail
-from ledger.waiting import Append, Line
-from ledger.wal import NoWal, Wal, WalFile, log_to_read, require_writable
-from ledger.writer import Writer, draft
+from ledger.storage.files import beside, flush, network_kind
+from ledger.storage.group_commit import Append, Line
+from ledger.storage.lock import FileLock, Lock, NoLock, OnWait, say_nothing
+from ledger.storage.wal import NoWal, Wal, WalFile, log_to_read, require_writable
+from ledger.storage.writer import Tail, Writer, draft
 
 
 def utc_now() -> datetime:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ledger.events.imported_ratings import RatingSource
+from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battle_table import BattleTable
 from projections.battles import Battles

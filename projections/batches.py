@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ledger.events.batches import (
+from ledger.events.judging import (
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from ledger.events.battles import SIGNS, BattlesImported, Source, Winner
+from ledger.events.imports import SIGNS, BattlesImported, Source, Winner
 from ledger.identity import Json
 from projections.settlement import Settlement
 

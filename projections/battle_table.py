@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.events.battles import SIGNS, BattlesImported, Column, Winner
+from ledger.events.imports import SIGNS, BattlesImported, Column, Winner
 from projections.battles import Battles
 from projections.soft_scores import margin_of, soft_scores
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 
 _PER: Final = 1_000_000  # prices are for a million tokens
 

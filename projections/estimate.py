@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.judge_query import JudgeQuery
 from projections.matches import match_of, pairings
 from projections.tournament import Tournament

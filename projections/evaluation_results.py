@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import ClassVar, TypeAlias
 
+from ledger.chain import Head
 from ledger.errors import TourneyError
-from ledger.head import Head
 from ledger.identity import Json
 from projections.evaluations import Run
 from projections.metrics import HEADLINES, Measured, measured, metric_id

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ledger.events.battles import BattlesImported, set_of
+from ledger.events.imports import BattlesImported, set_of
 from ledger.identity import Digest
 from ledger.recorded import Recorded
 from projections.fold import Projection

@@ -6,8 +6,7 @@ from typing import Final
 
 from immutables import Map
 
-from ledger.events.battles import set_of
-from ledger.events.imported_ratings import RatingsImported
+from ledger.events.imports import RatingsImported, set_of
 from ledger.recorded import Recorded
 from projections.fold import Projection
 

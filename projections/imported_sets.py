@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 from ledger.recorded import Recorded
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES

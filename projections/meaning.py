@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
 
-from ledger.events.batches import (
+from ledger.events.judging import (
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
-)
-from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     PairReconciled,

@@ -10,15 +10,7 @@ from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.judge_query import JudgeQuery
-from projections.matches import (
-    Cell,
-    Match,
-    cells,
-    is_eligible,
-    match_of,
-    pairings,
-    response_status,
-)
+from projections.matches import Cell, Match, cells, is_eligible, match_of, pairings, response_status
 from projections.reconcile import DEFAULT_POLICY
 from projections.settlement import Account, account_of, by_dimension, settle
 from projections.tournament import Tournament

@@ -8,7 +8,7 @@ ratings compare, and those that have no rating stand apart with the reason.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ledger.events.imported_ratings import RatingSource
+from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battle_records import Fields

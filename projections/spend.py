@@ -13,7 +13,7 @@ from immutables import Map
 
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
 from ledger.events.registration import JudgeRegistered, JudgeSettings
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.cost import cost_usd

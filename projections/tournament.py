@@ -12,20 +12,15 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map, MapMutation
 
-from ledger.events.batches import (
+from ledger.events.evaluations import EvaluationFact
+from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
+from ledger.events.judging import (
+    FINAL,
+    PAID,
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
-)
-from ledger.events.battles import BattlesImported
-from ledger.events.evaluations import EvaluationFact
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import Value
-from ledger.events.imported_ratings import RatingsImported
-from ledger.events.judging import (
-    FINAL,
-    PAID,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     Outcome,
@@ -48,6 +43,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
 from projections.batches import Batch, BatchEvent, stepped

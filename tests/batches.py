@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from ledger.events.batches import (
+from ledger.events.judging import (
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,
@@ -10,7 +10,7 @@ from ledger.events.batches import (
     batch_key,
 )
 from ledger.events.registration import JudgeSettings, Reference
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from ledger.identity import Digest
 from tests.builders import NOON, STREAM, judge
 

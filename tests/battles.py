@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ledger.events.battles import BattlesImported, Column, coded
+from ledger.events.imports import BattlesImported, Column, coded
 from tests.builders import key
 
 

@@ -6,12 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ledger.events.event import Event
-from ledger.events.fact import Value
-from ledger.events.judging import (
-    Verdict,
-    VerdictReceived,
-)
+from ledger.events.judging import Verdict, VerdictReceived
 from ledger.events.registration import (
     Adapter,
     Entrant,
@@ -26,7 +21,9 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
+from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger

@@ -16,8 +16,8 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.event import Event
 from ledger.events.registration import Reference
+from ledger.events.registry import Event
 from ledger.identity import EntrantId
 from projections.evaluations import Run, evaluations_of
 from projections.fold import fold

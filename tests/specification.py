@@ -6,7 +6,7 @@ import pytest
 
 from commands.command import Command
 from commands.tournament import decide
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.recorded import Recorded, microseconds
 from projections.tournament import Tournament, evolve
 from tests.builders import NOON, STREAM, key

@@ -8,13 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec.structs import fields
 
-from ledger.events.batches import (
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-)
-from ledger.events.battles import BattlesImported, Column, Source, Winner, coded
 from ledger.events.evaluations import (
     AnswerObserved,
     Choice,
@@ -27,17 +20,26 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.event import Event
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import Value, type_name
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import (
+    BattlesImported,
+    Column,
+    ImportedRating,
+    LedgerMerged,
+    RatingsImported,
+    Source,
+    Winner,
+    coded,
+)
 from ledger.events.judging import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     PairReconciled,
     VerdictReceived,
 )
-from ledger.events.limits import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from ledger.events.ratings import (
     ArtifactDigest,
     BradleyTerryParameters,
@@ -60,8 +62,19 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
+from ledger.events.registry import Event
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
-from ledger.events.usage import Price, Usage
+from ledger.events.values import (
+    MAX_LEVEL,
+    MAX_POINTS,
+    MAX_REPEATS,
+    MIN_LEVEL,
+    MIN_SPREAD,
+    Price,
+    Usage,
+    Value,
+    type_name,
+)
 from ledger.identity import Digest, digest_of
 
 _Element = TypeVar("_Element")

@@ -1,1 +1,1 @@
-"""Real implementations of the ports; the only place that imports torch and other heavy packages."""
+"""Implement the ports with real weights, SDKs and servers; wiring.py chooses among them."""

@@ -6,8 +6,7 @@ import msgspec
 
 from commands.backends.json_body import decoded
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.limits import Count
-from ledger.events.usage import Usage
+from ledger.events.values import Count, Usage
 from ledger.identity import Digest
 from projections.spend import MAY_BE_BILLED
 

@@ -9,7 +9,7 @@ from commands.backends.anthropic_client import is_out_of_credit
 from commands.backends.anthropic_reply import answer_of, unreadable
 from commands.backends.json_body import decoded
 from commands.ports import Answer, BatchState, NoReply
-from ledger.events.limits import Count, Moment
+from ledger.events.values import Count, Moment
 from ledger.identity import Digest
 
 _FINAL: Final = frozenset({"invalid_request_error", "request_too_large"})

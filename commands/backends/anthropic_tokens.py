@@ -8,8 +8,8 @@ from anthropic import Anthropic
 from commands.backends.anthropic_client import in_our_words, repeating
 from commands.backends.anthropic_request import RequestForm
 from commands.backends.json_body import decoded
-from ledger.events.limits import Count
 from ledger.events.registration import JudgeSettings
+from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
 

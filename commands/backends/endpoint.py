@@ -11,12 +11,7 @@ import openai
 
 from commands.backends.faults import gist
 from commands.backends.json_body import whole
-from commands.errors import (
-    ConfigurationError,
-    NoCredentials,
-    ProviderError,
-    SpendLimitReached,
-)
+from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client wants one, and a server that needs none takes any

@@ -8,8 +8,7 @@ import msgspec
 
 from commands.backends.json_body import decoded
 from commands.ports import Reply
-from ledger.events.limits import Count
-from ledger.events.usage import Usage
+from ledger.events.values import Count, Usage
 from ledger.identity import Digest
 
 _STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(

@@ -7,8 +7,7 @@ import msgspec
 from commands.backends.endpoint import Unanswered
 from commands.backends.json_body import decoded
 from commands.ports import GeneratedText, GenerationFailure
-from ledger.events.limits import Count
-from ledger.events.usage import Usage
+from ledger.events.values import Count, Usage
 from ledger.identity import Digest
 
 

@@ -19,7 +19,7 @@ from commands.backends.hf_quiet import quiet_transformers
 from commands.backends.hf_weights import LoadedWeights, load_folder
 from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import Digest
 from projections.judge_query import JudgeQuery
 

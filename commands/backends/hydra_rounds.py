@@ -20,12 +20,7 @@ from commands.backends.poe import (
     product_of_experts,
     verify,
 )
-from commands.backends.poe_metrics import (
-    entropy,
-    stability_margin,
-    stability_radius,
-    suppression,
-)
+from commands.backends.poe_metrics import entropy, stability_margin, stability_radius, suppression
 from commands.backends.streams import uniforms
 
 

@@ -14,12 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import torch
-from peft import (
-    LoraConfig,
-    PeftModel,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
+from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors import SafetensorError
 from transformers import PreTrainedModel
 

@@ -12,10 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from accelerate import PartialState  # type: ignore[import-untyped]  # theirs has no types
-from accelerate.utils import (  # type: ignore[import-untyped]  # as above
-    broadcast_object_list,
-    gather_object,
-)
+from accelerate.utils import broadcast_object_list, gather_object  # type: ignore[import-untyped]  # as above
 
 from commands.errors import ReplicaFailed
 from commands.ports import (

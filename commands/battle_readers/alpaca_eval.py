@@ -11,7 +11,7 @@ from typing import Final
 
 from commands.battle_readers.fields import optional_number, optional_text, text
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 
 _FIRST, _SECOND = 1, 2  # the preferences that leave no doubt
 _TIE_ONCE: Final = 0  # what 3/2 was written as before preferences were weighted

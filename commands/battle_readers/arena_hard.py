@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from commands.battle_readers.fields import is_unknown, text
 from commands.battle_readers.foreign import meaning_of, shaped
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 
 _MUCH: Final = 3.0  # battles that `much better` counts for: its show_result.py, weight=3
 _BASELINE_V0_1: Final = "gpt-4-0314"  # rows of v0.1 do not name it, its show_result.py does

@@ -10,7 +10,7 @@ from typing import Final
 from commands.battle_readers.fields import optional_number, shown, text
 from commands.battle_readers.foreign import meaning_of
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 
 _FLAGS: Final[Mapping[str, Winner]] = MappingProxyType(
     {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}

@@ -12,7 +12,7 @@ from typing import Final
 from commands.battle_readers.fields import text
 from commands.battle_readers.foreign import meaning_of, shaped
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 
 _GAME_1: Final[Mapping[str, Winner]] = MappingProxyType(
     {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "no verdict"}

@@ -11,7 +11,7 @@ from typing import Final
 from commands.battle_readers.fields import shown, text
 from commands.battle_readers.foreign import meaning_of, shaped
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 
 _SCHEMAS: Final = (2, 3)
 _VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(

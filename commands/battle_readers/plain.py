@@ -13,7 +13,7 @@ from commands.battle_readers.fields import (
     text,
 )
 from commands.battle_readers.row import BattleRow, Fields, Unmapped, row_by_row
-from ledger.events.battles import Source, Winner
+from ledger.events.imports import Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
 _SOURCES: tuple[Source, ...] = get_args(Source)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.battles import Source, Winner
+from ledger.events.imports import Source, Winner
 
 Fields: TypeAlias = Mapping[str, object]
 _EVEN: Final = 0.5  # the preference that is for neither

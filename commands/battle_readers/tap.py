@@ -13,15 +13,8 @@ from typing import Final
 
 from commands.battle_readers.fields import is_unknown, optional_text, shown, text
 from commands.battle_readers.foreign import meaning_of, shaped
-from commands.battle_readers.row import (
-    BadRow,
-    BattleRow,
-    Fields,
-    Records,
-    Unmapped,
-    row_by_row,
-)
-from ledger.events.battles import Winner
+from commands.battle_readers.row import BadRow, BattleRow, Fields, Records, Unmapped, row_by_row
+from ledger.events.imports import Winner
 
 _VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
     {"A": "model_a", "B": "model_b", "TIE": "tie"}

@@ -1,1 +1,1 @@
-"""The command line: each command parses, calls one use case, renders and exits."""
+"""The command line: one module a top-level command."""

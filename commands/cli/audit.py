@@ -28,8 +28,8 @@ from commands.render import Format
 from commands.replay import replay as replay_runs
 from commands.tables.history import differences_table, event_fields, faults_table, log_table
 from commands.verify import verify as verify_ledger
-from ledger.events.event import EVENTS
-from ledger.search import newest
+from ledger.events.registry import EVENTS
+from ledger.reader import newest
 from ledger.store import Ledger
 
 _LOOKS_EVERY_S: Final = 0.5

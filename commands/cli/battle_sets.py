@@ -6,7 +6,7 @@ from typing import NamedTuple
 from commands.cli.asked import Asked
 from commands.cli.place import head_at
 from commands.errors import ConfigurationError
-from ledger.events.battles import BattlesImported
+from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES

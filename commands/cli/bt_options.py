@@ -10,8 +10,8 @@ import typer
 
 from commands.cli.parameters import overruled, require_resamples
 from commands.errors import ConfigurationError
-from ledger.events.limits import MAX_POINTS
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
+from ledger.events.values import MAX_POINTS
 from projections.tournament import Tournament
 from projections.tournament_ratings import FEATURES
 

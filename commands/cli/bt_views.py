@@ -5,12 +5,7 @@ from collections.abc import Mapping, Sequence
 from commands.cli.asked import Reading
 from commands.errors import ConfigurationError
 from commands.tables.bt import bt_table
-from commands.tables.bt_notes import (
-    coefficient_note,
-    marks_note,
-    missing_notes,
-    weights_note,
-)
+from commands.tables.bt_notes import coefficient_note, marks_note, missing_notes, weights_note
 from commands.tables.table import Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId, Json

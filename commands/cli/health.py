@@ -21,7 +21,7 @@ from commands.render import Format
 from commands.tables.status import status_table
 from commands.tables.table import Column, Table
 from ledger.counts import counts_of
-from ledger.events.battles import set_of
+from ledger.events.imports import set_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger, utc_now
 from projections.batches import BATCH_EVENTS, open_batches

@@ -18,7 +18,7 @@ from commands.cli.streams import say, write
 from commands.counted import counted
 from commands.render import Format
 from commands.tables.keeping import checkpoint_table
-from ledger.backup import back_up, unfinished
+from ledger.exchange import back_up, unfinished
 from ledger.store import Ledger
 
 

@@ -23,7 +23,7 @@ from commands.cli.streams import write
 from commands.errors import ConfigurationError
 from commands.render import Format
 from commands.tables.metrics import differences_table, metrics_table
-from ledger.head import Head
+from ledger.chain import Head
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
 from projections.evaluations import EVALUATION_EVENTS, Run, evaluations_of

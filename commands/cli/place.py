@@ -12,10 +12,10 @@ from commands.cli.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.lookup import Kept, where_kept
 from commands.toml_file import variable
+from ledger.chain import Head
 from ledger.errors import TourneyError
-from ledger.events.battles import set_of
+from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
-from ledger.head import Head
 from ledger.identity import JudgeId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold

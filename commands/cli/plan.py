@@ -28,11 +28,7 @@ from commands.render import Format
 from commands.run import asking_rules, selected_prompts
 from commands.served_cost import Request, served_costs
 from commands.served_evaluations import owed_requests
-from commands.tables.plan import (
-    owed_responses_table,
-    owed_samples_table,
-    owed_verdicts_table,
-)
+from commands.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
 from commands.wiring import make_inferences, make_token_counter
 from ledger.store import Ledger
 from projections.evaluations import EVALUATION_EVENTS, Evaluations, evaluations_of

@@ -15,12 +15,12 @@ from commands.settings import Settings
 from commands.settings_file import read_settings
 from commands.wiring import package_versions
 from ledger.audit import audit
-from ledger.connection import translated
 from ledger.errors import CannotWrite
 from ledger.events.registration import Provider
-from ledger.file_system import beside
 from ledger.identity import StreamId
-from ledger.lock import FileLock, Holder
+from ledger.storage.connection import translated
+from ledger.storage.files import beside
+from ledger.storage.lock import FileLock, Holder
 from ledger.store import Ledger
 
 

@@ -15,11 +15,7 @@ from commands.evaluations.sample import Row, Sample, Seen, Unseen, seed_of
 from commands.evaluations.scored import ScoredEvaluation
 from commands.evaluations.terms import Terms
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
-from ledger.events.evaluations import (
-    AnswerObserved,
-    EvaluationKind,
-    UnscorableReason,
-)
+from ledger.events.evaluations import AnswerObserved, EvaluationKind, UnscorableReason
 from ledger.events.registration import Entrant
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Json, digest_of

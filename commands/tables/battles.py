@@ -6,7 +6,7 @@ from commands.battle_readers.formats import Format
 from commands.counted import counted
 from commands.import_battles import Taken
 from commands.tables.table import Column, Table
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import ImportedRating, RatingsImported
 
 
 def battles_table(name: str, of: Format, taken: Taken) -> Table:

@@ -7,7 +7,7 @@ from commands.replay import Replayed
 from commands.tables.table import Column, Table
 from commands.verify import Verified
 from ledger.identity import Json
-from ledger.row import Row
+from ledger.recorded import Row
 
 
 def log_table(rows: Iterable[Row]) -> Table:

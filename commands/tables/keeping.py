@@ -3,7 +3,7 @@
 from commands.counted import counted
 from commands.exchange import Taken
 from commands.tables.table import Column, Table
-from ledger.head import Head
+from ledger.chain import Head
 
 
 def checkpoint_table(head: Head) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from commands.counted import counted
 from commands.prices import PricedModel, PriceTable
 from commands.tables.table import Column, Table
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import Json
 
 _FRACTIONS = 4  # of a dollar: a cached token is cheap

@@ -8,8 +8,8 @@ from commands.counted import counted
 from commands.tables.table import Column, Table
 from ledger.counts import Counts
 from ledger.identity import Json, StreamId
+from ledger.storage.wal import wal_of
 from ledger.store import Ledger
-from ledger.wal import wal_of
 from projections.batches import Batch
 from projections.imported_sets import ImportedSet
 

@@ -2,10 +2,9 @@
 
 from typing import Literal
 
-from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, FilledText, Ordinal, Seed32
 from ledger.events.registration import Reference
 from ledger.events.responses import FinishReason
+from ledger.events.values import Count, Fact, FilledText, Ordinal, Seed32, Value
 from ledger.identity import Digest, EntrantId, digest_of
 
 EvaluationKind = Literal["rollout", "encoding", "perplexity", "comparison"]

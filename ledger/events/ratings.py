@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Literal
 
-from ledger.events.fact import Fact, Value
-from ledger.events.limits import (
+from ledger.events.values import (
     Count,
+    Fact,
     Level,
     Ordinal,
     Rating,
@@ -13,6 +13,7 @@ from ledger.events.limits import (
     RepeatsIfAny,
     Spread,
     Step,
+    Value,
 )
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 

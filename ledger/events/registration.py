@@ -3,8 +3,7 @@
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, FilledText, Ordinal, Positive
+from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Value
 from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptId, digest_of
 
 

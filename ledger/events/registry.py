@@ -7,7 +7,33 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from ledger.errors import BrokenUpcasts, InvalidEvent
-from ledger.events.fact import Fact, type_name
+from ledger.events.evaluations import (
+    EvaluationCompleted,
+    EvaluationPlanned,
+    SampleObserved,
+    SampleUnscorable,
+)
+from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
+from ledger.events.judging import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.ratings import RatingsPublished
+from ledger.events.registration import (
+    EntrantRegistered,
+    JudgeRegistered,
+    PromptRegistered,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import Fact, type_name
 from ledger.identity import Json
 
 AnyFact = TypeVar("AnyFact", bound=Fact)
@@ -97,3 +123,35 @@ class Registry(Generic[AnyFact]):
         latest = event_type.schema_version
         known = "1" if latest == 1 else f"1 to {latest}"
         return f"{name} version {version}, known here: {known}; a later tourney may know it"
+
+
+Event: TypeAlias = (
+    TournamentOpened
+    | PromptRegistered
+    | RubricRegistered
+    | EntrantRegistered
+    | JudgeRegistered
+    | ResponseGenerated
+    | ResponseFailed
+    | JudgeBatchPlanned
+    | JudgeBatchSubmitted
+    | JudgeBatchNotCreated
+    | JudgeBatchEnded
+    | JudgeQuerySubmitted
+    | VerdictReceived
+    | JudgeQueryFailed
+    | PairReconciled
+    | RatingsPublished
+    | LedgerMerged
+    | BattlesImported
+    | RatingsImported
+    | EvaluationPlanned
+    | SampleObserved
+    | SampleUnscorable
+    | EvaluationCompleted
+)
+
+
+UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version
+
+EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

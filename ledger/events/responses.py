@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, Duration, Probability, Seed32
-from ledger.events.usage import Usage
+from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Usage, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = Literal["stop", "length"]

@@ -1,1 +1,1 @@
-"""The files of a run, each a pure function of what the ledger holds up to a position."""
+"""The files of a run, as pure functions of the events."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from ledger.head import Head
+from ledger.chain import Head
 from ledger.identity import Json
 from projections.artifacts.results import Fields, Results
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.artifacts.results import Fields, Results
 from projections.battle_records import of_settlements
 from projections.judge_query import JudgeQuery

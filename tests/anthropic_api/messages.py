@@ -9,14 +9,7 @@ import msgspec
 from tests.anthropic_api.answers import Answering, Asked, Reply
 from tests.anthropic_api.faults import Outcome
 from tests.anthropic_api.models import THINKING_TOKENS, Model
-from tests.anthropic_api.prompt import (
-    Json,
-    head_of,
-    n_tokens_of,
-    schema_of,
-    share_of,
-    texts_of,
-)
+from tests.anthropic_api.prompt import Json, head_of, n_tokens_of, schema_of, share_of, texts_of
 from tests.anthropic_api.usage import PromptCache, Usage
 
 _UNREADABLE: Final = "Both have their merits, and I would rather not say more."

@@ -11,14 +11,7 @@ from anthropic import (
 from anthropic.types.messages.batch_create_params import Request
 
 from tests.anthropic_api.limits import Limits
-from tests.anthropic_api.requests import (
-    VERDICT_SCHEMA,
-    asking,
-    client_of,
-    ended,
-    requests,
-    results,
-)
+from tests.anthropic_api.requests import VERDICT_SCHEMA, asking, client_of, ended, requests, results
 from tests.anthropic_api.server import FakeAnthropic
 
 MARK = {"type": "ephemeral"}

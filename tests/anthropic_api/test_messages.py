@@ -5,12 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from anthropic import (
-    Anthropic,
-    AuthenticationError,
-    BadRequestError,
-    NotFoundError,
-)
+from anthropic import Anthropic, AuthenticationError, BadRequestError, NotFoundError
 from anthropic.types import Message, TextBlock, TextBlockParam
 
 from tests.anthropic_api.answers import Asked, Reply

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from ledger.events.event import Event
 from ledger.events.judging import JudgeQuerySubmitted, Order, PairReconciled, VerdictReceived
+from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
 from ledger.store import Ledger
 from tests.benchmarks.ledgers import STREAM

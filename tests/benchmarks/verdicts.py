@@ -4,8 +4,8 @@ from hashlib import sha256
 from itertools import count, islice
 from typing import TypedDict
 
-from ledger.events.event import EVENTS
 from ledger.events.judging import Verdict, VerdictReceived
+from ledger.events.registry import EVENTS
 from ledger.identity import Digest, JudgeId
 
 _PROSE = "Response A names the drug and the dose, while response B leaves the dose open. "

@@ -11,11 +11,11 @@ from commands.command import OpenTournament, RecordResponse
 from commands.ports import GenerationFailure, GenerationTask, Reply
 from commands.recorder import Recorder
 from commands.settings import Settings
-from ledger.events.event import Event
-from ledger.events.fact import type_name
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
 from ledger.events.ratings import BradleyTerryParameters, EloParameters, Terms
 from ledger.events.registration import Registered, TournamentOpened
+from ledger.events.registry import Event
+from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from projections.judge_query import JudgeQuery
 from tests.batches import DEAR
 

@@ -11,10 +11,10 @@ from commands.ports import Answer, GenerationFailure, GenerationTask
 from commands.progress import unheard
 from commands.publish import Run, publish
 from commands.recorder import Recorder
-from ledger import schema
 from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import PromptId
+from ledger.storage import schema
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules

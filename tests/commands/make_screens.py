@@ -35,12 +35,12 @@ from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Column, Table
 from commands.verify import Verified
 from ledger.audit import Fault
+from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
-from ledger.head import Head
 from ledger.identity import EntrantId
-from ledger.row import Row
+from ledger.recorded import Row
+from ledger.storage.writer import Conflict
 from ledger.store import Ledger
-from ledger.writer import Conflict
 from projections.battles import Battle, battles_of
 from projections.calibration import Calibration, Case
 from projections.judge_query import JudgeQuery

@@ -28,11 +28,10 @@ from commands.progress import unheard
 from commands.receiving import give_up, receive_batches
 from commands.recorder import Recorder
 from commands.waiting import Waiting
-from ledger.events.batches import JudgeBatchPlanned
-from ledger.events.event import Event
-from ledger.events.judging import JudgeQueryFailed
+from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Price, Usage
+from ledger.events.registry import Event
+from ledger.events.values import Price, Usage
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commands.budget import Budget, BudgetReached, PriceUnknown, require_price
 from commands.errors import Refused
 from commands.pricing import FREE_OF_CHARGE
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.progress import AskingRules, OpenQuery, open_queries
 from tests.builders import opened, prompt, responses
 from tests.commands.builders import JUDGE

@@ -10,7 +10,7 @@ from commands.consent import ANTHROPIC_KEYS
 from commands.doctor import Finding, findings
 from commands.prices import price_table
 from commands.version import VERSION
-from ledger.file_system import beside
+from ledger.storage.files import beside
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.hostile import unprivileged

@@ -15,9 +15,9 @@ from commands.recorder import Recorder
 from commands.verify import Verified, verify
 from ledger.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import type_name
+from ledger.events.imports import LedgerMerged
 from ledger.events.judging import VerdictReceived
+from ledger.events.values import type_name
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger

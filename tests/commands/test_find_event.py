@@ -7,11 +7,11 @@ from commands.errors import NotFound
 from commands.find_event import find_events
 from commands.recorder import Recorder
 from ledger.events.evaluations import SampleObserved, SampleUnscorable
-from ledger.events.event import Event
 from ledger.events.registration import PromptRegistered
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 from projections.progress import AskingRules, open_queries
 from tests.builders import STREAM, opened, prompt, verdict

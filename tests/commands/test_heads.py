@@ -7,8 +7,8 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.heads import noted_heads
+from ledger.chain import Head
 from ledger.errors import NotAHead
-from ledger.head import Head
 from tests.builders import key
 
 FIRST, SECOND = Head(12, key("first")), Head(2183, key("second"))

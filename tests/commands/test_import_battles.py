@@ -17,7 +17,7 @@ from commands.battle_readers.row import BadRow, Record, Records
 from commands.errors import ConfigurationError
 from commands.import_battles import Taken, import_battles, listed
 from commands.wiring import open_parquet
-from ledger.events.battles import MAX_BATTLES, BattlesImported, Column, battles_stream
+from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_stream
 from ledger.store import Ledger
 from projections.battle_records import of_imported
 from projections.fold import fold

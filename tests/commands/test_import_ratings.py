@@ -7,7 +7,7 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.import_ratings import import_ratings
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import ImportedRating, RatingsImported
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_ratings import IMPORTED_RATINGS

@@ -16,8 +16,8 @@ from commands.ports import GenerationFailure, GenerationTask
 from commands.progress import unheard
 from commands.tables.keeping import conflicts_table
 from commands.verify import verify
+from ledger.storage.writer import Writer
 from ledger.store import Ledger
-from ledger.writer import Writer
 from tests.builders import STREAM
 from tests.commands.builders import types_of
 from tests.commands.evaluations.examples import Capitals, answering

@@ -9,9 +9,9 @@ from commands.plan_cost import COUNTED_OF_EACH, PlannedCost, counted_sample, pla
 from commands.priced import TokenPricing
 from commands.prices import price_table
 from commands.settings import CacheTtl
-from ledger.events.event import Event
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
+from ledger.events.registry import Event
+from ledger.events.values import Usage
 from ledger.identity import Digest, Dimension
 from projections.estimate import token_model
 from projections.judge_query import JudgeQuery

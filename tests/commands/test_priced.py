@@ -13,7 +13,7 @@ from commands.prices import price_table
 from commands.pricing import FREE_OF_CHARGE
 from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.cost import cost_usd
 from projections.estimate import (
     UNMEASURED,

@@ -9,7 +9,7 @@ from commands.command import OpenTournament
 from commands.errors import ConfigurationError
 from commands.register import opening_of
 from commands.settings import JudgeSection, Settings
-from ledger.events.fact import type_name
+from ledger.events.values import type_name
 from ledger.identity import Digest
 from projections.matches import cells
 from tests.commands.builders import (

@@ -12,9 +12,9 @@ from commands.ports import GenerationFailure
 from commands.prices import PriceTable, price_table
 from commands.recorder import Recorder
 from commands.served_cost import Request, served_costs
-from ledger.events.event import Event
 from ledger.events.registration import Entrant, TournamentOpened
-from ledger.events.usage import Usage
+from ledger.events.registry import Event
+from ledger.events.values import Usage
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
 from projections.estimate import FRAME_TOKENS

@@ -6,7 +6,7 @@ from commands.prices import price_table
 from commands.served_cost import Used, spent_usd
 from commands.served_spend import ServedSpend, served_spend
 from ledger.events.registration import Entrant
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import EntrantId
 from tests.builders import entrant
 

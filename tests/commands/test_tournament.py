@@ -18,7 +18,6 @@ from commands.command import (
 from commands.ports import GeneratedText, GenerationFailure, NoReply
 from commands.query_decisions import NeverSubmitted
 from commands.tournament import decide
-from ledger.events.event import Event
 from ledger.events.judging import (
     JudgeQueryFailed,
     Outcome,
@@ -27,8 +26,9 @@ from ledger.events.judging import (
     VerdictReceived,
 )
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.matches import cells
 from projections.progress import AskingRules, open_queries
 from projections.reconcile import DEFAULT_POLICY
@@ -44,15 +44,7 @@ from tests.builders import (
     responses,
     verdict,
 )
-from tests.commands.builders import (
-    JUDGE,
-    P1,
-    failed,
-    open_tournament,
-    reply,
-    submitted,
-    terms,
-)
+from tests.commands.builders import JUDGE, P1, failed, open_tournament, reply, submitted, terms
 from tests.specification import after, given
 
 OPENED = opened()

@@ -4,19 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from commands.command import (
-    Command,
-    DropBatch,
-    EndBatch,
-    PlanBatch,
-    ReceiveAnswer,
-    SubmitBatch,
-)
+from commands.command import Command, DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
 from commands.ports import BatchState, NoReply
 from commands.tournament import decide
-from ledger.events.batches import JudgeBatchEnded, JudgeBatchNotCreated, batch_key
-from ledger.events.event import Event
-from ledger.events.judging import JudgeQueryFailed
+from ledger.events.judging import JudgeBatchEnded, JudgeBatchNotCreated, JudgeQueryFailed, batch_key
+from ledger.events.registry import Event
 from ledger.identity import Digest
 from projections.progress import AskingRules, open_queries
 from tests.batches import ended, not_created, planned, sent

@@ -15,10 +15,10 @@ from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.verify import Verified, verify
 from ledger.audit import Fault
-from ledger.events.exchange import LedgerMerged
+from ledger.chain import Head
+from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.responses import ResponseGenerated
-from ledger.head import Head
 from ledger.identity import EntrantId, PromptId
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from ledger.lock import FileLock
+from ledger.storage.lock import FileLock
 
 
 def hold(path: Path) -> None:

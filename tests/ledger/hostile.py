@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ledger import schema
 from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.row import Row
+from ledger.recorded import Row
+from ledger.storage import schema
 
 NOBODY = 65534
 GUARDS = tuple(name for name in schema.DEFINITIONS if name.startswith("event_is_never_"))

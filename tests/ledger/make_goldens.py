@@ -9,13 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ledger.events.batches import (
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-)
-from ledger.events.battles import BattlesImported, Column
 from ledger.events.evaluations import (
     AnswerObserved,
     Choice,
@@ -28,11 +21,18 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.event import EVENTS, Event
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import type_name
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import (
+    BattlesImported,
+    Column,
+    ImportedRating,
+    LedgerMerged,
+    RatingsImported,
+)
 from ledger.events.judging import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     PairReconciled,
@@ -55,8 +55,9 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
+from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage, type_name
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from tests.builders import entrant, hydra, judge, key, prompt, rubric, shards
 

@@ -5,15 +5,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from tests.ledger.recording_disk import (
-    Create,
-    Delete,
-    Operation,
-    Sync,
-    SyncFolder,
-    Truncate,
-    Write,
-)
+from tests.ledger.recording_disk import Create, Delete, Operation, Sync, SyncFolder, Truncate, Write
 
 SECTOR: Final = 512  # bytes that a disk writes whole or not at all
 

@@ -10,12 +10,12 @@ from typing import Final, Literal, NamedTuple, cast
 import apsw
 import numpy as np
 
-from ledger import schema
 from ledger.events.judging import VerdictReceived
 from ledger.identity import JudgeId
-from ledger.row import Row
+from ledger.recorded import Row
+from ledger.storage import schema
+from ledger.storage.wal import wal_of
 from ledger.store import Ledger
-from ledger.wal import wal_of
 from tests.builders import NOON, STREAM, key
 from tests.ledger.recording_disk import Operation, RecordingDisk
 
@@ -141,7 +141,7 @@ def _verdict(number: int, rng: np.random.Generator) -> VerdictReceived:
 
 
 def _open(disk: RecordingDisk, path: Path, flushes: Flushes) -> Connection:
-    """Open as `ledger.connection` does, on a disk of ours."""
+    """Open as `ledger.storage.connection` does, on a disk of ours."""
     is_new = not path.exists()
     connection = apsw.Connection(str(path), vfs=disk.name)
     for statement in (*(_CREATION if is_new else ()), *schema.EVERY_CONNECTION):

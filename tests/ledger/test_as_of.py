@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.exchange import take_in
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import microseconds
 from ledger.store import Ledger

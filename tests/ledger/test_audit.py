@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from ledger import schema
 from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_each
-from ledger.events.event import Event
-from ledger.row import Row
+from ledger.events.registry import Event
+from ledger.recorded import Row
+from ledger.storage import schema
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.facts import N_FILED, verdicts

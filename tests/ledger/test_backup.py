@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ledger.audit import audit
-from ledger.backup import back_up, unfinished
-from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotWrite, FileTaken, LedgerError
-from ledger.row import Row
+from ledger.exchange import back_up, unfinished
+from ledger.recorded import Row
+from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.disks import Disk

@@ -10,12 +10,12 @@ from threading import Barrier, Timer
 
 import pytest
 
-from ledger import schema
-from ledger.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
-from ledger.file_system import beside
+from ledger.storage import schema
+from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
+from ledger.storage.files import beside
+from ledger.storage.wal import wal_of
 from ledger.store import Ledger
-from ledger.wal import wal_of
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts
 from tests.ledger.hostile import unprivileged

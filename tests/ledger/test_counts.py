@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from ledger.counts import Counts, counts_of
 from ledger.errors import CannotRead
-from ledger.events.event import Event
-from ledger.events.fact import type_name
 from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
+from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.batches import planned, sent

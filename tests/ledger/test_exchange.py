@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from commands.exchange import take_in
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import BrokenExport, InvalidEvent
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 from tests.builders import STREAM, key, verdict
 from tests.ledger.facts import N_FILED, verdicts

@@ -7,7 +7,7 @@ import pytest
 
 from ledger import store
 from ledger.errors import NetworkFileSystem
-from ledger.file_system import NETWORK_KINDS, network_kind
+from ledger.storage.files import NETWORK_KINDS, network_kind
 from ledger.store import Ledger
 
 LOCAL = "/dev/sda1 / ext4 rw,relatime 0 0"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.audit import Fault, audit, audit_chain
 from ledger.errors import LedgerError
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts

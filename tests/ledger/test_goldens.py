@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from ledger.events.evaluations import Observation, SampleObserved
-from ledger.events.event import EVENTS, Event
+from ledger.events.registry import EVENTS, Event
 from tests.ledger.make_goldens import GOLDENS, SAMPLES, golden_name, write_missing
 
 STORED = sorted(GOLDENS.iterdir())

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.chain import Head
 from ledger.errors import NotAHead
-from ledger.head import Head
 from ledger.identity import Digest
 from tests.builders import key
 

@@ -12,9 +12,9 @@ import pytest
 
 import ledger.store
 from ledger.audit import audit
-from ledger.lock import FileLock
+from ledger.storage.group_commit import Append, Line
+from ledger.storage.lock import FileLock
 from ledger.store import Ledger
-from ledger.waiting import Append, Line
 from tests.builders import STREAM
 from tests.ledger.facts import placed, verdicts
 

@@ -10,7 +10,7 @@ from threading import Timer
 
 import pytest
 
-from ledger.lock import PATIENCE_S, FileLock, Holder, _lines_of
+from ledger.storage.lock import PATIENCE_S, FileLock, Holder, _lines_of
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts

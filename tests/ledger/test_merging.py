@@ -15,13 +15,13 @@ from commands.exchange import Taken, take_in
 from ledger.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, UnreadableEvent
 from ledger.events.evaluations import EvaluationCompleted, SampleObserved, SampleUnscorable
-from ledger.events.event import Event
-from ledger.events.exchange import LedgerMerged
-from ledger.events.fact import type_name
+from ledger.events.imports import LedgerMerged
 from ledger.events.judging import Outcome, PairReconciled, Verdict, VerdictReceived
+from ledger.events.registry import Event
+from ledger.events.values import type_name
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId
+from ledger.storage.writer import key_of
 from ledger.store import Ledger
-from ledger.tail import key_of
 from tests.builders import NOON, STREAM, key, opened, verdict
 from tests.evaluations import answer, completed, observed, plan, unscorable
 from tests.ledger.facts import N_FILED, verdicts

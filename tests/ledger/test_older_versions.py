@@ -6,9 +6,8 @@ import pytest
 
 from ledger.audit import audit
 from ledger.errors import KeyConflict
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import Fact
-from ledger.events.registry import Registry
+from ledger.events.registry import EVENTS, Event, Registry
+from ledger.events.values import Fact
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.hostile import hash_again, unguarded

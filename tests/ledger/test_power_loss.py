@@ -13,7 +13,7 @@ import numpy as np
 
 from ledger.audit import audit
 from ledger.errors import LedgerError
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 from tests.ledger.power_loss import after_power_loss, without_syncs
 from tests.ledger.recording import Flushes, Recording, Run

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ledger.connection import open_for_reading
 from ledger.errors import CannotRead
-from ledger.events.event import Event
-from ledger.row import Row
-from ledger.search import newest, with_id
+from ledger.events.registry import Event
+from ledger.reader import newest, with_id
+from ledger.recorded import Row
+from ledger.storage.connection import open_for_reading
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.disks import Disk

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from ledger.audit import audit
 from ledger.chain import GENESIS
-from ledger.connection import connect_for_writing
 from ledger.errors import CannotRead, CannotWrite, KeyConflict, StaleVersion, UnreadableEvent
-from ledger.events.event import EVENTS, Event
 from ledger.events.judging import VerdictReceived
 from ledger.events.registration import TournamentOpened
+from ledger.events.registry import EVENTS, Event
 from ledger.identity import StreamId, digest_of_bytes
+from ledger.storage.connection import connect_for_writing
 from ledger.store import Ledger, utc_now
 from tests.builders import NOON, STREAM, key, opened, registrations, rubric, verdict
 from tests.ledger.facts import N_FILED, placed, verdicts

@@ -16,7 +16,7 @@ from sqlite_utils import Database
 from commands.progress import unheard
 from commands.verify import verify
 from ledger.audit import audit, audit_chain
-from ledger.head import Head
+from ledger.chain import Head
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import verdicts

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from ledger.audit import audit
 from ledger.errors import CannotWrite, InvalidEvent, KeyConflict, StaleVersion
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import StreamId
-from ledger.lock import FileLock
 from ledger.recorded import Receipt
+from ledger.storage.group_commit import Append
+from ledger.storage.lock import FileLock
 from ledger.store import Ledger, utc_now
-from ledger.waiting import Append
 from tests.builders import NOON, STREAM, key, verdict
 from tests.ledger.facts import N_FILED, placed, verdicts
 from tests.ledger.hostile import interrupted_after

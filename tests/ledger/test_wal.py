@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ledger.audit import audit
-from ledger.connection import connect_for_writing, open_for_reading, prepare
 from ledger.errors import DiskFailed
-from ledger.lock import FileLock
+from ledger.storage.connection import connect_for_writing, open_for_reading, prepare
+from ledger.storage.lock import FileLock
+from ledger.storage.wal import WalFile, wal_of
 from ledger.store import Ledger
-from ledger.wal import WalFile, wal_of
 from tests.builders import NOON, STREAM
 from tests.ledger.disks import Disk
 from tests.ledger.facts import N_FILED, placed, verdicts

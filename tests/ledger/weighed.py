@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from ledger.events.fact import Fact
 from ledger.events.registry import Fields, Upcast
+from ledger.events.values import Fact
 
 
 class Weighed(Fact, frozen=True):

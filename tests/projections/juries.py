@@ -5,9 +5,9 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.judging import PairReconciled, Verdict, VerdictReceived
 from ledger.events.registration import JudgeSettings
+from ledger.events.registry import Event
 from ledger.identity import Digest
 from projections.matches import Match, match_of
 from projections.reconcile import DEFAULT_POLICY, swap_consistent

@@ -2,15 +2,16 @@
 
 from msgspec.structs import replace
 
-from ledger.events.batches import JudgeBatchPlanned, batch_key
 from ledger.events.judging import (
     FailureReason,
+    JudgeBatchPlanned,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     VerdictReceived,
+    batch_key,
 )
 from ledger.events.registration import Reference
-from ledger.events.usage import Price, Usage
+from ledger.events.values import Price, Usage
 from ledger.identity import Digest, JudgeId, digest_of
 from projections.judge_query import JudgeQuery
 from projections.matches import Match

@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ledger.events.event import Event
 from ledger.events.judging import FailureReason, Verdict
 from ledger.events.ratings import EloParameters
+from ledger.events.registry import Event
 from projections.judge_query import JudgeQuery
 from projections.matches import Match, cells
 from projections.reconcile import swap_consistent

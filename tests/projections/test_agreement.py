@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.judging import PairReconciled
+from ledger.events.registry import Event
 from projections.agreement import agreement
 from projections.rule import RECORDED, Rule
 from projections.tournament import Tournament

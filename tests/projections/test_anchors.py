@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.battles import BattlesImported, Column
+from ledger.events.imports import BattlesImported, Column
 from ledger.events.ratings import BradleyTerryParameters
 from projections.anchors import joined, rate_among
 from projections.battle_table import BattleTable, table_of

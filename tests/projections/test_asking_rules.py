@@ -2,8 +2,8 @@
 
 import pytest
 
-from ledger.events.event import Event
 from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
 from projections.fold import fold
 from projections.matches import Match

@@ -5,8 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.event import Event
-from ledger.events.fact import type_name
+from ledger.events.registry import Event
+from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from projections.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
 from projections.fold import fold

@@ -1,6 +1,6 @@
 """Battles in the shape of JudgeArena's."""
 
-from ledger.events.battles import Column
+from ledger.events.imports import Column
 from ledger.identity import PromptId
 from projections.battle_records import Fields, of_imported, of_settlements
 from projections.reconcile import CONCATENATE

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from ledger.events.battles import MAX_BATTLES, SIGNS, BattlesImported, Column
+from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, Column
 from projections.battle_table import WINNERS, table_of
 from tests.battles import battles
 from tests.builders import key

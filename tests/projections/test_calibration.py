@@ -8,16 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import EntrantId
-from projections.calibration import (
-    N_BINS,
-    Calibration,
-    Case,
-    against_gold,
-    against_verdicts,
-)
+from projections.calibration import N_BINS, Calibration, Case, against_gold, against_verdicts
 from projections.settlement import by_dimension
 from projections.tournament import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, rubric

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.event import Event
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
+from ledger.events.registry import Event
+from ledger.events.values import Usage
 from projections.estimate import (
     BYTES_PER_TOKEN,
     FRAME_TOKENS,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from projections.meaning import Meaning

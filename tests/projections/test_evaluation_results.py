@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ledger.head import Head
+from ledger.chain import Head
 from projections.evaluation_results import MetricsCollide, results_file, results_of
 from projections.evaluations import Run
 from projections.metrics import measured

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import type_name
+from ledger.events.registry import EVENTS, Event
+from ledger.events.values import type_name
 from ledger.identity import StreamId
 from projections.evaluations import EVALUATION_EVENTS, SampleKey, evaluations_of
 from projections.fold import fold

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import type_name
+from ledger.events.registry import EVENTS, Event
+from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger

@@ -1,6 +1,6 @@
 """Which battles were imported, and which of them count."""
 
-from ledger.events.battles import BattlesImported, battles_stream
+from ledger.events.imports import BattlesImported, battles_stream
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES, ImportedBattles

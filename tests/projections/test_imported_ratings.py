@@ -2,8 +2,7 @@
 
 from msgspec.structs import replace
 
-from ledger.events.battles import battles_stream
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import ImportedRating, RatingsImported, battles_stream
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_ratings import IMPORTED_RATINGS

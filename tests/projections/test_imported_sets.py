@@ -5,9 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.battles import Column, battles_stream
-from ledger.events.event import Event
-from ledger.events.imported_ratings import ImportedRating, RatingsImported
+from ledger.events.imports import Column, ImportedRating, RatingsImported, battles_stream
+from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.imported_battles import IMPORTED_BATTLES

@@ -5,16 +5,11 @@ from math import exp
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.battles import Column
-from ledger.events.event import Event
+from ledger.events.imports import Column
 from ledger.events.judging import PairReconciled
+from ledger.events.registry import Event
 from projections.battle_table import table_of
-from projections.marked_battles import (
-    BY_MARKS,
-    Marked,
-    marked_by_preferences,
-    marked_in_orders,
-)
+from projections.marked_battles import BY_MARKS, Marked, marked_by_preferences, marked_in_orders
 from projections.reconcile import DEFAULT_POLICY
 from projections.score_lines import Marks
 from projections.settlement import settle

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.event import Event
-from ledger.events.exchange import LedgerMerged
+from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQuerySubmitted, Order, VerdictReceived
 from ledger.events.registration import PromptRegistered
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.recorded import Recorded

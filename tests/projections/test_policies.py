@@ -9,19 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.registration import TournamentOpened
+from ledger.events.registry import Event
 from projections.jury import settle_by_majority
 from projections.matches import cells
 from projections.pilot import recorded_pilot
-from projections.reconcile import (
-    POLICY_NAMES,
-    abstain_on_flip,
-    majority,
-    of_order,
-    swap_consistent,
-)
+from projections.reconcile import POLICY_NAMES, abstain_on_flip, majority, of_order, swap_consistent
 from projections.rule import RECORDED, Rule
 from projections.settled_battles import settled_battles
 from projections.settlement import Settlement, account_of, settle

@@ -2,15 +2,10 @@
 
 from hypothesis import given
 
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.matches import Match, cells
-from projections.progress import (
-    ResponseCount,
-    owed_responses,
-    progress,
-    unreconciled,
-)
+from projections.progress import ResponseCount, owed_responses, progress, unreconciled
 from projections.reconcile import DEFAULT_POLICY
 from projections.tournament import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, verdict

@@ -3,16 +3,10 @@
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.registration import Entrant
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from projections.progress import (
-    AskingRules,
-    OpenQuery,
-    open_queries,
-    owed_responses,
-    unreconciled,
-)
+from projections.progress import AskingRules, OpenQuery, open_queries, owed_responses, unreconciled
 from projections.reconcile import DEFAULT_POLICY
 from projections.tournament import Tournament
 from tests.builders import entrant, known, opened, prompt, registrations, responses, verdict

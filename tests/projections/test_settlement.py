@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.judging import FailureReason
+from ledger.events.registry import Event
 from projections.matches import cells
 from projections.tournament import Tournament
 from tests.builders import known, opened, prompt, responses, verdict

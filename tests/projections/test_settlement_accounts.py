@@ -2,18 +2,11 @@
 
 from hypothesis import given
 
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from projections.settlement import Account, account_of, by_dimension
 from tests.builders import known, opened, prompt
 from tests.projections.strategies import QUICK, histories
-from tests.projections.worlds import (
-    RUBRICS,
-    Fate,
-    cup,
-    history,
-    planned,
-    settled,
-)
+from tests.projections.worlds import RUBRICS, Fate, cup, history, planned, settled
 
 
 def test_the_sentence_adds_up_to_what_was_planned() -> None:

@@ -4,15 +4,7 @@ import pytest
 
 from ledger.identity import JudgeId
 from projections.tournament import Tournament
-from tests.builders import (
-    entrant,
-    judge,
-    known,
-    opened,
-    prompt,
-    registrations,
-    rubric,
-)
+from tests.builders import entrant, judge, known, opened, prompt, registrations, rubric
 
 
 def names(tournament: Tournament) -> list[str]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.event import Event
 from ledger.events.judging import FailureReason, JudgeQueryFailed, VerdictReceived
+from ledger.events.registry import Event
 from ledger.identity import StreamId
 from projections.cost import cost_usd
 from projections.fold import fold

@@ -21,14 +21,7 @@ from tests.builders import (
     rubric,
     verdict,
 )
-from tests.projections.worlds import (
-    answered,
-    become,
-    failure_of,
-    history,
-    matches_of,
-    publication,
-)
+from tests.projections.worlds import answered, become, failure_of, history, matches_of, publication
 
 
 def test_submissions_are_counted_by_query() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from ledger.events.event import Event
+from ledger.events.registry import Event
 from projections.winrates import WinRate, win_rates
 from tests.builders import entrant, known, opened, prompt, rubric
 from tests.projections.strategies import QUICK, histories

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from ledger.events.event import Event
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, PairReconciled, Verdict
 from ledger.events.ratings import BradleyTerryParameters, EloParameters, Publication, Terms
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseFailureReason
 from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of

@@ -7,7 +7,7 @@ import pytest
 
 from commands.backends.anthropic_reply import answer_of
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from tests.builders import key
 from tests.commands.backends.anthropic_builders import MODEL
 

@@ -21,7 +21,7 @@ from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationT
 from commands.progress import unheard
 from commands.recorder import Recorder
 from ledger.events.registration import Entrant
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, key, opened, prompt

@@ -16,19 +16,14 @@ from commands.backends.endpoint_judge import EndpointJudge
 from commands.backends.endpoint_reply import reply_of
 from commands.backends.endpoint_trial import ENOUGH
 from commands.budget import BudgetReached, PriceUnknown
-from commands.errors import (
-    ConfigurationError,
-    NoCredentials,
-    ProviderError,
-    SpendLimitReached,
-)
+from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.exposure import Exposure
 from commands.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.progress import unheard
 from commands.recorder import Recorder
 from ledger.events.registration import JudgeSettings
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.identity import JudgeId
 from ledger.store import Ledger
 from projections.judge_query import VERDICT_SCHEMA, JudgeQuery

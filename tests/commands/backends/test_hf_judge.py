@@ -23,7 +23,7 @@ from commands.progress import unheard
 from commands.recorder import Recorder
 from commands.shipped import shipped_data
 from ledger.events.judging import JudgeQueryFailed
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.store import Ledger
 from projections.judge_query import JudgeQuery
 from projections.progress import AskingRules

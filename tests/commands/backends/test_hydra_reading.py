@@ -8,18 +8,8 @@ import torch
 from transformers import Olmo2ForCausalLM
 
 from commands.ports import PassageRead
-from tests.commands.backends.hydra_builders import (
-    N_HEADS,
-    HydraFiles,
-    copied_head,
-    hydra_entrant,
-)
-from tests.commands.backends.reading_builders import (
-    ENOUGH,
-    log_p_by_hand,
-    passages_of,
-    readings,
-)
+from tests.commands.backends.hydra_builders import N_HEADS, HydraFiles, copied_head, hydra_entrant
+from tests.commands.backends.reading_builders import ENOUGH, log_p_by_hand, passages_of, readings
 
 BETA = 0.4
 QUESTION = "a patient asks: which dose, and how often? "

@@ -17,12 +17,7 @@ from commands.backends.hydra_weights import read_shard
 from commands.backends.lora import merge_lora
 from commands.backends.pt_lora import as_peft_folder, read_pt
 from commands.errors import WeightsError
-from tests.commands.backends.original_head import (
-    Block,
-    original_head,
-    save_fat,
-    save_slim,
-)
+from tests.commands.backends.original_head import Block, original_head, save_fat, save_slim
 
 BOTH, LAST = range(2), range(1, 2)
 RANK = 3

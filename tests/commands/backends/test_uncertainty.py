@@ -10,12 +10,7 @@ from commands.backends import uncertainty
 from commands.backends.hf_chat import encode, encode_prompt
 from commands.backends.hydra_weights import LoadedHydra, load_hydra
 from commands.backends.uncertainty import n_question_tokens, p_correct
-from tests.commands.backends.hydra_builders import (
-    HydraFiles,
-    adapter,
-    copied_head,
-    hydra_entrant,
-)
+from tests.commands.backends.hydra_builders import HydraFiles, adapter, copied_head, hydra_entrant
 
 TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " * 5)]
 

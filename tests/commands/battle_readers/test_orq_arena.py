@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.battle_readers.row import BattleRow, Fields
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 from tests.commands.battle_readers.reading import battles, read_text, why_not
 
 _LOG = """\

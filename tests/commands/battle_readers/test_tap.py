@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commands.battle_readers.formats import FORMATS
 from commands.battle_readers.row import BadRow, BattleRow, Fields
-from ledger.events.battles import Winner
+from ledger.events.imports import Winner
 from tests.commands.battle_readers.reading import battles, mirrored, read_rows, read_text, why_not
 
 _CACHE = """\

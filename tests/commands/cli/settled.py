@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ledger.head import Head
+from ledger.chain import Head
 from ledger.store import Ledger
 from tests.commands.cli.conftest import Completed
 

@@ -14,8 +14,8 @@ from commands.import_battles import import_battles
 from commands.recorder import Recorder
 from commands.wiring import open_parquet
 from ledger.audit import audit
-from ledger.events.battles import BattlesImported
-from ledger.events.event import Event
+from ledger.events.imports import BattlesImported
+from ledger.events.registry import Event
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.cli.conftest import Tourney, launch

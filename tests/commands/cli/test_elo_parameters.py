@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from commands.cli.elo import elo_parameters
 from commands.errors import ConfigurationError
-from ledger.events.event import Event
 from ledger.events.registration import TournamentOpened
+from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.tournament import Tournament
 from tests.builders import STREAM, opened

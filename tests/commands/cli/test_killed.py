@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from ledger.audit import audit
-from ledger.events.fact import type_name
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.responses import ResponseGenerated
+from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.commands.cli.conftest import launch

@@ -8,7 +8,7 @@ import pytest
 from commands.cli.workshop import workshop
 from commands.command import RecordResponse
 from commands.ports import GeneratedText
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from ledger.store import Ledger
 from projections.matches import cells
 from projections.progress import AskingRules, OpenQuery, open_queries

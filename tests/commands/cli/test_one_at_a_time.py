@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.lock import PATIENCE_S
+from ledger.storage.lock import PATIENCE_S
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import ROOT, head_of
 from tests.commands.cli.warm import begin

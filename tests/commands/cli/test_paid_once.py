@@ -12,10 +12,9 @@ from typing import Final
 
 import pytest
 
-from ledger.events.batches import JudgeBatchPlanned
-from ledger.events.judging import JudgeQueryFailed
+from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.identity import Digest
-from ledger.lock import FileLock
+from ledger.storage.lock import FileLock
 from ledger.store import Ledger
 from tests.anthropic_api.faults import Fault, Shares
 from tests.anthropic_api.process import FakeProcess

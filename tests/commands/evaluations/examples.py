@@ -7,12 +7,7 @@ from commands.evaluations.encoding import EncodingEvaluation
 from commands.evaluations.inference import Inference
 from commands.evaluations.perplexity import PerplexityEvaluation
 from commands.evaluations.rollout import RolloutEvaluation
-from commands.ports import (
-    GenerationFailure,
-    GenerationTask,
-    Passage,
-    PassageUnread,
-)
+from commands.ports import GenerationFailure, GenerationTask, Passage, PassageUnread
 from ledger.events.registration import Entrant
 from tests.builders import entrant
 from tests.support.scripted import ScriptedGenerator, ScriptedReader

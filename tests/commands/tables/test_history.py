@@ -3,7 +3,7 @@
 import pytest
 
 from commands.tables.history import event_fields, log_table
-from ledger.row import Row
+from ledger.recorded import Row
 from ledger.store import Ledger
 from tests.builders import STREAM, opened, prompt
 

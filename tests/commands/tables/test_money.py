@@ -14,8 +14,8 @@ from commands.tables.plan import owed_verdicts_table
 from commands.tables.prices import prices_table
 from commands.tables.spend import spend_table
 from commands.tables.table import Table
-from ledger.events.event import Event
-from ledger.events.usage import Usage
+from ledger.events.registry import Event
+from ledger.events.values import Usage
 from ledger.identity import Dimension
 from projections.fold import fold
 from projections.spend import MAY_BE_BILLED, spend_of

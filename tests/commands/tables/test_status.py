@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from commands.tables.status import status_table
+from ledger.storage.wal import wal_of
 from ledger.store import Ledger
-from ledger.wal import wal_of
 from tests.builders import NOON, STREAM
 from tests.ledger.facts import verdicts
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.events.batches import batch_key
+from ledger.events.judging import batch_key
 from ledger.identity import StreamId, digest_of
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import STREAM, key

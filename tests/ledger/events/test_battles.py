@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.battles import (
+from ledger.events.imports import (
     MAX_BATTLES,
     SIGNS,
     BattlesImported,

@@ -5,8 +5,6 @@ from msgspec.structs import replace
 from numpy import float64
 
 from ledger.errors import InvalidEvent
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import type_name
 from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
@@ -20,7 +18,9 @@ from ledger.events.registration import (
     Reference,
     TournamentOpened,
 )
+from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import Diagnostics, ResponseGenerated
+from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, StreamId
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM, entrant, hydra, key, opened, prompt, verdict

@@ -2,12 +2,7 @@
 
 import pytest
 
-from ledger.events.judging import (
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    PairReconciled,
-    query_key,
-)
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, PairReconciled, query_key
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, digest_of_bytes
 from tests.builders import key, verdict
 

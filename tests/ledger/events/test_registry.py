@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import type_name
+from ledger.events.registry import EVENTS, Event
+from ledger.events.values import type_name
 from tests.builders import key, verdict
 from tests.strategies import BY_TYPE, events
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from ledger.errors import BrokenUpcasts
-from ledger.events.event import EVENTS
-from ledger.events.fact import Fact
-from ledger.events.registry import Fields, Registry, Upcast
+from ledger.events.registry import EVENTS, Fields, Registry, Upcast
+from ledger.events.values import Fact
 from tests.ledger.weighed import STEPS, Weighed, named
 
 LATEST = 6

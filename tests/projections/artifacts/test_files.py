@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import pytest
 
-from ledger.events.event import Event
 from ledger.events.ratings import RatingsPublished
+from ledger.events.registry import Event
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.report import report
 from projections.artifacts.results import results_of

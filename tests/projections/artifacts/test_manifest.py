@@ -4,7 +4,7 @@ import json
 
 from msgspec.structs import replace
 
-from ledger.head import Head
+from ledger.chain import Head
 from projections.artifacts.files import files_of
 from projections.artifacts.manifest import manifest
 from tests.builders import NOON, entrant, known, opened

@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from ledger.events.judging import PairReconciled, VerdictReceived
-from ledger.events.usage import Usage
+from ledger.events.values import Usage
 from projections.artifacts.records import battles, matches, verdicts
 from projections.artifacts.results import Results
 from projections.reconcile import DEFAULT_POLICY

@@ -53,7 +53,7 @@ CREATION: Final = (
 )
 
 EVERY_CONNECTION: Final = (
-    "PRAGMA synchronous = NORMAL",  # checkpoints are flushed; commits are by `ledger.wal`
+    "PRAGMA synchronous = NORMAL",  # checkpoints are flushed; commits are by `ledger.storage.wal`
     "PRAGMA recursive_triggers = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",

@@ -9,7 +9,7 @@ from typing import Final
 from ledger.errors import LedgerError
 from ledger.identity import StreamId
 from ledger.recorded import Receipt
-from ledger.writer import Draft, Writer
+from ledger.storage.writer import Draft, Writer
 
 _LOOKS_UP_S: Final = 1.0  # who was to call it may have been interrupted just then
 

@@ -11,8 +11,7 @@ seventeen digits each: they are kept as JSON writes them.
 from collections.abc import Iterable, Sequence
 from typing import Final, Generic, Literal, TypeVar
 
-from ledger.events.fact import Fact, Value
-from ledger.events.limits import Count, FilledText, Ordinal, Positive, Probability
+from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Probability, Value
 from ledger.identity import Digest, StreamId
 
 Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
@@ -123,3 +122,54 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
         columns = ("winners", "prefs", "prompts", "sources", "judges", "weights")
         if odd := [name for name in columns if not getattr(self, name).fits(n)]:
             raise ValueError(f"{', '.join(odd)}: not a cell for each of {n} battles")
+
+
+class LedgerMerged(Fact, frozen=True):
+    """Events of another ledger were taken into this stream, each as it was recorded there.
+
+    Their positions are new. What they say of positions, as a publication does, is said of the
+    ledger that this head names.
+    """
+
+    head: Digest  # the other ledger's chain at its last event
+    n_events: Ordinal  # its last position
+    n_taken: Ordinal  # events that were new to this stream
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """A ledger is taken in once as it stands; two others may each have taken it in."""
+        return (self.head, str(self.n_taken))
+
+
+RatingSource = Literal["evaluated", "human"]
+
+
+class ImportedRating(Value, frozen=True, kw_only=True):
+    """What was said of one entrant, on the scale of who said it."""
+
+    entrant: FilledText
+    rating: float
+    ci_low: float | None = None  # of an interval of 95 %
+    ci_high: float | None = None
+    n_battles: Count | None = None
+    source: RatingSource  # evaluated: a judge compared it; human: people did
+    dimension: str | None = None
+
+
+class RatingsImported(Fact, frozen=True, kw_only=True):
+    """Ratings were read from a file; they are no battles, and none of ours rests on them."""
+
+    file_digest: Digest  # of its bytes
+    format: FilledText
+    mapping_version: Ordinal
+    arena: str | None = None
+    evaluated: str | None = None  # the entrant that it is about, among others
+    judge_model: str | None = None
+    n_bootstraps: Count | None = None
+    seed: int | None = None
+    ratings: tuple[ImportedRating, ...]
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """A file is read once by a mapping; a mapping put right reads it anew."""
+        return (self.file_digest, f"{self.format}@{self.mapping_version}")

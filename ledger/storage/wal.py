@@ -15,7 +15,7 @@ from stat import S_IMODE
 from typing import Final, Protocol
 
 from ledger.errors import CannotWrite, DiskFailed
-from ledger.file_system import beside
+from ledger.storage.files import beside
 
 _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 

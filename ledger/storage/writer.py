@@ -7,14 +7,47 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ledger.chain import leaf_hash, link_hash
+from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
-from ledger.events.event import EVENTS, Event
-from ledger.events.fact import type_name
+from ledger.events.registry import EVENTS, Event
+from ledger.events.values import type_name
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.recorded import Receipt, Recorded
-from ledger.row import Row
-from ledger.tail import ID_BYTES, KEY_BYTES, Tail, key_of
+from ledger.recorded import Receipt, Recorded, Row
+
+ID_BYTES: Final = 16
+KEY_BYTES: Final = 10  # the end of an id
+
+
+_PLACES: Final = (
+    "SELECT position, event_id, stream, version, recorded_us, chain FROM event"
+    " WHERE position > ? ORDER BY position"
+)
+
+
+class Tail:
+    """Kept between write transactions, and read on at the start of each."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.chain = GENESIS
+        self.recorded_us = 0
+        self.versions: dict[str, int] = {}  # by stream
+        self.positions: dict[bytes, int] = {}  # by key
+
+    def read_on(self, connection: sqlite3.Connection) -> None:
+        """Take note of what other processes appended; inside a write transaction."""
+        for place in connection.execute(_PLACES, (self.position,)):
+            position, event_id, stream, version, recorded_us, self.chain = place
+            self.recorded_us = max(self.recorded_us, recorded_us)
+            self.versions[stream] = version
+            self.positions[key_of(event_id)] = position
+            self.position = position  # last: an interrupt between leaves the row to be read again
+
+
+def key_of(event_id: bytes) -> bytes:
+    """Return the idempotency key in an id: the same whenever the same fact is told again."""
+    return event_id[-KEY_BYTES:]
+
 
 # Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
 _ROWS_AT_ONCE: Final = (50, 10, 1)

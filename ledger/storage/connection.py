@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from ledger import schema
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
-from ledger.file_system import beside
-from ledger.wal import wal_of
+from ledger.storage import schema
+from ledger.storage.files import beside
+from ledger.storage.wal import wal_of
 
 BUSY_TIMEOUT_S: Final = 30.0
 

@@ -1,0 +1,87 @@
+"""The base of every event and of the values inside events."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from ledger.identity import Digest, Json, digest_of
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A frozen value inside an event; its fields are checked when it is read or appended.
+
+    Values refer only to older values, so they form no cycles that a collector must look for.
+    """
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """The value as JSON says it."""
+        fields: dict[str, Json] = msgspec.to_builtins(self)
+        return fields
+
+    @property
+    def content_digest(self) -> Digest:
+        """Name the whole value, labels and paths included."""
+        return digest_of(self.fields)
+
+
+class Fact(Value, frozen=True):
+    """Something that happened, in the past tense; a new shape has a new version and an upcast."""
+
+    schema_version: ClassVar[int] = 1
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """Name this fact among facts of its type in its stream: the same key is the same fact."""
+        raise NotImplementedError
+
+
+def type_name(fact: Fact | type[Fact]) -> str:
+    """Return the string that a ledger keeps as an event's type; never a class path."""
+    return fact.__name__ if isinstance(fact, type) else type(fact).__name__
+
+
+MAX_POINTS: Final = 1e6  # of Elo: wide of all that is rated, and formulas stay finite
+MIN_SPREAD: Final = 0.01  # Elo points: intervals of less are lost in rounding
+MIN_LEVEL: Final = 0.001
+MAX_LEVEL: Final = 0.999999
+MAX_REPEATS: Final = 1_000_000  # hours, and not for ever
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Ordinal: TypeAlias = Annotated[int, Meta(ge=1)]
+Seed32: TypeAlias = Annotated[int, Meta(ge=0, lt=2**32)]
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+Duration: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
+Probability: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Level: TypeAlias = Annotated[float, Meta(ge=MIN_LEVEL, le=MAX_LEVEL)]  # of confidence
+Step: TypeAlias = Annotated[float, Meta(gt=0, le=MAX_POINTS)]  # Elo points at a match
+Spread: TypeAlias = Annotated[float, Meta(ge=MIN_SPREAD, le=MAX_POINTS)]  # Elo points
+Rating: TypeAlias = Annotated[float, Meta(ge=-MAX_POINTS, le=MAX_POINTS)]
+Repeats: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_REPEATS)]
+RepeatsIfAny: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_REPEATS)]
+FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]
+Dollars: TypeAlias = Annotated[float, Meta(ge=0)]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+
+
+class Usage(Value, frozen=True):
+    """Tokens of one reply as the provider counted them; what was cached is not input again."""
+
+    n_input: Count
+    n_output: Count
+    n_cache_write_5m: Count = 0
+    n_cache_write_1h: Count = 0
+    n_cache_read: Count = 0
+
+
+class Price(Value, frozen=True):
+    """US dollars for a million tokens, as they were known when a reply was read."""
+
+    input: Dollars
+    output: Dollars
+    cache_write_5m: Dollars
+    cache_write_1h: Dollars
+    cache_read: Dollars
+    table: str  # which table it is from, and of what date

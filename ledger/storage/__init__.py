@@ -1,0 +1,1 @@
+"""Write the ledger's file safely: connection, lock, WAL, group commit."""
