@@ -15,7 +15,7 @@ from ledger.events.judging import (
 from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.identity import JudgeId
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 
 
 def decide_on_batch(

@@ -23,8 +23,8 @@ from commands.receiving import Reception, receive_batches
 from commands.recorder import Recorder
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules, OpenQuery
+from projections.tournament.progress import AskingRules, OpenQuery
+from projections.verdicts.queries import JudgeQuery
 
 Stop: TypeAlias = BudgetReached | BatchRefused
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from commands.consent import dollars
 from commands.errors import Refused
 from commands.pricing import Pricing
-from projections.progress import OpenQuery
+from projections.tournament.progress import OpenQuery
 
 
 class BudgetReached(Refused):

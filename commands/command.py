@@ -16,8 +16,8 @@ from ledger.events.registration import (
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Price
 from ledger.identity import Digest, JudgeId
-from projections.matches import Cell, Match
-from projections.progress import OpenQuery
+from projections.tournament.matches import Cell, Match
+from projections.tournament.progress import OpenQuery
 
 
 @dataclass(frozen=True)

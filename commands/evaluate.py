@@ -22,7 +22,7 @@ from ledger.events.evaluations import (
 )
 from ledger.events.registration import Reference
 from ledger.identity import Digest, canonical_json
-from projections.evaluations import Evaluations, SampleKey
+from projections.evaluations.state import Evaluations, SampleKey
 
 
 class PlannedEvaluation(NamedTuple):

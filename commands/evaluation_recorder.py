@@ -8,7 +8,12 @@ from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.events.registry import Event
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
-from projections.evaluations import EVALUATION_EVENTS, Evaluations, advance, labels_of
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    Evaluations,
+    advance_evaluations,
+    labels_of,
+)
 
 
 class EvaluationRecorder:
@@ -51,4 +56,4 @@ class EvaluationRecorder:
     def _catch_up(self) -> None:
         until = self._ledger.head.position
         news = self._ledger.read(after=self._position, until=until, types=EVALUATION_EVENTS)
-        self.state, self._position = advance(self.state, news), until
+        self.state, self._position = advance_evaluations(self.state, news), until

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from projections.evaluation_results import GROUP
+from projections.artifacts.evaluations import GROUP
 
 
 @dataclass(frozen=True)

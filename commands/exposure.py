@@ -10,9 +10,9 @@ from commands.recorder import Recorder
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, JudgeId
-from projections.judge_query import JudgeQuery
-from projections.matches import match_of, pairings
-from projections.spend import may_have_been_billed
+from projections.tournament.matches import match_of, pairings
+from projections.tournament.spend import may_have_been_billed
+from projections.verdicts.queries import JudgeQuery
 
 
 class _Worst(NamedTuple):

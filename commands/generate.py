@@ -9,7 +9,7 @@ from commands.ports import GenerationFailure, GenerationTask, Generator
 from commands.progress import OnProgress
 from commands.recorder import Recorder
 from ledger.identity import PromptId
-from projections.progress import owed_responses
+from projections.tournament.progress import owed_responses
 
 
 class Generated(NamedTuple):

@@ -21,8 +21,8 @@ from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_
 from ledger.identity import Digest, StreamId
 from ledger.storage.writer import draft
 from ledger.store import Ledger
+from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES
 
 
 @dataclass

@@ -20,8 +20,8 @@ from commands.tournament import answered_at
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, EntrantId, PromptId, digest_of_bytes
-from projections.matches import Cell, cells
-from projections.tournament import Tournament
+from projections.tournament.matches import Cell, cells
+from projections.tournament.state import Tournament
 
 _Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], Cell]
 

@@ -15,9 +15,15 @@ from commands.recorder import Recorder
 from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.progress import AskingRules, OpenQuery, open_queries, reopened, unreconciled
-from projections.reconcile import DEFAULT_POLICY
-from projections.spend import may_have_been_billed
+from projections.tournament.progress import (
+    AskingRules,
+    OpenQuery,
+    open_queries,
+    reopened,
+    unreconciled,
+)
+from projections.tournament.spend import may_have_been_billed
+from projections.verdicts.policies import DEFAULT_POLICY
 
 _CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
 _MOST_UNCERTAIN: Final = 10  # in a row, perhaps billed: one cut ends the 8 that are asked at a time

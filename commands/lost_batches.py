@@ -16,9 +16,9 @@ from commands.ports import BatchJudge, BatchState
 from commands.recorder import Recorder
 from commands.waiting import Waiting
 from ledger.errors import TourneyError
-from projections.batches import Batch
-from projections.progress import ANY_QUESTION, open_queries
-from projections.tournament import Tournament
+from projections.tournament.batches import Batch
+from projections.tournament.progress import ANY_QUESTION, open_queries
+from projections.tournament.state import Tournament
 
 SKEW: Final = timedelta(days=1)  # how far this clock may be from the provider's
 _SAMPLE: Final = 100  # results that must name queries of the plan

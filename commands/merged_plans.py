@@ -15,7 +15,7 @@ from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded, Row
 from ledger.storage.writer import Writer
 from ledger.store import Ledger
-from projections.evaluations import EVALUATION_EVENTS, Fate, Labels, SampleKey, labels_of
+from projections.evaluations.state import EVALUATION_EVENTS, Fate, Labels, SampleKey, labels_of
 
 
 class _Name(NamedTuple):

@@ -10,9 +10,9 @@ from ledger.chain import GENESIS
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, PromptId
 from ledger.recorded import Recorded
-from projections.progress import AskingRules, open_queries, owed_responses
-from projections.settlement import by_dimension, settle
-from projections.tournament import Tournament, evolve
+from projections.tournament.progress import AskingRules, open_queries, owed_responses
+from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.state import Tournament, evolve
 
 
 class OwedResponses(NamedTuple):

@@ -8,10 +8,10 @@ from commands.ports import TokenCounter
 from commands.priced import TokenPricing
 from commands.settings import CacheTtl
 from ledger.identity import Digest, Dimension
-from projections.estimate import Basis, Counted
-from projections.judge_query import JudgeQuery
-from projections.progress import OpenQuery
-from projections.tournament import Tournament
+from projections.tournament.estimate import Basis, Counted
+from projections.tournament.progress import OpenQuery
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
 
 COUNTED_OF_EACH: Final = 8  # prompts of a dimension
 

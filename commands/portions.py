@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, takewhile
 from typing import Final
 
-from projections.judge_query import JudgeQuery
-from projections.progress import OpenQuery
+from projections.tournament.progress import OpenQuery
+from projections.verdicts.queries import JudgeQuery
 
 # Anthropic takes 256 MB a batch (2026), but its SDK holds a body twice in memory.
 _MOST_BYTES: Final = 64_000_000

@@ -13,7 +13,7 @@ from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
 from ledger.events.values import Usage
 from ledger.identity import Digest
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 @dataclass(frozen=True)

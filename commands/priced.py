@@ -10,12 +10,11 @@ from commands.prices import PricedModel, PriceTable, price_table
 from commands.pricing import FREE_OF_CHARGE, Pricing
 from commands.settings import CacheTtl, Settings
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Price, Usage
-from projections.cost import cost_usd
-from projections.estimate import Counted, TokenModel, n_input_at_most, token_model
-from projections.judge_query import JudgeQuery
-from projections.spend import is_free
-from projections.tournament import Tournament
+from ledger.events.values import Price, Usage, cost_usd
+from projections.tournament.estimate import Counted, TokenModel, n_input_at_most, token_model
+from projections.tournament.spend import is_free
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
 
 # How often a prefix is found in the cache, until replies tell: nearly always one request after
 # another; in batches the middle of the 30 to 98 of 100 that Anthropic documents (2026).

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ledger.events.values import Price, Usage
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 class Pricing(Protocol):

@@ -17,7 +17,7 @@ from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 
 
 class Run(NamedTuple):

@@ -15,9 +15,9 @@ from ledger.events.judging import (
 )
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
-from projections.progress import OpenQuery
-from projections.tournament import Tournament
-from projections.verdict_line import PARSER_OF, PARSERS
+from projections.tournament.progress import OpenQuery
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import PARSER_OF, PARSERS
 
 # However the text ends, a reply that stopped so is no verdict.
 _USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(

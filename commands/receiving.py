@@ -13,7 +13,7 @@ from commands.lost_batches import settle_all
 from commands.ports import Answer, BatchJudge, BatchState, NoReply
 from commands.recorder import Recorder
 from ledger.events.judging import JudgeBatchSubmitted
-from projections.batches import Batch
+from projections.tournament.batches import Batch
 
 _GROUP: Final = 100  # answers that one transaction records; they can be read again until then
 

@@ -17,7 +17,7 @@ from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament import Tournament, advance, tournament_of
+from projections.tournament.state import Tournament, advance, tournament_of
 
 _HOLDS_ANYWAY: Final = (
     *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # it has happened

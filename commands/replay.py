@@ -16,7 +16,7 @@ from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import results_of
-from projections.tournament import Tournament, advance
+from projections.tournament.state import Tournament, advance
 
 _PAGE: Final = 10_000  # events
 

@@ -16,9 +16,9 @@ from commands.settings import Settings
 from ledger.events.ratings import Mode, Terms
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import PromptId
-from projections.pilot import pilot_prompts, proportional_strata
-from projections.progress import AskingRules
-from projections.reconcile import DEFAULT_POLICY
+from projections.tournament.matches import pilot_prompts, proportional_strata
+from projections.tournament.progress import AskingRules
+from projections.verdicts.policies import DEFAULT_POLICY
 
 Generating: TypeAlias = Callable[[Sequence[PromptId]], Generated]
 """Has prompts answered that are not, with whatever consent that takes."""

@@ -8,13 +8,12 @@ from typing import Final, NamedTuple
 from commands.prices import PriceTable
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.values import Usage
+from ledger.events.values import Usage, cost_usd
 from ledger.identity import Digest, EntrantId
 from ledger.recorded import Recorded
-from projections.cost import cost_usd
-from projections.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
-from projections.matches import cell_of
-from projections.tournament import Tournament
+from projections.tournament.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
+from projections.tournament.matches import cell_of
+from projections.tournament.state import Tournament
 
 RESPONSE_EVENTS: Final = frozenset({"TournamentOpened", "ResponseGenerated", "ResponseFailed"})
 """The types of events that tell what responses took."""

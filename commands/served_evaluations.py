@@ -13,7 +13,7 @@ from commands.served_cost import Request, Used
 from ledger.events.evaluations import AnswerObserved, SampleObserved
 from ledger.events.registration import Entrant, Reference
 from ledger.events.values import Usage
-from projections.evaluations import Evaluations, SampleKey
+from projections.evaluations.state import Evaluations, SampleKey
 
 
 class _Owed(NamedTuple):

@@ -19,9 +19,9 @@ from ledger.events.ratings import (
 )
 from ledger.events.registration import Provider
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
-from projections.elo_bootstrap import BOOTSTRAPS, LEVEL
-from projections.pilot import PILOT_SEED
-from projections.resamples import shortage
+from projections.intervals import shortage
+from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from projections.tournament.matches import PILOT_SEED
 
 _ELO: Final = EloParameters()  # the defaults
 _BT: Final = BradleyTerryParameters()

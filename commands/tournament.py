@@ -1,6 +1,6 @@
 """Decisions: what a command adds to a tournament's history. Pure; repeating one adds nothing.
 
-The other half of the decider, `evolve`, is the projection `projections.tournament`.
+The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
 """
 
 from functools import partial
@@ -35,9 +35,9 @@ from ledger.events.registration import (
 )
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from projections.matches import Cell
-from projections.reconcile import POLICIES
-from projections.tournament import Tournament
+from projections.tournament.matches import Cell
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import POLICIES
 
 
 def decide(command: Command, state: Tournament) -> tuple[Event, ...]:

@@ -11,7 +11,7 @@ from ledger.audit import Fault, audit_chain, audit_file, read_each
 from ledger.chain import Head
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.meaning import Meaning
+from projections.consistency import Meaning
 
 _TOLD_EVERY: Final = 10_000  # events
 

@@ -28,8 +28,8 @@ from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.matches import cell_of
-from projections.tournament import Tournament, tournament_of
+from projections.tournament.matches import cell_of
+from projections.tournament.state import Tournament, tournament_of
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 

@@ -19,7 +19,7 @@ from ledger.events.evaluations import (
 from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.identity import EntrantId
-from projections.evaluations import Run, evaluations_of
+from projections.evaluations.state import Run, evaluations_of
 from projections.fold import fold
 from tests.builders import STREAM, key, recorded
 

@@ -8,7 +8,7 @@ from commands.command import Command
 from commands.tournament import decide
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, microseconds
-from projections.tournament import Tournament, evolve
+from projections.tournament.state import Tournament, evolve
 from tests.builders import NOON, STREAM, key
 
 

@@ -57,7 +57,13 @@ def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
     imported = modules_after("project", "elo", folder=tmp_path)
 
     assert "commands.cli.elo" in imported
-    assert imported.isdisjoint({"projections.ratings", "projections.metrics", "commands.consent"})
+    assert imported.isdisjoint(
+        {
+            "projections.ratings.bradley_terry.rate",
+            "projections.evaluations.metrics",
+            "commands.consent",
+        }
+    )
 
 
 def test_the_line_of_help_is_how_the_full_help_begins() -> None:

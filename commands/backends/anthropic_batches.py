@@ -40,7 +40,7 @@ from commands.ports import Answer, BatchState
 from commands.settings import CacheTtl
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 _PAGE: Final = 100
 _READS: Final = 8  # of one batch's results

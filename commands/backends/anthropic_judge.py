@@ -22,8 +22,8 @@ from commands.backends.anthropic_request import RequestForm
 from commands.ports import Answer, NoReply
 from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
-from projections.judge_query import JudgeQuery
-from projections.spend import MAY_BE_BILLED
+from projections.tournament.spend import MAY_BE_BILLED
+from projections.verdicts.queries import JudgeQuery
 
 _REJECTING: Final = frozenset(
     {

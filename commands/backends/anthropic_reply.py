@@ -8,7 +8,7 @@ from commands.backends.json_body import decoded
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.values import Count, Usage
 from ledger.identity import Digest
-from projections.spend import MAY_BE_BILLED
+from projections.tournament.spend import MAY_BE_BILLED
 
 
 class _Named(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from anthropic.types.messages.batch_create_params import Request
 
 from commands.settings import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
-from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
+from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
 _COMMA: Final = 1  # stands between two requests of a batch
 

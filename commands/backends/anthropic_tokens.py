@@ -11,7 +11,7 @@ from commands.backends.json_body import decoded
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count
 from ledger.identity import Digest
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 class _Counted(msgspec.Struct, frozen=True):

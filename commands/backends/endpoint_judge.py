@@ -12,8 +12,8 @@ from commands.backends.endpoint_reply import reply_of
 from commands.backends.endpoint_trial import Trial
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings
-from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
-from projections.spend import MAY_BE_BILLED
+from projections.tournament.spend import MAY_BE_BILLED
+from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
 _VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
     type="json_schema",

@@ -25,8 +25,8 @@ from ledger.errors import FolderTaken
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.evaluation_results import results_file, results_of
-from projections.evaluations import EVALUATION_EVENTS, evaluations_of
+from projections.artifacts.evaluations import results_file, results_of
+from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
 
 _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"

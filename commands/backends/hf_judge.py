@@ -21,7 +21,7 @@ from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.values import Usage
 from ledger.identity import Digest
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 class QueryRow(NamedTuple):

@@ -12,7 +12,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hf_chat import encode, render
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 Turns = list[dict[str, str]]
 

@@ -12,7 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from commands.panel import REFERENCE_MODEL
 from commands.ports import Reply
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 class ReferenceJudge:

@@ -5,8 +5,8 @@ from commands.cli.reading import reading_verdicts
 from commands.errors import ConfigurationError
 from commands.tables.agreement import agreement_table
 from commands.tables.table import Table
-from projections.agreement import agreement as agreement_of
-from projections.reconcile import MAJORITY
+from projections.reliability.agreement import agreement as agreement_of
+from projections.verdicts.policies import MAJORITY
 
 
 @reading_verdicts

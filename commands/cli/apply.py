@@ -33,7 +33,7 @@ from commands.evaluation_recorder import EvaluationRecorder
 from commands.run import selected_prompts
 from commands.served_evaluations import owed_requests
 from commands.wiring import put_to_work
-from projections.progress import progress
+from projections.tournament.progress import progress
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -13,11 +13,10 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json, JudgeId
 from ledger.store import Ledger
 from projections.fold import Projection, State, fold
-from projections.jury import settle_by_majority
-from projections.reconcile import MAJORITY
-from projections.rule import RECORDED, Rule
-from projections.settlement import Settlement, account_of, by_dimension, settle
-from projections.tournament import Tournament
+from projections.tournament.jury import settle_by_majority
+from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 
 class Asked(NamedTuple):

@@ -22,7 +22,7 @@ from commands.tables.batches import batches_table
 from commands.tables.table import Table
 from commands.wiring import make_batch_judge
 from ledger.store import Ledger
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 
 app = typer.Typer(no_args_is_help=True)
 

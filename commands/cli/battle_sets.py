@@ -8,8 +8,8 @@ from commands.cli.place import head_at
 from commands.errors import ConfigurationError
 from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
+from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES
 
 
 class BattleSet(NamedTuple):

@@ -37,7 +37,7 @@ from commands.cli.softness import (
 from commands.errors import ConfigurationError
 from commands.tables.table import Table
 from ledger.events.ratings import BradleyTerryParameters
-from projections.marked_battles import BY_MARKS
+from projections.battles.settled import BY_MARKS
 
 
 @answering

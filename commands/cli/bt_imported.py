@@ -14,9 +14,9 @@ from commands.tables.bt_notes import among_note, imported_note, marks_note
 from commands.tables.table import Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.anchors import rate_among
-from projections.battle_table import BattleTable, table_of
-from projections.leaderboard import board_of
+from projections.battles.imported import BattleTable, table_of
+from projections.ratings.bradley_terry.anchors import rate_among
+from projections.ratings.bradley_terry.leaderboard import board_of
 
 
 @dataclass(frozen=True)

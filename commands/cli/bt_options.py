@@ -12,8 +12,8 @@ from commands.cli.parameters import overruled, require_resamples
 from commands.errors import ConfigurationError
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
-from projections.tournament import Tournament
-from projections.tournament_ratings import FEATURES
+from projections.ratings.tournament import FEATURES
+from projections.tournament.state import Tournament
 
 STYLE = "style"
 _MAX_WEIGHT: Final = 1e6  # of a dimension: only ratios count, and no sum overflows

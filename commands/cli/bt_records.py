@@ -8,11 +8,10 @@ from commands.cli.bt_options import bt_parameters, recorded_settings
 from commands.cli.streams import say
 from commands.tables.bt_notes import order_notes
 from ledger.events.ratings import BradleyTerryParameters
-from projections.anchors import rate_among
-from projections.battle_records import Fields
-from projections.leaderboard import Leaderboard, board_of
-from projections.rating_records import rating_records
-from projections.tournament_ratings import by_dimension
+from projections.artifacts.judgearena import Fields, rating_records
+from projections.ratings.bradley_terry.anchors import rate_among
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
+from projections.ratings.tournament import by_dimension
 
 
 def ratings_of_tournament(source: Reading) -> Fields:

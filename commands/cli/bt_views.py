@@ -9,12 +9,11 @@ from commands.tables.bt_notes import coefficient_note, marks_note, missing_notes
 from commands.tables.table import Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId, Json
-from projections import tournament_ratings
-from projections.battles import Battles
-from projections.leaderboard import leaderboard
-from projections.marked_battles import marked_in_orders
-from projections.settled_battles import settled_battles
-from projections.settlement import account_of
+from projections.battles.columns import Battles
+from projections.battles.settled import marked_in_orders, settled_battles
+from projections.ratings import tournament as tournament_ratings
+from projections.ratings.bradley_terry.leaderboard import leaderboard
+from projections.tournament.settlement import account_of
 
 
 def by_dimension(

@@ -9,8 +9,8 @@ from commands.cli.reading import reading_verdicts
 from commands.errors import ConfigurationError
 from commands.tables.calibration import calibration_table
 from commands.tables.table import Table
-from projections.calibration import against_gold, against_verdicts
-from projections.rule import RECORDED
+from projections.reliability.calibration import against_gold, against_verdicts
+from projections.verdicts.policies import RECORDED
 
 
 @reading_verdicts

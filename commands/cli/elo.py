@@ -13,9 +13,9 @@ from commands.errors import ConfigurationError
 from commands.tables.elo import elo_table
 from commands.tables.table import Table
 from ledger.events.ratings import EloParameters, TieRule
-from projections.elo_bootstrap import BOOTSTRAPS, LEVEL
-from projections.standings import standings
-from projections.tournament import Tournament
+from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from projections.ratings.standings import standings
+from projections.tournament.state import Tournament
 
 
 @reading_ratings

@@ -12,7 +12,7 @@ from commands.evaluations.registry import evaluation_of
 from commands.evaluations.section import EvaluationSection
 from commands.evaluations.terms import Terms
 from ledger.events.registration import Entrant, EntrantRegistered
-from projections.evaluations import Evaluations
+from projections.evaluations.state import Evaluations
 
 
 class Planned(NamedTuple):

@@ -28,9 +28,9 @@ from commands.errors import ConfigurationError
 from commands.run_folder import write_whole
 from ledger.exchange import export_lines
 from ledger.store import Ledger
-from projections.battle_records import Fields, of_imported, of_settlements
-from projections.evaluation_results import results_file, results_of
-from projections.evaluations import Run
+from projections.artifacts.evaluations import results_file, results_of
+from projections.artifacts.judgearena import Fields, of_imported, of_settlements
+from projections.evaluations.state import Run
 
 app = typer.Typer(no_args_is_help=True)
 

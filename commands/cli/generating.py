@@ -12,7 +12,7 @@ from commands.recorder import Recorder
 from commands.served_cost import Request
 from commands.wiring import make_generator
 from ledger.identity import PromptId
-from projections.progress import owed_responses
+from projections.tournament.progress import owed_responses
 
 
 def generate_with_consent(

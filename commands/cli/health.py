@@ -24,8 +24,8 @@ from ledger.counts import counts_of
 from ledger.events.imports import set_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger, utc_now
-from projections.batches import BATCH_EVENTS, open_batches
-from projections.imported_sets import IMPORTED_EVENTS, imported_sets
+from projections.battles.imported_sets import IMPORTED_EVENTS, imported_sets
+from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
 def status(

@@ -13,8 +13,8 @@ from commands.cli.streams import write
 from commands.render import Format
 from commands.tables.battles import imported_ratings_table
 from ledger.store import Ledger
+from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
-from projections.imported_ratings import IMPORTED_RATINGS
 
 
 def imported(

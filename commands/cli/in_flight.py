@@ -7,9 +7,9 @@ from commands.counted import counted
 from commands.errors import WorkInFlight
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from projections.batches import Batch
-from projections.matches import match_of, pairings
-from projections.tournament import Tournament
+from projections.tournament.batches import Batch
+from projections.tournament.matches import match_of, pairings
+from projections.tournament.state import Tournament
 
 
 def tell_of_batches(state: Tournament, judge: JudgeSettings) -> None:

@@ -29,7 +29,7 @@ from commands.wiring import make_batch_judge, make_judge
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 
 
 @dataclass(frozen=True)

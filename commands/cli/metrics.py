@@ -26,9 +26,9 @@ from commands.tables.metrics import differences_table, metrics_table
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations import EVALUATION_EVENTS, Run, evaluations_of
+from projections.evaluations.metrics import Compared, compared, measured
+from projections.evaluations.state import EVALUATION_EVENTS, Run, evaluations_of
 from projections.fold import fold
-from projections.metrics import Compared, compared, measured
 
 
 class EvaluationReading(NamedTuple):

@@ -9,7 +9,7 @@ import typer
 from commands.render import Format
 from ledger.events.ratings import Mode
 from ledger.events.registration import Provider
-from projections.reconcile import POLICY_NAMES
+from projections.verdicts.policies import POLICY_NAMES
 
 ConfigOption: TypeAlias = Annotated[
     Path, typer.Option("--config", "-c", help="The tournament's settings.")

@@ -5,8 +5,8 @@ from commands.cli.reading import reading_ratings, reading_verdicts
 from commands.tables.pairs import matches_table, winrates_table
 from commands.tables.table import Table
 from ledger.identity import Json
-from projections.settlement import account_of
-from projections.winrates import win_rates
+from projections.ratings.standings import win_rates
+from projections.tournament.settlement import account_of
 
 
 @reading_verdicts

@@ -7,7 +7,7 @@ import msgspec
 
 from commands.errors import ConfigurationError
 from commands.validation import place_and_fault
-from projections.resamples import shortage
+from projections.intervals import shortage
 
 Parameters = TypeVar("Parameters")
 

@@ -19,7 +19,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament import Tournament, tournament_of
+from projections.tournament.state import Tournament, tournament_of
 
 DEFAULT_LEDGER = Path("tournament.db")
 

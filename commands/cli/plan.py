@@ -31,10 +31,10 @@ from commands.served_evaluations import owed_requests
 from commands.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
 from commands.wiring import make_inferences, make_token_counter
 from ledger.store import Ledger
-from projections.evaluations import EVALUATION_EVENTS, Evaluations, evaluations_of
+from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
 from projections.fold import fold
-from projections.progress import open_queries, owed_responses
-from projections.tournament import Tournament, tournament_of
+from projections.tournament.progress import open_queries, owed_responses
+from projections.tournament.state import Tournament, tournament_of
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -7,10 +7,9 @@ from commands.cli.reading import reading, reading_verdicts
 from commands.errors import ConfigurationError
 from commands.tables.responses import progress_table, responses_table
 from commands.tables.table import Table
-from projections.progress import progress as progress_of
-from projections.reconcile import MAJORITY
-from projections.rule import RECORDED
-from projections.settlement import account_of
+from projections.tournament.progress import progress as progress_of
+from projections.tournament.settlement import account_of
+from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @reading

@@ -29,8 +29,7 @@ from commands.render import Format
 from commands.tables.difference import difference_table
 from commands.tables.table import Table
 from ledger.store import Ledger
-from projections.reconcile import DEFAULT_POLICY, MAJORITY
-from projections.rule import RECORDED
+from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
 
 Own = ParamSpec("Own")
 View: TypeAlias = Callable[Concatenate[Reading, Own], Table]

@@ -14,7 +14,7 @@ from commands.evaluations.faults import blaming
 from commands.evaluations.registry import evaluation_of
 from commands.settings_file import read_settings
 from ledger.events.evaluations import SampleObserved
-from projections.evaluations import Fate, Run
+from projections.evaluations.state import Fate, Run
 
 
 def rescored(runs: Sequence[Run], config: Path) -> tuple[Run, ...]:

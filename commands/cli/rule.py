@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from commands.errors import ConfigurationError
-from projections.reconcile import CONCATENATE, MAJORITY, POLICY_NAMES
-from projections.rule import Rule
-from projections.tournament import Tournament
-from projections.verdict_line import PARSERS, newest_parser
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import PARSERS, newest_parser
+from projections.verdicts.policies import CONCATENATE, MAJORITY, POLICY_NAMES, Rule
 
 
 def rule_of(policy: str, parser: str | None) -> Rule:

@@ -32,7 +32,7 @@ from commands.run import Plan, RunSummary, run_tournament
 from commands.shipped import lay_out_demo
 from commands.tables.elo import elo_table
 from ledger.store import utc_now
-from projections.settlement import Account
+from projections.tournament.settlement import Account
 
 
 def run(

@@ -6,9 +6,9 @@ from commands.cli.asked import Reading
 from commands.served_cost import RESPONSE_EVENTS, Used, responses_used
 from commands.served_evaluations import answers_used
 from ledger.store import Ledger
-from projections.evaluations import EVALUATION_EVENTS, evaluations_of
+from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 
 
 def used_at_servers(source: Reading) -> tuple[Used, ...]:

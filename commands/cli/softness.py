@@ -8,7 +8,7 @@ import typer
 from commands.errors import ConfigurationError
 from ledger.events.ratings import TieModel
 from ledger.identity import Json
-from projections.soft_scores import TEMPERATURE
+from projections.battles.soft_scores import TEMPERATURE
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 PrefsOption: TypeAlias = Annotated[

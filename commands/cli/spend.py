@@ -12,7 +12,7 @@ from commands.prices import PriceTable, price_table
 from commands.served_spend import ServedSpend, served_spend
 from commands.tables.spend import spend_table
 from commands.tables.table import Table
-from projections.spend import spend_of
+from projections.tournament.spend import spend_of
 
 
 @answering_by_own_rule

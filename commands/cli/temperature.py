@@ -11,10 +11,14 @@ from commands.cli.softness import MadeAtOption, require_steep
 from commands.errors import ConfigurationError
 from commands.tables.table import Table
 from commands.tables.temperature import temperature_table
-from projections.battles import Battles
-from projections.marked_battles import BY_MARKS, marked_by_preferences, marked_in_orders
-from projections.soft_scores import TEMPERATURE
-from projections.votes import calibrated
+from projections.battles.columns import Battles
+from projections.battles.settled import (
+    BY_MARKS,
+    calibrated,
+    marked_by_preferences,
+    marked_in_orders,
+)
+from projections.battles.soft_scores import TEMPERATURE
 
 
 @answering_by_own_rule

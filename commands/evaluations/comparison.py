@@ -14,7 +14,7 @@ from commands.ports import Passage, PassageRead
 from ledger.events.evaluations import Choice, ChoicesObserved, EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
-from projections.choosing import credit
+from projections.evaluations.scores import credit
 
 
 class PerplexityComparisonEvaluation(ReadingEvaluation):

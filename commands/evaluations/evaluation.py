@@ -18,7 +18,7 @@ from commands.unanswered import HeldBack
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
-from projections.metrics import metric_id
+from projections.evaluations.metrics import metric_id
 
 Scores = NDArray[np.float64]
 Observed = Seen | Unseen

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from commands.tables.table import Column, Table
-from projections.agreement import Measure
+from projections.reliability.agreement import Measure
 
 
 def agreement_table(measures: Iterable[Measure]) -> Table:

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from commands.tables.table import Column, Table
 from ledger.identity import Json
-from projections.batches import Batch
-from projections.tournament import Tournament
+from projections.tournament.batches import Batch
+from projections.tournament.state import Tournament
 
 
 def batches_table(state: Tournament, judge: str | None) -> Table:

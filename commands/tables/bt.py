@@ -10,10 +10,9 @@ from commands.tables.bt_notes import adrift_notes, order_notes, spread_notes
 from commands.tables.table import Column, Table
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.leaderboard import Leaderboard, Place, Unrated
-from projections.ranks import p_better
-from projections.ratings import Zero
-from projections.resamples import Floats
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, Unrated, p_better
+from projections.ratings.bradley_terry.rate import Zero
 
 _WHY: Final[Mapping[Unrated, str]] = {
     "undefeated": "undefeated, and so above the others by no number that can be known",

@@ -7,13 +7,13 @@ import numpy as np
 
 from commands.counted import MOST_NAMED, named
 from ledger.identity import Json
-from projections.anchors import Anchored
-from projections.battle_table import WINNERS, BattleTable
-from projections.covariates import Coefficient
-from projections.leaderboard import Leaderboard
-from projections.overall import OverallRatings
-from projections.ratings import Zero
-from projections.scale import MEAN_RATING
+from projections.battles.imported import WINNERS, BattleTable
+from projections.ratings.bradley_terry.anchors import Anchored
+from projections.ratings.bradley_terry.fit import MEAN_RATING
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.bradley_terry.overall import OverallRatings
+from projections.ratings.bradley_terry.rate import Zero
+from projections.ratings.style import Coefficient
 
 
 def order_notes(board: Leaderboard) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Final
 from commands.tables.table import Column, Table
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.calibration import Bin, Calibration
+from projections.reliability.calibration import Bin, Calibration
 
 _NOBODY: Final = (
     "no response says how likely it is right: only entrants with needs_uncertainty = true do"

@@ -7,7 +7,7 @@ from typing import Final
 from commands.consent import dollars
 from commands.plan_cost import PlannedCost, Way
 from ledger.identity import Json
-from projections.estimate import Basis
+from projections.tournament.estimate import Basis
 
 _BASES: Final[Mapping[Basis, str]] = MappingProxyType(
     {

@@ -8,8 +8,8 @@ from commands.tables.table import Column, Table
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.elo_bootstrap import EloBootstrap
-from projections.standings import FEWEST_PROMPTS, Standings
+from projections.ratings.elo import EloBootstrap
+from projections.ratings.standings import FEWEST_PROMPTS, Standings
 
 
 def elo_table(

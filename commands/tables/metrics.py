@@ -9,7 +9,7 @@ from commands.counted import counted
 from commands.tables.table import Column, Table
 from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
-from projections.metrics import Compared, Measured, Metric, metric_id
+from projections.evaluations.metrics import Compared, Measured, Metric, metric_id
 
 _NOBODY: Final = "nobody was evaluated yet; `tourney apply evaluate` does it"
 _CLUSTERED: Final = (

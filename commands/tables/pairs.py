@@ -5,8 +5,8 @@ from typing import Final, Literal
 
 from commands.tables.table import Column, Table
 from ledger.identity import Json
-from projections.settlement import Settlement
-from projections.winrates import WinRate
+from projections.ratings.standings import WinRate
+from projections.tournament.settlement import Settlement
 
 _TITLES: Final = {
     "pairs": "Wins by pair, each pairing counted once",

@@ -8,9 +8,9 @@ from commands.tables.table import Column, Table
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Json
-from projections.matches import cells
-from projections.progress import Progress
-from projections.tournament import Tournament
+from projections.tournament.matches import cells
+from projections.tournament.progress import Progress
+from projections.tournament.state import Tournament
 
 _NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
     {

@@ -7,7 +7,7 @@ from commands.counted import counted
 from commands.served_spend import ServedSpend
 from commands.tables.table import Column, Table
 from ledger.identity import Json
-from projections.spend import Bill, Spend, SpendKey
+from projections.tournament.spend import Bill, Spend, SpendKey
 
 _FRACTIONS = 4  # of a dollar: a query costs less than a cent
 

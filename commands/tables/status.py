@@ -10,8 +10,8 @@ from ledger.counts import Counts
 from ledger.identity import Json, StreamId
 from ledger.storage.wal import wal_of
 from ledger.store import Ledger
-from projections.batches import Batch
-from projections.imported_sets import ImportedSet
+from projections.battles.imported_sets import ImportedSet
+from projections.tournament.batches import Batch
 
 _SOON: Final = timedelta(days=7)
 _COUNTED: Final = (

@@ -6,8 +6,8 @@ from typing import Final
 
 from commands.tables.table import Column, Table
 from ledger.identity import Json
-from projections.soft_scores import TEMPERATURE
-from projections.votes import Calibrated
+from projections.battles.settled import Calibrated
+from projections.battles.soft_scores import TEMPERATURE
 
 _LEVEL: Final = 0.95
 _METHOD: Final = (

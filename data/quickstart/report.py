@@ -15,7 +15,7 @@ from fitting import say
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from lora import load_merged
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from prompts import HERE, Prompt
 from uncertainty import is_held_out
 

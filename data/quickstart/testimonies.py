@@ -17,7 +17,7 @@ from commands.entrant_files import read_entrant
 from commands.entrant_section import HydraSection
 from commands.settings_file import read_settings
 from ledger.events.registration import Entrant, Hydra
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from prompts import HERE, Prompt
 
 CPU = torch.device("cpu")

@@ -22,7 +22,7 @@ from commands.backends.uncertainty import AFTER, BEFORE
 from fitting import Batch, Course, fit
 from heads import said_by_head, trunk_states
 from lora import adapt, inner_weights, load_merged, save_lora
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from prompts import Prompt
 from testimonies import Rated, gather
 

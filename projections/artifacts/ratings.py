@@ -6,11 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from projections.artifacts.judgearena import rating_records
 from projections.artifacts.results import Fields, Results
-from projections.elo import EloRatings
-from projections.elo_bootstrap import INTERVAL
-from projections.rating_records import rating_records
-from projections.winrates import WinRate, win_rates
+from projections.ratings.elo import INTERVAL, EloRatings
+from projections.ratings.standings import WinRate, win_rates
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.battles import Battles
+from projections.battles.columns import Battles
 
 SPREAD: Final = 120.0  # standard deviation of strengths, in Elo points
 TIES: Final = 0.15  # share of battles

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind
-from projections.battles import Battles
-from projections.ratings import rate
+from projections.battles.columns import Battles
+from projections.ratings.bradley_terry.rate import rate
 from tests.benchmarks.alone import alone
 from tests.benchmarks.arena import by_popularity
 from tests.benchmarks.bench import Bench

@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
-from projections.battles import Battles
-from projections.elo import rate
-from projections.elo_bootstrap import BOOTSTRAPS, bootstrap
+from projections.battles.columns import Battles
+from projections.ratings.elo import BOOTSTRAPS, bootstrap, rate
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.row import Demand, Row, between, stated
 from tests.projections.simulated import (

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections.battles import Battles
-from projections.elo import rate
-from projections.elo_bootstrap import BOOTSTRAPS, bootstrap
+from projections.battles.columns import Battles
+from projections.ratings.elo import BOOTSTRAPS, bootstrap, rate
 from tests.benchmarks.arena import by_popularity, decided, round_robin
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import interleaved, seconds

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
-from projections.matches import Cell
+from projections.tournament.matches import Cell
 from tests.anthropic_api.process import FakeProcess
 from tests.benchmarks.alone import alone, tourney
 from tests.benchmarks.bench import Bench, say

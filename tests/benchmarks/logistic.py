@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.battles import Battles
+from projections.battles.columns import Battles
 
 Numbers = NDArray[np.intp]
 Floats = NDArray[np.float64]

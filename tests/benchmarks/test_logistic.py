@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.ratings import rate
-from projections.scale import ELO
+from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.rate import rate
 from tests.benchmarks.arena import round_robin
 from tests.benchmarks.logistic import fit
 

@@ -18,10 +18,10 @@ from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.matches import cells
-from projections.progress import OpenQuery
-from projections.reconcile import DEFAULT_POLICY
+from projections.tournament.matches import cells
+from projections.tournament.progress import OpenQuery
+from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import judge, opened, valid
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 

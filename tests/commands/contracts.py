@@ -2,8 +2,8 @@
 
 from commands.ports import Answer, GenerationTask, Generator, Judge, Reply
 from ledger.identity import Digest
-from projections.judge_query import JudgeQuery
-from projections.verdict_line import parse_verdict
+from projections.verdicts.parsers import parse_verdict
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import entrant, key
 
 GOLD = "Axillary nerve"

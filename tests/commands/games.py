@@ -16,8 +16,8 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from ledger.storage import schema
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules
+from projections.tournament.progress import AskingRules
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import JUDGE, P1, P2, echo, open_tournament, prefer_tuned, terms
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge

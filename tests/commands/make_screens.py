@@ -41,16 +41,15 @@ from ledger.identity import EntrantId
 from ledger.recorded import Row
 from ledger.storage.writer import Conflict
 from ledger.store import Ledger
-from projections.battles import Battle, battles_of
-from projections.calibration import Calibration, Case
-from projections.judge_query import JudgeQuery
-from projections.leaderboard import leaderboard
-from projections.progress import AskingRules, progress
-from projections.settlement import by_dimension, settle
-from projections.standings import standings
-from projections.tournament import Tournament
-from projections.tournament_ratings import by_dimension as by_strength
-from projections.winrates import win_rates
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import leaderboard
+from projections.ratings.standings import standings, win_rates
+from projections.ratings.tournament import by_dimension as by_strength
+from projections.reliability.calibration import Calibration, Case
+from projections.tournament.progress import AskingRules, progress
+from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import NOON, STREAM, entrant, key, opened, prompt
 from tests.commands.builders import JUDGE, echo, open_tournament
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge

@@ -35,10 +35,10 @@ from ledger.events.values import Price, Usage
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger
-from projections.batches import Batch
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules, open_queries
-from projections.settlement import account_of, settle
+from projections.tournament.batches import Batch
+from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.settlement import account_of, settle
+from projections.verdicts.queries import JudgeQuery
 from tests.batches import planned, sent
 from tests.builders import NOON, STREAM, judge, key, opened, prompt, verdict
 from tests.commands.builders import (

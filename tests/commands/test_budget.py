@@ -10,7 +10,7 @@ from commands.budget import Budget, BudgetReached, PriceUnknown, require_price
 from commands.errors import Refused
 from commands.pricing import FREE_OF_CHARGE
 from ledger.events.values import Usage
-from projections.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.builders import opened, prompt, responses
 from tests.commands.builders import JUDGE
 from tests.commands.flat_rate import FlatRate

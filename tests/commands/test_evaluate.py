@@ -27,7 +27,7 @@ from commands.progress import unheard
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
-from projections.evaluations import Labels
+from projections.evaluations.state import Labels
 from tests.builders import STREAM, entrant
 from tests.commands.builders import PowerCut, types_of
 from tests.commands.evaluations.examples import (

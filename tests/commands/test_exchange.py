@@ -21,8 +21,8 @@ from ledger.events.values import type_name
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.settlement import settle
+from projections.tournament.settlement import settle
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import STREAM, key, opened, prompt, verdict
 from tests.commands.builders import JUDGE, P1, P2, prefer_tuned, types_of
 from tests.commands.games import generated, judged, published

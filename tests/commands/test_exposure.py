@@ -15,8 +15,8 @@ from commands.progress import unheard
 from commands.recorder import Recorder
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules
+from projections.tournament.progress import AskingRules
+from projections.verdicts.queries import JudgeQuery
 from tests.batches import USED, ended, planned, sent
 from tests.builders import STREAM, judge, key, opened, prompt
 from tests.commands.builders import JUDGE, answered, failed, reply

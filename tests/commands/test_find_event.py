@@ -13,7 +13,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
 from ledger.recorded import Row
 from ledger.store import Ledger
-from projections.progress import AskingRules, open_queries
+from projections.tournament.progress import AskingRules, open_queries
 from tests.builders import STREAM, opened, prompt, verdict
 from tests.commands.builders import JUDGE, answered, open_tournament, submitted
 from tests.evaluations import answer, observed, plan, unscorable

@@ -19,9 +19,9 @@ from commands.import_battles import Taken, import_battles, listed
 from commands.wiring import open_parquet
 from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_stream
 from ledger.store import Ledger
-from projections.battle_records import of_imported
+from projections.artifacts.judgearena import of_imported
+from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES
 from tests.projections.strategies import QUICK
 from tests.strategies import battles_imported
 

@@ -9,8 +9,8 @@ from commands.errors import ConfigurationError
 from commands.import_ratings import import_ratings
 from ledger.events.imports import ImportedRating, RatingsImported
 from ledger.store import Ledger
+from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
-from projections.imported_ratings import IMPORTED_RATINGS
 
 HUMAN = {
     "model": "gpt-4",

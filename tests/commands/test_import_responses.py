@@ -13,8 +13,8 @@ from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import digest_of_bytes
 from ledger.store import Ledger
-from projections.progress import owed_responses
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
+from projections.tournament.progress import owed_responses
 from tests.builders import entrant, hydra, opened, prompt
 from tests.commands.builders import P1, P2, open_tournament
 from tests.commands.games import generated

@@ -14,9 +14,9 @@ from commands.recorder import Recorder
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules
-from projections.settlement import account_of, settle
+from projections.tournament.progress import AskingRules
+from projections.tournament.settlement import account_of, settle
+from projections.verdicts.queries import JudgeQuery
 from tests.batches import USED
 from tests.builders import STREAM, opened, prompt, verdict
 from tests.commands.builders import (

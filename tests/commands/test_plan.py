@@ -2,8 +2,8 @@
 
 from commands.plan import OwedResponses, OwedVerdicts, plan_responses, plan_verdicts, rehearse
 from ledger.identity import Dimension, EntrantId
-from projections.progress import AskingRules, open_queries
-from projections.tournament import Tournament
+from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.state import Tournament
 from tests.batches import planned
 from tests.builders import STREAM, opened, prompt, responses, rubric, verdict
 from tests.commands.builders import JUDGE, P1, P2, failed, open_tournament

@@ -13,10 +13,10 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.values import Usage
 from ledger.identity import Digest, Dimension
-from projections.estimate import token_model
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules, OpenQuery, open_queries
-from projections.tournament import Tournament
+from projections.tournament.estimate import token_model
+from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import judge, opened, prompt
 from tests.projections.priced import paid, planned
 from tests.projections.worlds import RUBRICS, answered, everything, matches_of

@@ -4,7 +4,7 @@ import pytest
 
 from commands.backends.reference_judge import ReferenceJudge
 from commands.ports import GenerationFailure, GenerationTask, Judge, Reply
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import key
 from tests.commands.builders import echo
 from tests.commands.contracts import QUERIES, TASKS, GeneratorContract, JudgeContract

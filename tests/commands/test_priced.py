@@ -13,9 +13,8 @@ from commands.prices import price_table
 from commands.pricing import FREE_OF_CHARGE
 from commands.settings import CacheTtl
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Usage
-from projections.cost import cost_usd
-from projections.estimate import (
+from ledger.events.values import Usage, cost_usd
+from projections.tournament.estimate import (
     UNMEASURED,
     Rates,
     Sample,
@@ -23,8 +22,8 @@ from projections.estimate import (
     model_of_samples,
     n_input_at_most,
 )
-from projections.judge_query import JudgeQuery, ask
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery, ask
 from tests.anthropic_api.models import model_named
 from tests.anthropic_api.usage import PromptCache
 from tests.builders import NOON, STREAM, judge, prompt, rubric

@@ -7,8 +7,7 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.prices import PriceTable, price_table, read_sheet
-from ledger.events.values import Price, Usage
-from projections.cost import cost_usd
+from ledger.events.values import Price, Usage, cost_usd
 
 FEW = Usage(n_input=10, n_output=10)
 HEAD = """\

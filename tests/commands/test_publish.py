@@ -15,7 +15,7 @@ from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
-from projections.progress import AskingRules
+from projections.tournament.progress import AskingRules
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import JUDGE, P1, P2, answered, preferring_tuned, terms
 

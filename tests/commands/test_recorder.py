@@ -9,8 +9,8 @@ from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.matches import cells
-from projections.tournament import tournament_of
+from projections.tournament.matches import cells
+from projections.tournament.state import tournament_of
 from tests.builders import STREAM, opened
 from tests.commands.builders import P1, answered, echoing, open_tournament, types_of
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from commands.backends.reference_judge import ReferenceJudge
 from commands.panel import REFERENCE_MODEL
-from projections.judge_query import JudgeQuery
-from projections.verdict_line import parse_verdict
+from projections.verdicts.parsers import parse_verdict
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import key
 
 GOLD = "Axillary nerve"

@@ -11,7 +11,7 @@ from commands.register import opening_of
 from commands.settings import JudgeSection, Settings
 from ledger.events.values import type_name
 from ledger.identity import Digest
-from projections.matches import cells
+from projections.tournament.matches import cells
 from tests.commands.builders import (
     LORA_SHAPES,
     P1,

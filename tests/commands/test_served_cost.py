@@ -17,8 +17,8 @@ from ledger.events.registry import Event
 from ledger.events.values import Usage
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
-from projections.estimate import FRAME_TOKENS
-from projections.matches import cells
+from projections.tournament.estimate import FRAME_TOKENS
+from projections.tournament.matches import cells
 from tests.builders import STREAM, entrant, key, opened, prompt, responses
 from tests.commands.builders import open_tournament
 

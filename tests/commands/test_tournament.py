@@ -29,9 +29,9 @@ from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Usage
-from projections.matches import cells
-from projections.progress import AskingRules, open_queries
-from projections.reconcile import DEFAULT_POLICY
+from projections.tournament.matches import cells
+from projections.tournament.progress import AskingRules, open_queries
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.batches import DEAR, USED
 from tests.builders import (
     NOON,

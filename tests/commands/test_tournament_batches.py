@@ -10,7 +10,7 @@ from commands.tournament import decide
 from ledger.events.judging import JudgeBatchEnded, JudgeBatchNotCreated, JudgeQueryFailed, batch_key
 from ledger.events.registry import Event
 from ledger.identity import Digest
-from projections.progress import AskingRules, open_queries
+from projections.tournament.progress import AskingRules, open_queries
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import NOON, STREAM, opened, responses, verdict
 from tests.commands.builders import JUDGE, P1, failed, reply, submitted

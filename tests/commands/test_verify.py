@@ -21,7 +21,7 @@ from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import EntrantId, PromptId
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import NOON, STREAM, entrant, key, opened, verdict
 from tests.commands.builders import P1, terms
 from tests.commands.games import (

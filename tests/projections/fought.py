@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from projections.battles import Battle
-from projections.likelihood import Likelihood
-from projections.resamples import Floats
+from projections.battles.columns import Battle
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.likelihood import Likelihood
 
 Pair = tuple[str, str]
 

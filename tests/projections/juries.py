@@ -9,10 +9,10 @@ from ledger.events.judging import PairReconciled, Verdict, VerdictReceived
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Digest
-from projections.matches import Match, match_of
-from projections.reconcile import DEFAULT_POLICY, swap_consistent
-from projections.score_lines import SCORE_PARSER, Marks, parse_score_verdict
-from projections.tournament import Tournament
+from projections.tournament.matches import Match, match_of
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import SCORE_PARSER, Marks, parse_score_verdict
+from projections.verdicts.policies import DEFAULT_POLICY, swap_consistent
 from tests.builders import entrant, judge, known, opened, prompt, verdict
 from tests.projections.worlds import answered, planned
 

@@ -13,8 +13,8 @@ from ledger.events.judging import (
 from ledger.events.registration import Reference
 from ledger.events.values import Price, Usage
 from ledger.identity import Digest, JudgeId, digest_of
-from projections.judge_query import JudgeQuery
-from projections.matches import Match
+from projections.tournament.matches import Match
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import NOON, STREAM, verdict
 from tests.projections.worlds import failure
 

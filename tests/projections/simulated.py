@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles import Battles
-from projections.ratings import rate
+from projections.battles.columns import Battles
+from projections.ratings.bradley_terry.rate import rate
 
 Floats = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from ledger.events.judging import FailureReason, Verdict
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
-from projections.judge_query import JudgeQuery
-from projections.matches import Match, cells
-from projections.reconcile import swap_consistent
-from projections.tournament import Tournament
+from projections.tournament.matches import Match, cells
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import swap_consistent
+from projections.verdicts.queries import JudgeQuery
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import entrant, known, opened, prompt, responses, verdict
 from tests.projections.worlds import (

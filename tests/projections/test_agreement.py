@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
-from projections.agreement import agreement
-from projections.rule import RECORDED, Rule
-from projections.tournament import Tournament
+from projections.reliability.agreement import agreement
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import RECORDED, Rule
 from tests.builders import known, opened, responses, verdict
 from tests.projections.juries import (
     JURORS,

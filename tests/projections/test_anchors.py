@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, Column
 from ledger.events.ratings import BradleyTerryParameters
-from projections.anchors import joined, rate_among
-from projections.battle_table import BattleTable, table_of
-from projections.battles import Battle, battles_of
-from projections.ratings import rate
+from projections.battles.columns import Battle, battles_of
+from projections.battles.imported import BattleTable, table_of
+from projections.ratings.bradley_terry.anchors import joined, rate_among
+from projections.ratings.bradley_terry.rate import rate
 from tests.battles import battles
 from tests.projections.battle_strategies import battles as any_battles
 

@@ -6,10 +6,10 @@ from ledger.events.judging import FailureReason, PairReconciled
 from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
 from projections.fold import fold
-from projections.matches import Match
-from projections.progress import AskingRules, open_queries, unreconciled
-from projections.reconcile import DEFAULT_POLICY
-from projections.tournament import Tournament, tournament_of
+from projections.tournament.matches import Match
+from projections.tournament.progress import AskingRules, open_queries, unreconciled
+from projections.tournament.state import Tournament, tournament_of
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import STREAM, entrant, known, opened, recorded, responses, verdict
 from tests.projections.worlds import answered, everything, failure, matches_of

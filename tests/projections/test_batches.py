@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
-from projections.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
 from projections.fold import fold
-from projections.tournament import tournament_of
+from projections.tournament.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
+from projections.tournament.state import tournament_of
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import NOON, STREAM, key, known, opened, recorded
 from tests.projections.strategies import QUICK

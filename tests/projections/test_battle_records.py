@@ -2,10 +2,9 @@
 
 from ledger.events.imports import Column
 from ledger.identity import PromptId
-from projections.battle_records import Fields, of_imported, of_settlements
-from projections.reconcile import CONCATENATE
-from projections.rule import RECORDED, Rule
-from projections.settlement import settle
+from projections.artifacts.judgearena import Fields, of_imported, of_settlements
+from projections.tournament.settlement import settle
+from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.battles import battles
 from tests.builders import judge, known
 from tests.projections.worlds import Fate, cup, history

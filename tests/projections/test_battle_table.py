@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, Column
-from projections.battle_table import WINNERS, table_of
+from projections.battles.imported import WINNERS, table_of
 from tests.battles import battles
 from tests.builders import key
 from tests.projections.strategies import QUICK

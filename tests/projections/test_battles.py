@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from projections.battles import Battle, Battles, battles_of
-from projections.errors import NotABattle
+from projections.battles.columns import Battle, Battles, NotABattle, battles_of
 
 
 def columns(**given: list[float]) -> dict[str, Any]:

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import IntervalUnit
-from projections.battles import battles_of
-from projections.bradley_terry import BradleyTerry
-from projections.bt_bootstrap import Bootstrap, percentiles, resampled
-from projections.davidson import Davidson
-from projections.likelihood import Likelihood
-from projections.pair_model import PairModel
-from projections.resamples import Floats
-from projections.sandwich import covariance
-from projections.units import units_of
+from projections.battles.columns import battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry.evidence import units_of
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.uncertainty import (
+    Bootstrap,
+    covariance,
+    percentiles,
+    resampled,
+)
 from tests.projections.fought import fitted
 
 SCORES = [1.0] * 30 + [0.0] * 20 + [0.5] * 10

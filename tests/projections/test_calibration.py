@@ -11,9 +11,15 @@ from msgspec.structs import replace
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import EntrantId
-from projections.calibration import N_BINS, Calibration, Case, against_gold, against_verdicts
-from projections.settlement import by_dimension
-from projections.tournament import Tournament
+from projections.reliability.calibration import (
+    N_BINS,
+    Calibration,
+    Case,
+    against_gold,
+    against_verdicts,
+)
+from projections.tournament.settlement import by_dimension
+from projections.tournament.state import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, rubric
 from tests.projections.strategies import QUICK
 from tests.projections.worlds import answered, cup, history, settled

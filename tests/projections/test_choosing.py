@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.choosing import credit
+from projections.evaluations.scores import credit
 from tests.projections.strategies import QUICK
 
 WEIGHTS = st.lists(st.sampled_from((-2.0, -1.0, 0.0)), min_size=1, max_size=5)

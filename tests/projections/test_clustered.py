@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.identity import Digest
-from projections.clustered import Estimate, Quotient, Scale, difference, estimated
-from projections.wilson import wilson
+from projections.intervals import Estimate, Quotient, Scale, difference, estimated, wilson
 from tests.builders import key
 from tests.projections.strategies import QUICK
 

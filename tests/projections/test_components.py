@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from projections.components import Components, components_of, one_component, strongly_connected
+from projections.ratings.bradley_terry.evidence import (
+    Components,
+    components_of,
+    one_component,
+    strongly_connected,
+)
 from tests.projections.strategies import QUICK
 
 N = 6

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.values import Price, Usage
-from projections.cost import cost_usd
+from ledger.events.values import Price, Usage, cost_usd
 from tests.batches import DEAR
 from tests.projections.strategies import QUICK
 from tests.strategies import prices

@@ -11,16 +11,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.adjusted_fit import AdjustedLikelihood
-from projections.battles import Battle, Battles, battles_of
-from projections.covariates import AdjustedRatings, rate_adjusted
-from projections.design import Design
-from projections.errors import CannotRate
-from projections.influence import one_by_one
-from projections.ratings import rate
-from projections.resamples import Floats
-from projections.scale import ELO
-from projections.soft_scores import soft_scores
+from projections.battles.columns import Battle, Battles, CannotRate, battles_of
+from projections.battles.soft_scores import soft_scores
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.bradley_terry.uncertainty import one_by_one
+from projections.ratings.style import AdjustedRatings, rate_adjusted
+from projections.ratings.style_fit import AdjustedLikelihood, Design
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, battles, comparable
 from tests.projections.fought import RING

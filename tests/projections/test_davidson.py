@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind
-from projections.battles import Battle, battles_of
-from projections.errors import CannotRate
-from projections.ratings import BradleyTerryRatings, rate
-from projections.scale import ELO
+from projections.battles.columns import Battle, CannotRate, battles_of
+from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.projections.battle_strategies import comparable
 from tests.projections.fought import played
 from tests.projections.strategies import QUICK

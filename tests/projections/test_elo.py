@@ -15,9 +15,9 @@ from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections import elo
-from projections.battles import Battle, battles_of
-from projections.elo import EloRatings
+from projections.battles.columns import Battle, battles_of
+from projections.ratings import elo
+from projections.ratings.elo import EloRatings
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, WHOLE, battles
 from tests.projections.strategies import QUICK, elo_parameters
@@ -238,9 +238,9 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
     """NumPy's own exponential differs in the last bit there, and a replay would cry forgery."""
     code = (
         "from ledger.events.ratings import EloParameters\n"
-        "from projections.battles import Battle, battles_of\n"
-        "from projections.elo import rate\n"
-        "from projections.elo_bootstrap import bootstrap\n"
+        "from projections.battles.columns import Battle, battles_of\n"
+        "from projections.ratings.elo import rate\n"
+        "from projections.ratings.elo import bootstrap\n"
         "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
         "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
         "elo = EloParameters(permutations=20, bootstraps=20)\n"

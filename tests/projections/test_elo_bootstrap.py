@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections.battles import Battle, Battles, battles_of
-from projections.elo import rate
-from projections.elo_bootstrap import EloBootstrap, bootstrap
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.ratings.elo import EloBootstrap, bootstrap, rate
 from tests.projections.battle_strategies import comparable
 from tests.projections.strategies import QUICK
 

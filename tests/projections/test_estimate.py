@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.values import Usage
-from projections.estimate import (
+from projections.tournament.estimate import (
     BYTES_PER_TOKEN,
     FRAME_TOKENS,
     UNMEASURED_OUTPUT,
@@ -18,8 +18,8 @@ from projections.estimate import (
     samples_of,
     token_model,
 )
-from projections.judge_query import JudgeQuery, ask
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery, ask
 from tests.builders import judge, known, opened, prompt, rubric
 from tests.projections.priced import paid, paid_in_vain, planned
 from tests.projections.strategies import QUICK

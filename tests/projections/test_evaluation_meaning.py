@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
-from projections.meaning import Meaning
+from projections.consistency import Meaning
 from tests.builders import key, opened, recorded
 from tests.evaluations import answer, choice, choices, completed, observed, plan, unscorable
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ledger.chain import Head
-from projections.evaluation_results import MetricsCollide, results_file, results_of
-from projections.evaluations import Run
-from projections.metrics import measured
+from projections.artifacts.evaluations import MetricsCollide, results_file, results_of
+from projections.evaluations.metrics import measured
+from projections.evaluations.state import Run
 from tests.builders import STREAM, key
 from tests.evaluations import answer, document, observed, plan, run_of, unscorable
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
-from projections.evaluations import EVALUATION_EVENTS, SampleKey, evaluations_of
+from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of
 from projections.fold import fold
 from tests.builders import STREAM, key, opened, recorded
 from tests.evaluations import answer, completed, observed, plan, run_of, unscorable

@@ -2,9 +2,8 @@
 
 import pytest
 
-from projections.battles import battles_of
-from projections.errors import CannotRate
-from projections.fixtures import fixtures
+from projections.battles.columns import CannotRate, battles_of
+from projections.ratings.seasons import fixtures
 
 
 def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:

@@ -13,10 +13,10 @@ from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
+from projections.battles.imported import IMPORTED_BATTLES
+from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import Projection, fold
-from projections.imported_battles import IMPORTED_BATTLES
-from projections.imported_ratings import IMPORTED_RATINGS
-from projections.tournament import advance, evolve, tournament_of
+from projections.tournament.state import advance, evolve, tournament_of
 from tests.builders import NOON, STREAM, opened, recorded
 from tests.projections.strategies import QUICK, histories
 from tests.strategies import histories as any_histories

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.gold import holds_gold, is_gold
+from projections.verdicts.parsers import holds_gold, is_gold
 from tests.projections.strategies import QUICK
 
 

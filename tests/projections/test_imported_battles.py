@@ -2,8 +2,8 @@
 
 from ledger.events.imports import BattlesImported, battles_stream
 from ledger.store import Ledger
+from projections.battles.imported import IMPORTED_BATTLES, ImportedBattles
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES, ImportedBattles
 from tests.battles import battles
 from tests.builders import key
 

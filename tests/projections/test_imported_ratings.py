@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from ledger.events.imports import ImportedRating, RatingsImported, battles_stream
 from ledger.store import Ledger
+from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
-from projections.imported_ratings import IMPORTED_RATINGS
 from tests.builders import key
 
 RATINGS = RatingsImported(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from ledger.events.imports import Column, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
+from projections.battles.imported import IMPORTED_BATTLES
+from projections.battles.imported_sets import ImportedSet, imported_sets
 from projections.fold import fold
-from projections.imported_battles import IMPORTED_BATTLES
-from projections.imported_sets import ImportedSet, imported_sets
 from tests.battles import battles
 from tests.builders import key, recorded
 from tests.projections.strategies import QUICK

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.judge_query import HEADER, VERDICT_SCHEMA, JudgeQuery, ask, system_text
+from projections.verdicts.queries import HEADER, VERDICT_SCHEMA, JudgeQuery, ask, system_text
 from tests.builders import judge, prompt, rubric
 from tests.projections.strategies import QUICK
 

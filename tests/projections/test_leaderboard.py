@@ -7,8 +7,8 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles import Battle, battles_of
-from projections.leaderboard import Leaderboard, Place, leaderboard
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, leaderboard
 from tests.projections.battle_strategies import battles
 
 PLAIN = BradleyTerryParameters()

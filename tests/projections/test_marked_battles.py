@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from ledger.events.imports import Column
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
-from projections.battle_table import table_of
-from projections.marked_battles import BY_MARKS, Marked, marked_by_preferences, marked_in_orders
-from projections.reconcile import DEFAULT_POLICY
-from projections.score_lines import Marks
-from projections.settlement import settle
+from projections.battles.imported import table_of
+from projections.battles.settled import BY_MARKS, Marked, marked_by_preferences, marked_in_orders
+from projections.tournament.settlement import settle
+from projections.verdicts.parsers import Marks
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.battles import battles
 from tests.builders import known, opened, responses
 from tests.projections.juries import JURORS, A, court, heard, marked

@@ -5,8 +5,8 @@ from collections import Counter
 from msgspec.structs import replace
 
 from ledger.identity import PromptId
-from projections.matches import Pairing, cell_of, cells, match_of, pairings
-from projections.tournament import Tournament
+from projections.tournament.matches import Pairing, cell_of, cells, match_of, pairings
+from projections.tournament.state import Tournament
 from tests.builders import entrant, hydra, judge, known, opened, prompt, responses, rubric
 from tests.projections.worlds import RUBRICS, answered, cup, everything, matches_of, planned
 

@@ -14,9 +14,9 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
-from projections.judge_query import JudgeQuery
-from projections.matches import Match
-from projections.meaning import Meaning
+from projections.consistency import Meaning
+from projections.tournament.matches import Match
+from projections.verdicts.queries import JudgeQuery
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import STREAM, entrant, judge, key, known, opened, prompt, responses, verdict
 from tests.projections.strategies import QUICK, histories

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.evaluations import EvaluationPlanned, Observation
-from projections.clustered import Estimate
-from projections.evaluations import Run
-from projections.metrics import HEADLINES, compared, measured, metric_id
+from projections.evaluations.metrics import HEADLINES, compared, measured, metric_id
+from projections.evaluations.state import Run
+from projections.intervals import Estimate
 from tests.evaluations import (
     answer,
     choice,

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles import Battle, Battles, battles_of
-from projections.errors import CannotRate
-from projections.overall import Missing, OverallRatings, rate_overall
-from projections.ranks import ranks
-from projections.ratings import rate
-from projections.resamples import Floats
+from projections.battles.columns import Battle, Battles, CannotRate, battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.leaderboard import ranks
+from projections.ratings.bradley_terry.overall import Missing, OverallRatings, rate_overall
+from projections.ratings.bradley_terry.rate import rate
 from tests.builders import valid
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.fought import RING

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.battles import Battle, battles_of
-from projections.bradley_terry import BradleyTerry
-from projections.davidson import Davidson
-from projections.likelihood import Likelihood
-from projections.pair_model import PairModel
-from projections.resamples import Floats
-from projections.units import Units, units_of
+from projections.battles.columns import Battle, battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry.evidence import Units, units_of
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.strategies import QUICK
 

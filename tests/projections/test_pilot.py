@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.registration import Prompt
-from projections.pilot import pilot_prompts, proportional_strata, recorded_pilot
+from projections.tournament.matches import pilot_prompts, proportional_strata, recorded_pilot
 from tests.builders import prompt
 from tests.projections.strategies import QUICK
 

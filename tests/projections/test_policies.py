@@ -12,14 +12,20 @@ from msgspec.structs import replace
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
-from projections.jury import settle_by_majority
-from projections.matches import cells
-from projections.pilot import recorded_pilot
-from projections.reconcile import POLICY_NAMES, abstain_on_flip, majority, of_order, swap_consistent
-from projections.rule import RECORDED, Rule
-from projections.settled_battles import settled_battles
-from projections.settlement import Settlement, account_of, settle
-from projections.tournament import Tournament
+from projections.battles.settled import settled_battles
+from projections.tournament.jury import settle_by_majority
+from projections.tournament.matches import cells, recorded_pilot
+from projections.tournament.settlement import Settlement, account_of, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import (
+    POLICY_NAMES,
+    RECORDED,
+    Rule,
+    abstain_on_flip,
+    majority,
+    of_order,
+    swap_consistent,
+)
 from tests.batches import planned
 from tests.builders import known, opened, responses, verdict
 from tests.projections.juries import SLOT_A, SLOT_B, TIE, A, B, Said, court, heard, matches_for

@@ -4,10 +4,10 @@ from hypothesis import given
 
 from ledger.events.registry import Event
 from ledger.identity import PromptId
-from projections.matches import Match, cells
-from projections.progress import ResponseCount, owed_responses, progress, unreconciled
-from projections.reconcile import DEFAULT_POLICY
-from projections.tournament import Tournament
+from projections.tournament.matches import Match, cells
+from projections.tournament.progress import ResponseCount, owed_responses, progress, unreconciled
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import entrant, known, opened, prompt, responses, verdict
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import (

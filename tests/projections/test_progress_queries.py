@@ -6,9 +6,15 @@ from msgspec.structs import replace
 from ledger.events.registration import Entrant
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from projections.progress import AskingRules, OpenQuery, open_queries, owed_responses, unreconciled
-from projections.reconcile import DEFAULT_POLICY
-from projections.tournament import Tournament
+from projections.tournament.progress import (
+    AskingRules,
+    OpenQuery,
+    open_queries,
+    owed_responses,
+    unreconciled,
+)
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import entrant, known, opened, prompt, registrations, responses, verdict
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import (

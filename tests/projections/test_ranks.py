@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles import Battle, battles_of
-from projections.ranks import p_better, ranks
-from projections.ratings import BradleyTerryRatings, rate
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import p_better, ranks
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.projections.battle_strategies import battles
 from tests.projections.fought import played
 from tests.projections.strategies import QUICK

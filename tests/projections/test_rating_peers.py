@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters, TieModel
-from projections.battles import Battles
-from projections.ratings import rate
-from projections.scale import ELO
+from projections.battles.columns import Battles
+from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.rate import rate
 
 EXACT = 1e-6  # Elo points
 

@@ -5,10 +5,9 @@ from itertools import product
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battle_records import Fields
-from projections.battles import Battle, battles_of
-from projections.leaderboard import leaderboard
-from projections.rating_records import rating_records
+from projections.artifacts.judgearena import Fields, rating_records
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import leaderboard
 from tests.projections.fought import Pair, played
 
 PLAIN = BradleyTerryParameters()

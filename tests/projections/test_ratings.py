@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
-from projections.battles import Battle, Row, battles_of
-from projections.errors import CannotRate
-from projections.ratings import BradleyTerryRatings, rate
-from projections.scale import ELO
+from projections.battles.columns import Battle, CannotRate, Row, battles_of
+from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.builders import valid
 from tests.projections.battle_strategies import NAMES, SOFT, battles, comparable
 from tests.projections.strategies import QUICK

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from ledger.events.judging import Outcome, Verdict
-from projections.reconcile import DEFAULT_POLICY, POLICIES, swap_consistent
+from projections.verdicts.policies import DEFAULT_POLICY, POLICIES, swap_consistent
 
 TABLE: list[tuple[Verdict, Verdict, Outcome]] = [
     ("A", "B", "a"),

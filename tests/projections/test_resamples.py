@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from projections.bt_bootstrap import percentiles
-from projections.resamples import fewest_resamples, shortage
+from projections.intervals import fewest_resamples, shortage
+from projections.ratings.bradley_terry.uncertainty import percentiles
 
 
 @pytest.mark.parametrize(

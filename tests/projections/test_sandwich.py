@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import IntervalUnit
-from projections.battles import Battle, Battles, battles_of
-from projections.bradley_terry import BradleyTerry
-from projections.davidson import Davidson
-from projections.likelihood import Likelihood
-from projections.resamples import Floats
-from projections.sandwich import covariance
-from projections.units import units_of
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry.evidence import units_of
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.uncertainty import covariance
 from tests.projections.battle_strategies import SOFT, comparable
 from tests.projections.fought import fitted
 from tests.projections.strategies import QUICK

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
-from projections.score_lines import Marks, parse_marks, parse_score_verdict
+from projections.verdicts.parsers import Marks, parse_marks, parse_score_verdict
 from tests.projections.strategies import QUICK
 
 READ: list[tuple[str, Marks]] = [

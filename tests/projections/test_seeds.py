@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.identity import PromptId
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from tests.projections.strategies import QUICK
 
 

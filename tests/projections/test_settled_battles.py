@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.ratings import TieRule
-from projections.settled_battles import settled_battles
+from projections.battles.settled import settled_battles
 from tests.builders import known, opened
 from tests.projections.worlds import RUBRICS, cup, history, settled
 

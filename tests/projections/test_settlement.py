@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from ledger.events.judging import FailureReason
 from ledger.events.registry import Event
-from projections.matches import cells
-from projections.tournament import Tournament
+from projections.tournament.matches import cells
+from projections.tournament.state import Tournament
 from tests.builders import known, opened, prompt, responses, verdict
 from tests.projections.worlds import (
     Fate,

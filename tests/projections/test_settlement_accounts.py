@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from ledger.events.registry import Event
-from projections.settlement import Account, account_of, by_dimension
+from projections.tournament.settlement import Account, account_of, by_dimension
 from tests.builders import known, opened, prompt
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import RUBRICS, Fate, cup, history, planned, settled

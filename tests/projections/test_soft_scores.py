@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.battles import Battle, Battles, battles_of
-from projections.resamples import Floats
-from projections.soft_scores import (
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.soft_scores import (
     CannotCalibrate,
     Temperature,
     calibrate,
@@ -18,6 +17,7 @@ from projections.soft_scores import (
     margin_of,
     soft_scores,
 )
+from projections.intervals import Floats
 from tests.projections.strategies import QUICK
 
 Numbers = Sequence[float] | Floats

@@ -14,7 +14,14 @@ from ledger.events.values import Price, Usage
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
-from projections.spend import MAY_BE_BILLED, Bill, Spend, SpendKey, may_have_been_billed, spend_of
+from projections.tournament.spend import (
+    MAY_BE_BILLED,
+    Bill,
+    Spend,
+    SpendKey,
+    may_have_been_billed,
+    spend_of,
+)
 from tests.builders import NOON, STREAM, judge, key, known, opened, recorded, registrations
 from tests.projections.priced import OPUS, paid, paid_in_vain, put
 from tests.projections.strategies import QUICK, histories

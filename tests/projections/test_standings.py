@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.events.ratings import EloParameters
-from projections.standings import Standings, standings
+from projections.ratings.standings import Standings, standings
 from tests.builders import known, opened
 from tests.projections.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.identity import JudgeId
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 from tests.builders import entrant, judge, known, opened, prompt, registrations, rubric
 
 

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
-from projections.errors import CannotRate
-from projections.settlement import by_dimension as grouped
-from projections.tournament_ratings import FEATURES, Groups, by_dimension, controlled, overall
+from projections.battles.columns import CannotRate
+from projections.ratings.tournament import FEATURES, Groups, by_dimension, controlled, overall
+from projections.tournament.settlement import by_dimension as grouped
 from tests.builders import entrant, known, opened, prompt
 from tests.projections.worlds import RUBRICS, Fate, answered, become, matches_of, settled
 

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, VerdictReceived
 from ledger.events.registry import Event
+from ledger.events.values import cost_usd
 from ledger.identity import StreamId
-from projections.cost import cost_usd
 from projections.fold import fold
-from projections.tournament import tournament_of
+from projections.tournament.state import tournament_of
 from tests.batches import DEAR, USED
 from tests.builders import STREAM, key, known, recorded, verdict
 from tests.projections.strategies import QUICK

@@ -7,7 +7,7 @@ from ledger.events.judging import JudgeQuerySubmitted
 from ledger.events.ratings import RatingsPublished
 from ledger.identity import StreamId
 from projections.fold import fold
-from projections.tournament import tournament_of
+from projections.tournament.state import tournament_of
 from tests.builders import (
     STREAM,
     entrant,

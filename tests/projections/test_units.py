@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import IntervalUnit
-from projections.battles import Battle, battles_of
-from projections.units import Units, units_of
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.evidence import Units, units_of
 from tests.projections.battle_strategies import battles
 from tests.projections.strategies import QUICK
 

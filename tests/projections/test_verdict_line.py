@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
-from projections.score_lines import parse_score_verdict
-from projections.verdict_line import (
+from projections.verdicts.parsers import (
     PARSER_OF,
     PARSERS,
     parse_json_verdict,
     parse_leniently,
+    parse_score_verdict,
     parse_verdict,
 )
 from tests.projections.strategies import QUICK

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
-from projections.verdict_line import (
+from projections.verdicts.parsers import (
     BLIND_TO_STOPS,
     LENIENT_PARSER,
     PARSER,

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from projections.battles import Battle, battles_of
-from projections.marked_battles import Marked
-from projections.soft_scores import CannotCalibrate, calibrate
-from projections.votes import beside_votes, calibrated
+from projections.battles.columns import Battle, battles_of
+from projections.battles.settled import Marked, beside_votes, calibrated
+from projections.battles.soft_scores import CannotCalibrate, calibrate
 
 
 def judged(*rows: tuple[str, str, str, float]) -> Marked:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.wilson import wilson
+from projections.intervals import wilson
 from tests.projections.strategies import QUICK
 
 SHARES = st.tuples(st.integers(1, 10_000), st.floats(min_value=0, max_value=1))

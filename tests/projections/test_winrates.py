@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from ledger.events.registry import Event
-from projections.winrates import WinRate, win_rates
+from projections.ratings.standings import WinRate, win_rates
 from tests.builders import entrant, known, opened, prompt, rubric
 from tests.projections.strategies import QUICK, histories
 from tests.projections.worlds import cup, history, settled

@@ -9,11 +9,11 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseFailureReason
 from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of
-from projections.judge_query import JudgeQuery
-from projections.matches import Cell, Match, Pairing, match_of, pairings
-from projections.reconcile import DEFAULT_POLICY
-from projections.settlement import Settlement, settle
-from projections.tournament import Tournament
+from projections.tournament.matches import Cell, Match, Pairing, match_of, pairings
+from projections.tournament.settlement import Settlement, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import (
     NOON,
     entrant,

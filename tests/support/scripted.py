@@ -12,7 +12,7 @@ from commands.ports import (
     PassageUnread,
     Reply,
 )
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 
 class ScriptedGenerator:

@@ -10,7 +10,7 @@ from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState, NoReply
 from ledger.errors import TourneyError
 from ledger.store import utc_now
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.support.scripted import scripted_answer
 
 _LIFE: Final = timedelta(hours=24)

@@ -11,7 +11,7 @@ from commands.errors import ConfigurationError
 from commands.evaluations.shipped.lines import read_lines
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
-from projections.gold import words
+from projections.verdicts.parsers import words
 
 
 class _Row(msgspec.Struct):

@@ -3,13 +3,13 @@
 import re
 from typing import Final
 
-from projections.gold import holds_gold
+from projections.verdicts.parsers import holds_gold
 
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 
 
 def holds(text: str, wanted: str) -> bool:
-    """Say whether a text has the words of a wanted one, as `projections.gold` finds them.
+    """Say whether a text has the words of a wanted one, as verdicts/parsers.py finds them.
 
     What the wanted text has in parentheses may be left out.
     """

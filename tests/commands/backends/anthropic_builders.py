@@ -6,7 +6,7 @@ from traceback import TracebackException
 from commands.backends.anthropic_pace import Pace
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import key
 
 CANARY = "sk-ant-canary-0123456789"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commands.backends.abreast import abreast
 from commands.ports import Answer, Reply
-from projections.judge_query import JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import key
 from tests.commands.builders import reply
 

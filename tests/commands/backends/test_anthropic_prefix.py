@@ -10,7 +10,7 @@ from commands.prices import price_table
 from commands.rubric_file import read_rubric
 from commands.settings import JudgeSection
 from ledger.identity import Dimension
-from projections.judge_query import system_text
+from projections.verdicts.queries import system_text
 from tests.commands.backends.anthropic_builders import judge_settings, queries
 
 RUBRICS = Path(__file__).parents[3] / "rubrics"

@@ -6,7 +6,7 @@ import pytest
 
 from commands.backends.anthropic_request import RequestForm
 from commands.settings import CacheTtl
-from projections.judge_query import VERDICT_SCHEMA
+from projections.verdicts.queries import VERDICT_SCHEMA
 from tests.commands.backends.anthropic_builders import MODEL, judge_settings, queries
 
 (QUERY,) = queries(1)

@@ -15,7 +15,7 @@ from commands.evaluations.terms import Terms
 from commands.progress import unheard
 from ledger.identity import EntrantId
 from ledger.store import Ledger
-from projections.evaluations import Evaluations
+from projections.evaluations.state import Evaluations
 from tests.builders import STREAM, entrant
 from tests.commands.evaluations.examples import Capitals
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said

@@ -26,8 +26,8 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage
 from ledger.identity import JudgeId
 from ledger.store import Ledger
-from projections.judge_query import VERDICT_SCHEMA, JudgeQuery
-from projections.progress import AskingRules
+from projections.tournament.progress import AskingRules
+from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 from tests.builders import STREAM, key, opened, prompt
 from tests.builders import judge as judge_settings
 from tests.commands.builders import answered, types_of

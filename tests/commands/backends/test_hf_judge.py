@@ -25,8 +25,8 @@ from commands.shipped import shipped_data
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.values import Usage
 from ledger.store import Ledger
-from projections.judge_query import JudgeQuery
-from projections.progress import AskingRules
+from projections.tournament.progress import AskingRules
+from projections.verdicts.queries import JudgeQuery
 from tests.builders import STREAM, key, opened
 from tests.builders import judge as judge_settings
 from tests.commands.builders import P1, answered

@@ -12,7 +12,7 @@ from commands.register import opening_of
 from commands.settings_file import read_settings
 from commands.shipped import lay_out_demo
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from tests.builders import key
 
 N_PROMPTS, MAX_NEW_TOKENS = 8, 12

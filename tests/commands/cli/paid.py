@@ -18,7 +18,7 @@ from ledger.audit import audit
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
 from ledger.identity import Digest
 from ledger.store import Ledger
-from projections.matches import Cell, cells
+from projections.tournament.matches import Cell, cells
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
 from tests.commands.cli.warm import Ended, Running, begin, run_warm

@@ -15,7 +15,7 @@ from commands.cli.softness import Softness
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from projections.rule import RECORDED
+from projections.verdicts.policies import RECORDED
 from tests.builders import STREAM, entrant, known, opened, prompt, responses
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields, head_of

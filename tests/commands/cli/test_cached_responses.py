@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from projections.seeds import prompt_seed
+from projections.tournament.matches import prompt_seed
 from tests.commands.cli.conftest import N_PROMPTS, Tourney
 from tests.commands.cli.settled import fields
 

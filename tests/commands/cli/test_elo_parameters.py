@@ -10,7 +10,7 @@ from commands.errors import ConfigurationError
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from ledger.store import Ledger
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 from tests.builders import STREAM, opened
 from tests.commands.cli.conftest import launch
 from tests.specification import after

@@ -10,8 +10,8 @@ from commands.command import RecordResponse
 from commands.ports import GeneratedText
 from ledger.events.values import Usage
 from ledger.store import Ledger
-from projections.matches import cells
-from projections.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.matches import cells
+from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.commands.builders import lay_out
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields

@@ -9,7 +9,7 @@ from commands.cli.app import command_line
 from commands.cli.bt_options import bt_parameters, weights_of
 from commands.cli.elo import elo_parameters
 from commands.errors import ConfigurationError
-from projections.tournament import Tournament
+from projections.tournament.state import Tournament
 from tests.builders import STREAM
 
 BILLION = 10**9

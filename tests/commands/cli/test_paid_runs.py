@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from ledger.store import Ledger
-from projections.matches import Cell
+from projections.tournament.matches import Cell
 from tests.anthropic_api.faults import Fault
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from projections.score_lines import Marks
+from projections.verdicts.parsers import Marks
 from tests.builders import STREAM
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields

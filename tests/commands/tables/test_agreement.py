@@ -2,8 +2,8 @@
 
 from commands.tables.agreement import agreement_table
 from commands.tables.table import Table
-from projections.agreement import agreement
-from projections.rule import RECORDED, Rule
+from projections.reliability.agreement import agreement
+from projections.verdicts.policies import RECORDED, Rule
 from tests.builders import known
 from tests.projections.juries import A, B, court, heard
 from tests.projections.worlds import everything

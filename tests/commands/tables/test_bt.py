@@ -9,8 +9,8 @@ from commands.render import Format
 from commands.tables.bt import bt_table
 from commands.tables.difference import difference_table
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles import Battle, battles_of
-from projections.leaderboard import leaderboard
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import leaderboard
 from tests.commands.make_screens import rendered
 from tests.projections.fought import beaten
 

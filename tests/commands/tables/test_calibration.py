@@ -7,7 +7,7 @@ import pytest
 from commands.render import Format
 from commands.tables.calibration import calibration_table
 from ledger.identity import Dimension, EntrantId
-from projections.calibration import Calibration, Case
+from projections.reliability.calibration import Calibration, Case
 from tests.builders import judge
 from tests.commands.make_screens import SURE, rendered
 

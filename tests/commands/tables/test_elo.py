@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from commands.tables.elo import elo_table
 from ledger.events.ratings import EloParameters
 from ledger.identity import Dimension, JudgeId
-from projections.settlement import settle
-from projections.standings import standings
+from projections.ratings.standings import standings
+from projections.tournament.settlement import settle
 from tests.builders import opened
 from tests.commands.builders import JUDGE, P1
 from tests.projections.worlds import Fate, cup, history, settled

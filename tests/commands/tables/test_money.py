@@ -18,7 +18,7 @@ from ledger.events.registry import Event
 from ledger.events.values import Usage
 from ledger.identity import Dimension
 from projections.fold import fold
-from projections.spend import MAY_BE_BILLED, spend_of
+from projections.tournament.spend import MAY_BE_BILLED, spend_of
 from tests.builders import STREAM, key, opened, recorded
 from tests.commands.test_plan_cost import OPUS, cost_of, world
 from tests.projections.priced import paid, paid_in_vain

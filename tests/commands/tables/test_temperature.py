@@ -5,8 +5,8 @@ from math import nan
 
 from commands.render import Format
 from commands.tables.temperature import temperature_table
-from projections.soft_scores import Temperature
-from projections.votes import Calibrated
+from projections.battles.settled import Calibrated
+from projections.battles.soft_scores import Temperature
 from tests.commands.make_screens import rendered
 
 

@@ -9,7 +9,7 @@ from commands.backends.hf_reader import HfReader
 from commands.backends.loading import LastLoaded
 from commands.ports import Passage, PassageRead, PassageUnread
 from ledger.identity import digest_of
-from projections.choosing import credit
+from projections.evaluations.scores import credit
 from tests.builders import entrant
 from tests.comparisons.harness.items import N_CHOICES, WEIGHTS, Items
 

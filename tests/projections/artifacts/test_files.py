@@ -13,7 +13,7 @@ from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.report import report
 from projections.artifacts.results import results_of
 from projections.fold import fold
-from projections.tournament import tournament_of
+from projections.tournament.state import tournament_of
 from tests.builders import STREAM, known, opened, prompt, recorded, responses
 from tests.projections.worlds import RUBRICS, cup, history, publication, results
 

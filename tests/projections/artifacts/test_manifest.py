@@ -5,8 +5,7 @@ import json
 from msgspec.structs import replace
 
 from ledger.chain import Head
-from projections.artifacts.files import files_of
-from projections.artifacts.manifest import manifest
+from projections.artifacts.files import files_of, manifest
 from tests.builders import NOON, entrant, known, opened
 from tests.projections.worlds import cup, history, publication, results
 

@@ -12,7 +12,7 @@ from ledger.identity import Dimension
 from projections.artifacts.files import files_of
 from projections.artifacts.ratings import elo_ratings, elo_results
 from projections.artifacts.results import Results, results_of
-from projections.wilson import wilson
+from projections.intervals import wilson
 from tests.builders import entrant, known, opened, prompt
 from tests.projections.worlds import ELO, Fate, cup, history, publication, results
 

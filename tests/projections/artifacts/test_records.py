@@ -4,9 +4,9 @@ from msgspec import structs
 
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.values import Usage
-from projections.artifacts.records import battles, matches, verdicts
+from projections.artifacts.files import battles, matches, verdicts
 from projections.artifacts.results import Results
-from projections.reconcile import DEFAULT_POLICY
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import known, opened, prompt, responses
 from tests.projections.worlds import RUBRICS, cup, history, matches_of, results
 

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.artifacts.strengths import strengths
-from projections.battles import battles_of
-from projections.leaderboard import leaderboard
+from projections.artifacts.report import strengths
+from projections.battles.columns import battles_of
+from projections.ratings.bradley_terry.leaderboard import leaderboard
 from tests.projections.fought import beaten
 
 PLAIN = BradleyTerryParameters()

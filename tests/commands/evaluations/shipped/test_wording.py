@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.evaluations.shipped.wording import holds
-from projections.gold import holds_gold
+from projections.verdicts.parsers import holds_gold
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,102 @@
+"""results.json: an entrant's evaluations as the customer's framework writes them, and more."""
+
+import json
+from collections.abc import Iterable
+from typing import ClassVar, TypeAlias
+
+from ledger.chain import Head
+from ledger.errors import TourneyError
+from ledger.identity import Json
+from projections.evaluations.metrics import HEADLINES, Measured, measured, metric_id
+from projections.evaluations.state import Run
+
+Fields: TypeAlias = dict[str, Json]
+
+GROUP = "default"
+
+
+class MetricsCollide(TourneyError):
+    """Two metrics go by one name, and one would hide the other."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, name: str, evaluations: tuple[str, str]) -> None:
+        those = " and ".join(map(repr, evaluations))
+        super().__init__(
+            f"evaluations {those} both have a metric {name!r}, and a file of results holds one;"
+            " write them one by one with `tourney export results --evaluation`, and call one of"
+            " them otherwise"
+        )
+        self.name, self.evaluations = name, evaluations
+
+
+def results_of(
+    entrant: str, runs: Iterable[Run], *, project: str, as_of: Head, group: str = GROUP
+) -> Fields:
+    """Return what an entrant's runs came to.
+
+    `results` holds one number for each evaluation, as that framework does; it is not there where
+    nothing could be observed. What else there is stands beside it.
+
+    Args:
+        entrant: Whose label is the name of the job.
+        runs: Its own, of each evaluation the newest.
+        project: The tournament, or what a job is of.
+        as_of: Up to where the ledger was read.
+        group: What else a job is of.
+
+    Raises:
+        MetricsCollide: Two evaluations have a metric of the same name.
+    """
+    every = [measured(run) for run in runs]
+    return {
+        "job": entrant,
+        "project": project,
+        "group": group,
+        "results": {
+            each.run.plan.evaluation: value
+            for each in every
+            if (value := _headline(each)) is not None
+        },
+        "metrics": _metrics(every),
+        "evaluations": {each.run.plan.evaluation: _account(each) for each in every},
+        "as_of": as_of.position,
+        "head": as_of.chain,
+    }
+
+
+def results_file(results: Fields) -> bytes:
+    """Return the file's bytes."""
+    return f"{json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False)}\n".encode()
+
+
+def _metrics(every: Iterable[Measured]) -> Fields:
+    fields: Fields = {}
+    whose: dict[str, str] = {}
+    for each in every:
+        evaluation = each.run.plan.evaluation
+        for metric in each.metrics:
+            name = metric_id(evaluation, metric.name)
+            if name in whose:
+                raise MetricsCollide(name, (whose[name], evaluation))
+            whose[name], fields[name] = evaluation, metric.fields
+    return fields
+
+
+def _headline(each: Measured) -> float | None:
+    name = HEADLINES[each.run.plan.kind]
+    return next(metric.estimate.value for metric in each.metrics if metric.name == name)
+
+
+def _account(each: Measured) -> Fields:
+    plan = each.run.plan
+    return {
+        "kind": plan.kind,
+        "plan": plan.number,
+        "run_key": plan.run_key,
+        "settings": json.loads(plan.settings),
+        "n_samples": plan.n_samples,
+        "n_available": plan.n_available,
+        **each.counts._asdict(),
+        "is_complete": not each.run.owed,
+    }

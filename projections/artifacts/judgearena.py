@@ -1,0 +1,177 @@
+"""Bradley-Terry ratings in the shape of JudgeArena's `elo_ratings.json`, with its fields and more.
+
+JudgeArena has one kind of interval and one list, each entrant with a number. Here is said which
+kind it is and of what level, each rating names its dimension and its group, within which alone
+ratings compare, and those that have no rating stand apart with the reason.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from ledger.events.imports import SIGNS, BattlesImported, RatingSource, Source, Winner
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Json
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place
+from projections.tournament.settlement import Settlement
+
+Fields: TypeAlias = dict[str, Json]
+
+_SAID: Final[Mapping[str, tuple[Winner, float]]] = MappingProxyType(
+    {"a": ("model_a", 0.0), "b": ("model_b", 1.0), "tie": ("tie", 0.5)}
+)
+"""The winner by outcome, and how probably b is better."""
+
+
+def of_settlements(settlements: Iterable[Settlement], judge_model: str | None) -> Iterator[Fields]:
+    """Yield a battle for each pairing, or each order of one, that was decided or tied.
+
+    Args:
+        settlements: In order; where each order counts for itself, a battle names its entrants as
+            the pairing does, whatever slots they were shown in.
+        judge_model: Who judged; None where it was a jury.
+    """
+    for settlement in settlements:
+        if settlement.status in _SAID:
+            winner, pref = _SAID[settlement.status]
+            yield _record(
+                settlement.pairing.a.entrant.entrant_id,
+                settlement.pairing.b.entrant.entrant_id,
+                winner,
+                pref,
+                "llm-judge",
+                judge_model,
+                settlement.pairing.prompt.prompt_id,
+            )
+
+
+def of_imported(events: Iterable[BattlesImported]) -> Iterator[Fields]:
+    """Yield imported battles, in order."""
+    for event in events:
+        n = event.n_battles
+        entrants = dict(zip(SIGNS, event.entrants, strict=False))
+        yield from map(
+            _record,
+            map(entrants.__getitem__, event.a),
+            map(entrants.__getitem__, event.b),
+            event.winners.cells(n),
+            event.prefs.cells(n),
+            event.sources.cells(n),
+            event.judges.cells(n),
+            event.prompts.cells(n),
+            event.weights.cells(n),
+        )
+
+
+def _record(
+    model_a: str,
+    model_b: str,
+    winner: Winner,
+    pref: float | None,
+    source: Source,
+    judge_model: str | None,
+    question_id: str | None,
+    weight: float = 1.0,
+) -> Fields:
+    is_unread = winner == "no verdict" and source == "llm-judge"
+    said: Fields = {
+        "model_a": model_a,
+        "model_b": model_b,
+        "winner": "tie" if is_unread else winner,
+    }
+    if pref is not None or is_unread:
+        said["pref"] = pref
+    said["source"] = source
+    if judge_model is not None:
+        said["judge_model"] = judge_model
+    if question_id is not None:
+        said["question_id"] = question_id
+    if weight != 1:
+        said["weight"] = weight
+    return said
+
+
+_DECIMALS: Final = 3
+"""Of Elo points: a solver's last bits are the processor's, and a replay elsewhere must agree."""
+
+
+def rating_records(
+    boards: Iterable[Leaderboard],
+    parameters: BradleyTerryParameters,
+    *,
+    arena: str,
+    judge_model: str | None,
+    sources: Mapping[str, RatingSource] | None = None,
+) -> Fields:
+    """Return what was rated: of a dimension group by group, in each from the highest rating down.
+
+    Args:
+        boards: What was rated, by dimension.
+        parameters: How.
+        arena: Where the battles are from.
+        judge_model: Who judged; None where several did, or people.
+        sources: By entrant, evaluated or human; who is not named was evaluated.
+    """
+    boards = tuple(boards)
+    is_bootstrap = parameters.interval != "sandwich"
+    return {
+        "arena": arena,
+        "model": None,
+        "judge_model": judge_model,
+        "n_bootstraps": parameters.resamples if is_bootstrap else 0,
+        "seed": parameters.seed,
+        "method": "bradley-terry",
+        "interval": parameters.interval,
+        "unit": parameters.unit,
+        "level": parameters.level,
+        "parameters": parameters.fields,
+        "fits": {board.name: _fit(board) for board in boards},
+        "ratings": [
+            _rating(place, rating, sources or {}) | _place(board, place)
+            for board in boards
+            for rating, place in _rated(board)
+        ],
+        "unrated": [
+            {"model": place.entrant} | _place(board, place) | {"reason": place.reason}
+            for board in boards
+            for place in board.places
+            if place.rating is None
+        ],
+    }
+
+
+def _fit(board: Leaderboard) -> Json:
+    """Return who is in which group, by name, and which group is above which."""
+    return {
+        "groups": [sorted(group) for group in board.groups],
+        "above": [list(pair) for pair in board.above],
+    }
+
+
+def _rated(board: Leaderboard) -> list[tuple[float, Place]]:
+    """Return who has a rating, with it: in the board's order, equals by name."""
+    rated = [
+        (round(place.rating, _DECIMALS), place)
+        for place in board.places
+        if place.rating is not None
+    ]
+    return sorted(rated, key=lambda each: (each[1].component, -each[0], each[1].entrant))
+
+
+def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
+    return {
+        "model": place.entrant,
+        "rating": rating,
+        "ci_low": _rounded(place.lower),
+        "ci_high": _rounded(place.upper),
+        "n_battles": place.n_battles,
+        "source": sources.get(place.entrant, "evaluated"),
+    }
+
+
+def _place(board: Leaderboard, place: Place) -> Fields:
+    return {"dimension": board.name, "group": place.group}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DECIMALS)

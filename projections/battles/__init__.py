@@ -1,0 +1,1 @@
+"""Battles in columns, from a tournament or an import."""

@@ -1,0 +1,131 @@
+"""Battles in columns: who met whom over which prompt, and what came of it."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.errors import TourneyError
+
+
+class NotABattle(TourneyError):
+    """A battle says what no rating can use."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(f"battle {number}, counted from 0: {why}; correct it or leave it out")
+        self.number, self.why = number, why
+
+
+class CannotRate(TourneyError):
+    """The battles cannot be rated by what was asked for."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(f"cannot rate these battles: {why}; {remedy}")
+        self.why, self.remedy = why, remedy
+
+
+Row: TypeAlias = (
+    tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
+)  # the fields of a Battle
+
+
+TIE: Final = 0.5  # what either side takes of a tie
+
+
+class Battle(NamedTuple):
+    """Two entrants met; score is what a took: 1 won, 0 lost, 1/2 tied, or between."""
+
+    a: str
+    b: str
+    score: float
+    prompt: Hashable
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Battles:
+    """Battles in columns, checked; one without a verdict is not among them.
+
+    Attributes:
+        entrants: (n_entrants,) names, sorted.
+        a: (n,) the place of one entrant among the names.
+        b: (n,) that of the other.
+        score: (n,) in [0, 1], what a took.
+        cluster: (n,) the number of the prompt. Battles of one prompt, in all pairs, orders and
+            dimensions, are no independent evidence: they move together.
+        weight: (n,) positive, how often the battle counts.
+        prompts: Names of the first clusters, in order of their numbers; those behind have none.
+
+    Raises:
+        NotABattle: A battle is not of two entrants, or has no such score or weight.
+        ValueError: The columns do not make a table, or the names are not sorted.
+    """
+
+    entrants: tuple[str, ...]
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    score: NDArray[np.float64]
+    cluster: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    prompts: tuple[Hashable, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        columns = (self.a, self.b, self.score, self.cluster, self.weight)
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("the columns of battles differ in length")
+        if list(self.entrants) != sorted(set(self.entrants)):
+            raise ValueError("the entrants of battles are not sorted, or one is named twice")
+        n = len(self.entrants)
+        known = (self.a >= 0) & (self.a < n) & (self.b >= 0) & (self.b < n)
+        _refuse(~known, "an entrant has no name")
+        _refuse(self.a == self.b, "an entrant cannot meet itself")
+        _refuse(self.cluster < 0, "a prompt's number is 0 or more")
+        _refuse(~((self.score >= 0) & (self.score <= 1)), "a score is from 0 to 1")
+        _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")
+
+    def __len__(self) -> int:
+        """Return n, how many battles there are."""
+        return len(self.a)
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Battles":
+        """Return some of the battles, by a mask or by their places, among all the names."""
+        return replace(
+            self,
+            a=self.a[chosen],
+            b=self.b[chosen],
+            score=self.score[chosen],
+            cluster=self.cluster[chosen],
+            weight=self.weight[chosen],
+        )
+
+
+def battles_of(rows: Iterable[Row]) -> Battles:
+    """Put battles into columns; entrants are sorted, prompts numbered as they come.
+
+    Args:
+        rows: Battles, or the fields of such: a, b, score, prompt and perhaps a weight.
+
+    Raises:
+        NotABattle: As Battles says; its number counts the rows.
+    """
+    battles = [Battle(*row) for row in rows]
+    entrants = tuple(sorted({name for battle in battles for name in (battle.a, battle.b)}))
+    place = {name: i for i, name in enumerate(entrants)}
+    prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(each.prompt for each in battles))}
+    return Battles(
+        entrants,
+        a=np.array([place[battle.a] for battle in battles], dtype=np.intp),
+        b=np.array([place[battle.b] for battle in battles], dtype=np.intp),
+        score=np.array([battle.score for battle in battles], dtype=np.float64),
+        cluster=np.array([prompts[battle.prompt] for battle in battles], dtype=np.intp),
+        weight=np.array([battle.weight for battle in battles], dtype=np.float64),
+        prompts=tuple(prompts),
+    )
+
+
+def _refuse(wrong: NDArray[np.bool_], why: str) -> None:
+    if wrong.any():
+        raise NotABattle(int(wrong.argmax()), why)

@@ -1,0 +1,203 @@
+"""Imported battles as columns of numbers: who won by whose verdict, and who gave none."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.imports import SIGNS, BattlesImported, Column, Winner, set_of
+from ledger.identity import Digest
+from ledger.recorded import Recorded
+from projections.battles.columns import Battles
+from projections.battles.soft_scores import margin_of, soft_scores
+from projections.fold import Projection
+
+Places: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
+
+WINNERS: Final[tuple[Winner, ...]] = get_args(Winner)
+_TOOK: Final[Mapping[Winner, float]] = {
+    "model_a": 1.0,
+    "model_b": 0.0,
+    "tie": 0.5,
+    "tie (bothbad)": 0.5,
+    "no verdict": np.nan,
+}
+_COLUMNS: Final = ("a", "b", "winner", "pref", "prompt", "weight", "is_human")
+_UNKNOWN: Final = -1  # the number of a prompt, before it gets one of its own
+_PLACE_OF: Final = np.zeros(ord(SIGNS[-1]) + 1, dtype=np.intp)  # by sign
+_PLACE_OF[[ord(sign) for sign in SIGNS]] = np.arange(len(SIGNS))
+
+
+@dataclass(frozen=True)
+class BattleTable:
+    """Battles in columns, those without a verdict included.
+
+    Attributes:
+        entrants: (n_entrants,) names, sorted.
+        a: (n,) the place of one entrant among the names.
+        b: (n,) that of the other.
+        winner: (n,) the place of what was said in WINNERS.
+        pref: (n,) how probably b is better, in [0, 1]; NaN where that was not said.
+        prompt: (n,) the number of the prompt; a battle of no known prompt has one of its own.
+        weight: (n,) positive, how often the battle counts.
+        is_human: (n,) whether people said it, and no judge.
+        prompts: Ids of the first prompts, in order of their numbers; those behind have none.
+    """
+
+    entrants: tuple[str, ...]
+    a: Places
+    b: Places
+    winner: Places
+    pref: NDArray[np.float64]
+    prompt: Places
+    weight: NDArray[np.float64]
+    is_human: Mask
+    prompts: tuple[str, ...]
+
+    @property
+    def has_verdict(self) -> Mask:
+        """Say which battles have a verdict: a judge that gave none found no tie."""
+        has_verdict: Mask = self.winner != WINNERS.index("no verdict")
+        return has_verdict
+
+    def where(self, kept: Mask) -> "BattleTable":
+        """Return some of the battles, (n,) of which is said whether they are kept."""
+        return replace(self, **{name: getattr(self, name)[kept] for name in _COLUMNS})
+
+    def read_at(self, temperature: float, *, made_at: float) -> "BattleTable":
+        """Return the battles as if judges' preferences came of marks read at another temperature.
+
+        People gave no marks, so what they said stays.
+
+        Args:
+            temperature: Above 0.
+            made_at: The one that the preferences were made at.
+        """
+        margin = margin_of(self.pref, made_at=made_at)
+        read = soft_scores(0.0, margin, temperature=temperature)
+        return replace(self, pref=np.where(self.is_human, self.pref, read))
+
+    def battles(self, *, soft: bool) -> Battles:
+        """Return what a took of each battle that has a verdict.
+
+        Args:
+            soft: Let it be 1 - pref where a preference was given, and not only who won.
+        """
+        given = self.where(self.has_verdict)
+        took = np.array([_TOOK[winner] for winner in WINNERS])[given.winner]
+        is_soft = soft & ~np.isnan(given.pref)
+        score = np.where(is_soft, 1 - given.pref, took)
+        return Battles(
+            given.entrants, given.a, given.b, score, given.prompt, given.weight, given.prompts
+        )
+
+
+def table_of(events: Sequence[BattlesImported]) -> BattleTable:
+    """Put the battles of events, of at least one, into a table.
+
+    The same id names the same prompt, whatever files the battles come from.
+    """
+    entrants = tuple(sorted({name for event in events for name in event.entrants}))
+    places = {name: place for place, name in enumerate(entrants)}
+    numbers: dict[str, int] = {}
+    parts = zip(*(_columns(event, places, numbers) for event in events), strict=True)
+    a, b, winner, pref, prompt, weight, is_human = map(np.concatenate, parts)
+    is_unknown = prompt == _UNKNOWN
+    prompt[is_unknown] = len(numbers) + np.arange(is_unknown.sum())
+    return BattleTable(entrants, a, b, winner, pref, prompt, weight, is_human, tuple(numbers))
+
+
+def _columns(
+    event: BattlesImported, places: Mapping[str, int], numbers: dict[str, int]
+) -> tuple[NDArray[Any], ...]:
+    """Return a column each, in order; prompts that are new get the next numbers."""
+    n = event.n_battles
+    names = np.array([places[name] for name in event.entrants])
+    prompts = [
+        _UNKNOWN if each is None else numbers.setdefault(each, len(numbers))
+        for each in event.prompts.values
+    ]
+    prefs = [math.nan if each is None else each for each in event.prefs.values]
+    return (
+        names[_decoded(event.a)],
+        names[_decoded(event.b)],
+        _cells(event.winners, [WINNERS.index(each) for each in event.winners.values], n),
+        _cells(event.prefs, prefs, n),
+        _cells(event.prompts, prompts, n),
+        _cells(event.weights, event.weights.values, n),
+        _cells(event.sources, [each == "human" for each in event.sources.values], n),
+    )
+
+
+def _cells(column: Column[Any], values: Sequence[float], n_battles: int) -> NDArray[Any]:
+    """Return (n_battles,) of the values that stand for those of a column."""
+    table = np.array(values)
+    if column.codes:
+        return table[_decoded(column.codes)]
+    return table if len(table) == n_battles else np.repeat(table, n_battles)
+
+
+def _decoded(codes: str) -> Places:
+    """Return the place of each code's value."""
+    places: Places = _PLACE_OF[np.frombuffer(codes.encode("utf-32-le"), dtype="<u4")]
+    return places
+
+
+class Chunk(NamedTuple):
+    """Battles of one file, and the set that they are in."""
+
+    name: str
+    event: BattlesImported
+
+
+@dataclass(frozen=True)
+class ImportedBattles:
+    """What was imported, in order."""
+
+    chunks: tuple[Chunk, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sets of battles, in the order in which they began."""
+        return tuple(dict.fromkeys(chunk.name for chunk in self.chunks))
+
+    def of(self, names: Collection[str]) -> "ImportedBattles":
+        """Return the battles of some sets alone."""
+        return ImportedBattles(tuple(chunk for chunk in self.chunks if chunk.name in names))
+
+    @property
+    def events(self) -> Sequence[BattlesImported]:
+        """The battles that count: of a file, those by its last reading alone.
+
+        A file may have been read anew by a mapping that was put right, or into another set.
+        """
+        readings: dict[Digest, tuple[str, ...]] = {}
+        for name, event in self.chunks:
+            readings[event.file_digest] = _reading(name, event)
+        return tuple(
+            event
+            for name, event in self.chunks
+            if readings[event.file_digest] == _reading(name, event)
+        )
+
+
+def _reading(name: str, event: BattlesImported) -> tuple[str, ...]:
+    _, mapping, _ = event.natural_key
+    return (name, mapping)
+
+
+def advance(state: ImportedBattles, events: Iterable[Recorded]) -> ImportedBattles:
+    """Return what is known after more events, in order."""
+    chunks = (
+        Chunk(set_of(recorded.stream) or recorded.stream, recorded.event)
+        for recorded in events
+        if isinstance(recorded.event, BattlesImported)
+    )
+    return ImportedBattles((*state.chunks, *chunks))
+
+
+IMPORTED_BATTLES: Final = Projection(initial=ImportedBattles(), advance=advance)

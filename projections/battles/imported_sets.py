@@ -1,0 +1,57 @@
+"""The sets of battles and ratings that were imported: how much each holds."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.events.imports import RatingsImported, Winner, set_of
+from ledger.recorded import Recorded
+from projections.battles.imported import IMPORTED_BATTLES
+from projections.fold import Projection, fold
+
+
+@dataclass(frozen=True)
+class ImportedRatings:
+    """What others say, the newest of each set, by its name."""
+
+    newest: Map[str, RatingsImported] = Map()
+
+
+def advance(state: ImportedRatings, events: Iterable[Recorded]) -> ImportedRatings:
+    """Return what is known after more events, in order."""
+    newest = {
+        set_of(recorded.stream) or recorded.stream: recorded.event
+        for recorded in events
+        if isinstance(recorded.event, RatingsImported)
+    }
+    return ImportedRatings(state.newest.update(newest))
+
+
+IMPORTED_RATINGS: Final = Projection(initial=ImportedRatings(), advance=advance)
+
+
+IMPORTED_EVENTS: Final = frozenset({"BattlesImported", "RatingsImported"})
+
+
+class ImportedSet(NamedTuple):
+    """What a set holds: of a file that was read twice, only what was read last."""
+
+    winners: Counter[Winner]  # how many battles were won by whom
+    n_entrants: int  # in battles
+    n_ratings: int  # in the newest file of them
+
+
+def imported_sets(events: Collection[Recorded]) -> dict[str, ImportedSet]:
+    """Return the sets by name."""
+    battles, ratings = fold(IMPORTED_BATTLES, events), fold(IMPORTED_RATINGS, events).newest
+    sets = {}
+    for name in {*battles.names, *ratings}:
+        chunks = battles.of([name]).events
+        winners = Counter(each for chunk in chunks for each in chunk.winners.cells(chunk.n_battles))
+        entrants = {entrant for chunk in chunks for entrant in chunk.entrants}
+        n_ratings = len(ratings[name].ratings) if name in ratings else 0
+        sets[name] = ImportedSet(winners, len(entrants), n_ratings)
+    return dict(sorted(sets.items()))

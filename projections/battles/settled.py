@@ -1,0 +1,180 @@
+"""People's votes beside a judge's marks, by which the temperature of the marks is calibrated."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ledger.events.judging import Order
+from ledger.events.ratings import TieRule
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.imported import BattleTable
+from projections.battles.soft_scores import (
+    TEMPERATURE,
+    CannotCalibrate,
+    Temperature,
+    calibrate,
+    log_likelihood,
+    margin_of,
+    soft_scores,
+)
+from projections.intervals import Floats
+from projections.tournament.matches import Match
+from projections.tournament.settlement import Settlement, reply_of
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import SCORE_PARSER, parse_marks
+from projections.verdicts.policies import CONCATENATE, Rule
+
+_BATTLES: Final = frozenset({"a", "b", "tie"})  # statuses
+_SCORES: Final[Mapping[str, float]] = MappingProxyType({"a": 1.0, "b": 0.0, "tie": 0.5})
+
+
+def fought(settlements: Iterable[Settlement]) -> list[Settlement]:
+    """Return the settlements that are battles, in order."""
+    return [each for each in settlements if each.status in _BATTLES]
+
+
+def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Battles:
+    """Return what counts for a rating: decided matches, and ties if they count half."""
+    return battles_of(
+        Battle(
+            settlement.pairing.a.entrant.entrant_id,
+            settlement.pairing.b.entrant.entrant_id,
+            _SCORES[settlement.status],
+            settlement.pairing.prompt.prompt_id,
+        )
+        for settlement in fought(settlements)
+        if settlement.status != "tie" or ties == "half"
+    )
+
+
+BY_MARKS: Final = Rule(CONCATENATE, SCORE_PARSER)
+"""The rule by which each order is decided by the marks in its reply."""
+
+
+class Marked(NamedTuple):
+    """Battles, and by how much a judge's mark of a is above that of b in each, (n,)."""
+
+    battles: Battles
+    margin: Floats
+
+    def soft(self, temperature: float) -> Battles:
+        """Return the battles with soft scores: a takes as much as its marks make probable."""
+        scores = soft_scores(self.margin, 0.0, temperature=temperature)
+        return replace(self.battles, score=scores)
+
+
+def marked_in_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> Marked:
+    """Return the orders that were decided or tied by marks.
+
+    Two identical responses that nobody was asked about have the same marks.
+
+    Args:
+        tournament: What the judge replied.
+        settlements: By the rule BY_MARKS.
+    """
+    battles = fought(settlements)
+    margin = [
+        _margin(tournament, each.match, each.order) for each in battles if each.match is not None
+    ]
+    return Marked(settled_battles(battles, ties="half"), np.array(margin, dtype=np.float64))
+
+
+def marked_by_preferences(table: BattleTable, *, made_at: float) -> Marked:
+    """Return what judges gave preferences on; where these are 0 or 1, margins are infinite.
+
+    Args:
+        table: Imported battles.
+        made_at: The temperature that turned marks into preferences.
+    """
+    given = table.where(table.has_verdict & ~table.is_human & ~np.isnan(table.pref))
+    return Marked(given.battles(soft=False), margin_of(given.pref, made_at=made_at))
+
+
+def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:
+    question = match.forward if order == "forward" else match.swapped
+    reply = reply_of(tournament, question.query_key, SCORE_PARSER)
+    marks = None if reply is None else parse_marks(reply)
+    if marks is None:
+        return 0.0  # a tie that nobody was asked about
+    return marks.a - marks.b if order == "forward" else marks.b - marks.a
+
+
+_Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
+"""A prompt's name, and the two entrants."""
+
+
+class _Named(NamedTuple):
+    place: int
+    a: str
+    meeting: _Meeting
+
+
+class Calibrated(NamedTuple):
+    """The temperature found for a dimension or a set of battles, and how well marks tell votes."""
+
+    name: str
+    found: Temperature
+    log_likelihood: float  # at what was found
+    log_likelihood_usual: float  # at JudgeArena's
+
+
+def calibrated(name: str, judged: Marked, votes: Battles) -> Calibrated:
+    """Calibrate what a judge marked against people's votes.
+
+    Raises:
+        CannotCalibrate: As `beside_votes` and `projections.battles.soft_scores.calibrate` say.
+    """
+    shared = beside_votes(judged, votes)
+    found = calibrate(*shared)
+    usual = log_likelihood(*shared, temperature=TEMPERATURE)
+    return Calibrated(name, found, log_likelihood(*shared, temperature=found.value), usual)
+
+
+def beside_votes(judged: Marked, votes: Battles) -> Marked:
+    """Return people's votes, each as often as the judge marked what it is on, with those margins.
+
+    So a judge that was asked in both orders has both of its answers held against a vote, as each
+    of them is a battle where it is rated. Battles whose prompt has no name are left out.
+
+    Raises:
+        CannotCalibrate: No vote is on what the judge marked, or the margins are not finite.
+    """
+    marked: dict[_Meeting, list[tuple[str, float]]] = defaultdict(list)
+    for each in _named(judged.battles):
+        marked[each.meeting].append((each.a, float(judged.margin[each.place])))
+    rows = [
+        (vote.place, margin if a == vote.a else -margin)
+        for vote in _named(votes)
+        for a, margin in marked.get(vote.meeting, ())
+    ]
+    places = np.array([place for place, _ in rows], dtype=np.intp)
+    margins = np.array([margin for _, margin in rows])
+    _require_some(margins)
+    return Marked(votes.take(places), margins)
+
+
+def _named(battles: Battles) -> Iterator[_Named]:
+    """Yield the battles on prompts that have a name."""
+    names, prompts = battles.entrants, battles.prompts
+    columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
+    for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):
+        if prompt < len(prompts):
+            yield _Named(place, names[a], (prompts[prompt], frozenset((names[a], names[b]))))
+
+
+def _require_some(margins: Floats) -> None:
+    if not len(margins):
+        raise CannotCalibrate(
+            "no vote is on a prompt and two entrants that the judge marked",
+            "see that both sets name prompts and entrants alike",
+        )
+    if not np.isfinite(margins).all():
+        n = int((~np.isfinite(margins)).sum())
+        raise CannotCalibrate(
+            f"{n} of {len(margins)} preferences are 0 or 1, which no finite marks make",
+            "import battles that were judged by marks",
+        )

@@ -1,0 +1,259 @@
+"""What the events mean, checked: does each follow from what it cites?
+
+The hash chain proves that nothing was changed since it was recorded. This asks whether it was
+right to record it: every answer answers a question, every verdict is what its reply says, every
+outcome follows from its two verdicts.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from itertools import product
+from typing import NamedTuple
+
+from ledger.events.evaluations import (
+    EvaluationCompleted,
+    EvaluationKind,
+    EvaluationPlanned,
+    SampleObserved,
+    SampleUnscorable,
+)
+from ledger.events.judging import (
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    Verdict,
+    VerdictReceived,
+)
+from ledger.events.registration import Registered
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Digest, StreamId
+from ledger.recorded import Recorded
+from projections.evaluations.state import Fate, Labels, SampleKey, labels_of, misfit_of
+from projections.tournament.state import BatchEvent
+from projections.verdicts.parsers import PARSERS
+from projections.verdicts.policies import POLICIES
+
+
+class EvaluationMeaning:
+    """Checks events in order of position; keeps what later ones may cite."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Digest, EvaluationKind] = {}  # by run
+        self._plans: dict[tuple[StreamId, Labels, int], EvaluationPlanned] = {}
+        self._n_tries: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
+        self._fates: dict[SampleKey, dict[StreamId, bool]] = defaultdict(dict)  # True: observed
+
+    def faults_of(self, recorded: Recorded) -> Sequence[str]:
+        """Return what does not follow, in words; a sound event, or one of others, has nothing."""
+        event, stream = recorded.event, recorded.stream
+        match event:
+            case EvaluationPlanned():
+                self._take_note(event, stream)
+                return ()
+            case SampleObserved() | SampleUnscorable():
+                fates = self._fates[SampleKey(event.run_key, event.item, event.sample)]
+                is_seen = fates.get(stream, False)
+                fates[stream] = is_seen or isinstance(event, SampleObserved)
+                return self._faults_of_sample(event)
+            case EvaluationCompleted():
+                return self._faults_of_counts(event, stream)
+            case _:
+                return ()
+
+    def _take_note(self, plan: EvaluationPlanned, stream: StreamId) -> None:
+        self._plans[stream, labels_of(plan), plan.number] = plan
+        self._kinds[plan.run_key] = plan.kind
+        n_tries = self._n_tries[plan.run_key]
+        for item in plan.items:
+            n_tries[item] = max(plan.n_samples, n_tries.get(item, 0))
+
+    def _faults_of_sample(self, event: Fate) -> Sequence[str]:
+        kind = self._kinds.get(event.run_key)
+        if kind is None:
+            return [f"its run {event.run_key[:12]} was not planned before it"]
+        if event.sample >= self._n_tries[event.run_key].get(event.item, 0):
+            return [f"sample {event.sample} of item {event.item[:12]} is not of its run's plan"]
+        if isinstance(event, SampleObserved) and (why := misfit_of(event.observation, kind)):
+            return [why]
+        return []
+
+    def _faults_of_counts(self, event: EvaluationCompleted, stream: StreamId) -> Sequence[str]:
+        labels = Labels(event.entrant, event.evaluation)
+        plan = self._plans.get((stream, labels, event.number))
+        if plan is None:
+            return [f"there is no plan {event.number} of {' on '.join(labels)} before it"]
+        counts = self._counts_of(plan, stream)
+        if counts.allow(event.n_observed, event.n_unscorable):
+            return []
+        return [f"{counts}; it claims {event.n_observed} and {event.n_unscorable}"]
+
+    def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_Counts":
+        """Count what came of a plan's samples.
+
+        A tournament that was merged knew its own fates, and perhaps not yet those of others.
+        """
+        fates = [
+            self._fates.get(SampleKey(plan.run_key, item, number), {})
+            for item in plan.items
+            for number in range(plan.n_samples)
+        ]
+        known = [each for each in fates if each]
+        return _Counts(
+            n_missing=len(fates) - len(known),
+            n_known=len(known),
+            fewest=sum(each.get(stream, all(each.values())) for each in known),
+            most=sum(any(each.values()) for each in known),
+        )
+
+
+class _Counts(NamedTuple):
+    n_missing: int  # samples of which nothing came
+    n_known: int  # observed or given up
+    fewest: int  # of them observed, as its tournament knew at least
+    most: int  # and as anyone knew
+
+    def allow(self, n_observed: int, n_unscorable: int) -> bool:
+        """Say whether a claim is true of what its tournament can have known."""
+        is_whole = not self.n_missing and n_observed + n_unscorable == self.n_known
+        return is_whole and self.fewest <= n_observed <= self.most
+
+    def __str__(self) -> str:
+        """Say what is true, in words."""
+        observed = _between(self.fewest, self.most)
+        unscorable = _between(self.n_known - self.most, self.n_known - self.fewest)
+        return f"samples observed: {observed}, unscorable: {unscorable}, neither: {self.n_missing}"
+
+
+def _between(fewest: int, most: int) -> str:
+    return str(most) if fewest == most else f"{fewest} to {most}"
+
+
+class Meaning:
+    """Checks events in order of position; keeps what later ones may cite."""
+
+    def __init__(self) -> None:
+        self._asked: set[Digest] = set()
+        self._planned: set[Digest] = set()  # by batch key, as those submitted
+        self._submitted: set[Digest] = set()
+        self._verdicts: defaultdict[StreamId, dict[Digest, Verdict]] = defaultdict(dict)
+        self._evaluations = EvaluationMeaning()
+        self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
+
+    def faults_of(self, recorded: Recorded) -> Sequence[str]:
+        """Return what does not follow, in words; a sound event has nothing."""
+        event = recorded.event
+        match event:
+            case VerdictReceived():
+                faults = self._faults_of_verdict(event)
+                faults += self._faults_of_paying(recorded.stream, event.query_key)
+                self._verdicts[recorded.stream][event.query_key] = event.verdict
+                return faults
+            case JudgeQuerySubmitted():
+                self._asked.add(event.query_key)
+                return _faults_of_citing(event.batch_key, self._submitted, "submitted")
+            case PairReconciled():
+                return self._faults_of_outcome(event, recorded.stream)
+            case ResponseGenerated():
+                return self._faults_of_paying(recorded.stream, event.response_key)
+            case JudgeQueryFailed():
+                return self._faults_of_answer(event.query_key)
+            case Registered():
+                return _faults_of_registration(event)
+            case (
+                JudgeBatchPlanned()
+                | JudgeBatchSubmitted()
+                | JudgeBatchNotCreated()
+                | JudgeBatchEnded()
+            ):
+                return self._faults_of_batch(event)
+            case _:
+                return self._evaluations.faults_of(recorded)
+
+    def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
+        """Merged tournaments may each have paid for the same; one pays once."""
+        paid_for = self._paid_for[stream]  # response and query keys
+        if key not in paid_for:
+            paid_for.add(key)
+            return []
+        return ["the same was recorded before, and paid for"]
+
+    def _faults_of_answer(self, query_key: Digest) -> list[str]:
+        if query_key in self._asked:
+            return []
+        return [f"it answers query {query_key[:12]}, which was not submitted before it"]
+
+    def _faults_of_verdict(self, event: VerdictReceived) -> list[str]:
+        faults = self._faults_of_answer(event.query_key)
+        parse = PARSERS.get(event.parser)
+        if parse is None:
+            faults.append(f"no parser is named {event.parser!r}; a later tourney may know it")
+        elif (read := parse(event.reply)) != event.verdict:
+            faults.append(f"its reply says {read}, and it claims {event.verdict}")
+        return faults
+
+    def _faults_of_batch(self, event: BatchEvent) -> list[str]:
+        match event:
+            case JudgeBatchPlanned():
+                self._planned.add(event.batch_key)
+            case JudgeBatchSubmitted():
+                self._submitted.add(event.batch_key)
+        return _faults_of_citing(event.batch_key, self._planned, "planned")
+
+    def _given(self, query_key: Digest, stream: StreamId) -> tuple[Verdict, ...]:
+        """Return a tournament's own verdict, else those of the others, any of which may serve."""
+        own = self._verdicts[stream].get(query_key)
+        if own is not None:
+            return (own,)
+        return tuple(said[query_key] for said in self._verdicts.values() if query_key in said)
+
+    def _faults_of_outcome(self, event: PairReconciled, stream: StreamId) -> list[str]:
+        if event.basis == "identical":
+            return _faults_of_identity(event)
+        forward, swapped = self._given(event.forward, stream), self._given(event.swapped, stream)
+        if forward and swapped:
+            return _faults_of_policy(event, list(product(forward, swapped)))
+        cited = (("forward", event.forward, forward), ("swapped", event.swapped, swapped))
+        return [
+            f"its {order} query {key[:12]} had no verdict before it"
+            for order, key, given in cited
+            if not given
+        ]
+
+
+def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str) -> list[str]:
+    """A batch is planned, then sent, and only then are its queries asked or its end known."""
+    if key is None or key in known:
+        return []
+    return [f"its batch {key[:12]} was not {what} before it"]
+
+
+def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verdict]]) -> list[str]:
+    policy = POLICIES.get(event.policy)
+    if policy is None:
+        return [f"no policy is named {event.policy!r}; a later tourney may know it"]
+    if any(policy(*verdicts) == event.outcome for verdicts in given):
+        return []
+    made = " or ".join(
+        f"{policy(*verdicts)!r} of verdicts {' and '.join(verdicts)}" for verdicts in given
+    )
+    return [f"{event.policy} makes {made}, and it claims {event.outcome!r}"]
+
+
+def _faults_of_identity(event: PairReconciled) -> list[str]:
+    """Two identical responses put one question in both orders, and are a tie."""
+    if event.forward != event.swapped:
+        return ["it claims a tie of identical responses, and its two questions differ"]
+    if event.outcome != "tie":
+        return [f"it claims {event.outcome!r} of identical responses, which tie"]
+    return []
+
+
+def _faults_of_registration(event: Registered) -> list[str]:
+    if event.thing.content_digest == event.digest:
+        return []
+    return ["its digest is not that of what it registers"]

@@ -1,0 +1,1 @@
+"""Evaluations, folded: runs, samples, and metrics with clustered errors."""

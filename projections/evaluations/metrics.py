@@ -1,0 +1,148 @@
+"""Metrics: what is made of what entrants did on evaluations, each with how sure it is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from ledger.events.evaluations import (
+    AnswerObserved,
+    ChoicesObserved,
+    EvaluationKind,
+    SampleObserved,
+)
+from ledger.identity import Json
+from projections.evaluations.scores import Weighed, weighed
+from projections.evaluations.state import Run, SampleKey, misfit_of
+from projections.intervals import Estimate, difference, estimated
+
+HEADLINES: Final[Mapping[EvaluationKind, str]] = MappingProxyType(
+    {
+        "comparison": "acc",
+        "perplexity": "perplexity",
+        "rollout": "score",
+        "encoding": "score",
+    }
+)
+"""The metric that an evaluation is worth where there is room for one number."""
+
+
+class Metric(NamedTuple):
+    """A number, or how much larger it is of another entrant, with its 95 % interval."""
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    estimate: Estimate
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """All that is said of it, beside its name."""
+        about = {"unit": self.unit, "higher_is_better": self.higher_is_better}
+        return {**self.estimate._asdict(), **about}
+
+
+class Counts(NamedTuple):
+    """What became of the samples of a plan."""
+
+    n_planned: int
+    n_observed: int
+    n_unscorable: int
+    n_truncated: int | None  # whose context or prompt lacks something; None: nothing is left out
+    n_length_limited: int | None  # whose answer was cut; None: nothing was answered
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run, what became of its samples, and its metrics, the primary one first."""
+
+    run: Run
+    counts: Counts
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs of one evaluation: how much larger each metric is of the second, pair by pair."""
+
+    first: Run
+    second: Run
+    n_pairs: int
+    n_left_out: int  # samples that were planned for either and observed on one or none
+    metrics: tuple[Metric, ...]
+
+
+def metric_id(evaluation: str, metric: str) -> str:
+    """Return the name of a metric among those of all evaluations."""
+    return f"{evaluation}_{metric}"
+
+
+def measured(run: Run) -> Measured:
+    """Return the metrics of what was observed so far; unscorable samples count beside them."""
+    samples = [*_observed(run).values()]
+    clusters = [sample.cluster for sample in samples]
+    metrics = (
+        _metric(each, estimated(each.quotient, clusters, each.scale))
+        for each in weighed(run.plan, samples)
+    )
+    return Measured(run, _counts(run, samples), (*metrics,))
+
+
+def compared(first: Run, second: Run) -> Compared:
+    """Return by how much the second run's metrics are larger, over the samples that both have.
+
+    Paired, so that how hard the samples are cancels out.
+    """
+    of_first, of_second = _observed(first), _observed(second)
+    shared = [key for key in of_first if key in of_second]
+    planned = {_place(key) for run in (first, second) for key, _ in run.fates}
+    clusters = [of_first[key].cluster for key in shared]
+    others = _by_name(weighed(second.plan, [of_second[key] for key in shared]))
+    metrics = (
+        _metric(each, difference(each.quotient, others[each.name].quotient, clusters, each.scale))
+        for each in weighed(first.plan, [of_first[key] for key in shared])
+        if each.name in others
+    )
+    return Compared(first, second, len(shared), len(planned) - len(shared), (*metrics,))
+
+
+def _metric(weighed_: Weighed, estimate: Estimate) -> Metric:
+    return Metric(weighed_.name, weighed_.unit, weighed_.higher_is_better, estimate)
+
+
+def _by_name(every: Iterable[Weighed]) -> dict[str, Weighed]:
+    return {each.name: each for each in every}
+
+
+class _Place(NamedTuple):
+    item: str
+    sample: int
+
+
+def _place(key: SampleKey) -> _Place:
+    return _Place(key.item, key.sample)
+
+
+def _observed(run: Run) -> dict[_Place, SampleObserved]:
+    """Return what was observed and fits the plan's kind, in the order of the plan."""
+    return {
+        _Place(each.item, each.sample): each
+        for each in run.observed
+        if misfit_of(each.observation, run.plan.kind) is None
+    }
+
+
+def _counts(run: Run, samples: Sequence[SampleObserved]) -> Counts:
+    observations = [sample.observation for sample in samples]
+    answers = [each for each in observations if isinstance(each, AnswerObserved)]
+    put = [each for each in observations if isinstance(each, AnswerObserved | ChoicesObserved)]
+    n_truncated = sum(each.is_truncated for each in put)
+    n_cut = sum(each.finish_reason == "length" for each in answers)
+    kind = run.plan.kind
+    return Counts(
+        n_planned=len(run.fates),
+        n_observed=len(samples),
+        n_unscorable=len(run.unscorable),
+        n_truncated=n_truncated if kind in {"comparison", "rollout"} else None,
+        n_length_limited=n_cut if kind == "rollout" else None,
+    )

@@ -1,0 +1,198 @@
+"""What the metrics of an evaluation are: which sums over its samples each divides.
+
+Facts are recorded and metrics are not, so a rule that is added or changed here holds for all that
+was ever observed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import comb, log
+from typing import Final, NamedTuple, TypeAlias, TypeVar, assert_never
+
+import numpy as np
+
+from ledger.events.evaluations import (
+    AnswerObserved,
+    Choice,
+    ChoicesObserved,
+    DocumentObserved,
+    EvaluationPlanned,
+    PredictionObserved,
+    SampleObserved,
+)
+from projections.intervals import Floats, Quotient, Scale
+from projections.verdicts.parsers import holds_gold, is_gold
+
+
+def credit(weights: Sequence[float], correct: int) -> float:
+    """Return 1 where the right continuation weighs most, and 1/k where it is one of k that do.
+
+    Exactly equal weights are a tie: whoever took the first would give credit to where it stands.
+    """
+    heaviest = max(weights)
+    n_heaviest = sum(weight == heaviest for weight in weights)
+    return 1.0 / n_heaviest if weights[correct] == heaviest else 0.0
+
+
+_NATS_PER_BIT: Final = log(2)
+
+Shape = TypeVar("Shape")
+_Weight: TypeAlias = Callable[[Choice], float]
+
+
+class Weighed(NamedTuple):
+    """A metric before it is divided."""
+
+    name: str
+    unit: str
+    quotient: Quotient
+    scale: Scale = "share"
+    higher_is_better: bool = True
+
+
+def weighed(plan: EvaluationPlanned, samples: Sequence[SampleObserved]) -> tuple[Weighed, ...]:
+    """Return the metrics of samples, the primary one first.
+
+    Args:
+        plan: Says the kind, and whether more of its own score is better.
+        samples: What was observed, each fit for that kind: see `misfit_of`.
+    """
+    match plan.kind:
+        case "comparison":
+            return (*_of_choices(_shaped(samples, ChoicesObserved)),)
+        case "perplexity":
+            return _of_documents(_shaped(samples, DocumentObserved))
+        case "rollout":
+            return (*_of_answers(plan, samples),)
+        case "encoding":
+            return _of_predictions(plan, _shaped(samples, PredictionObserved))
+        case _:
+            assert_never(plan.kind)
+
+
+def _shaped(samples: Sequence[SampleObserved], shape: type[Shape]) -> list[Shape]:
+    return [each.observation for each in samples if isinstance(each.observation, shape)]
+
+
+def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[Weighed]:
+    """Weigh by the sum of the log-likelihoods, per token, per byte and beside no context at all.
+
+    The last is pointwise mutual information; only where it was asked for.
+    """
+    weights: dict[str, _Weight] = {
+        "acc": lambda choice: choice.log_likelihood,
+        "acc_tok": lambda choice: choice.log_likelihood / choice.n_tokens,
+        "acc_bytes": lambda choice: choice.log_likelihood / choice.n_bytes,
+    }
+    for name, weight in weights.items():
+        yield Weighed(name, "share", _mean(_credit(each, weight) for each in observed))
+    if any(choice.unconditional is not None for each in observed for choice in each.choices):
+        yield Weighed("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
+    yield Weighed(
+        "exact_match", "share", _mean(each.choices[each.correct].is_greedy for each in observed)
+    )
+
+
+def _credit(observed: ChoicesObserved, weight: _Weight) -> float:
+    return credit([weight(choice) for choice in observed.choices], observed.correct)
+
+
+def _pmi_credit(observed: ChoicesObserved) -> float | None:
+    gains = [
+        choice.log_likelihood - choice.unconditional
+        for choice in observed.choices
+        if choice.unconditional is not None
+    ]
+    return credit(gains, observed.correct) if len(gains) == len(observed.choices) else None
+
+
+def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[Weighed, ...]:
+    """Divide over all documents: each token, byte or word counts the same.
+
+    Bits per byte come first, as they do not depend on how a text is cut into tokens.
+    """
+    nats = _floats(-each.log_likelihood for each in observed)
+    bits = Quotient(nats / _NATS_PER_BIT, _floats(each.n_bytes for each in observed))
+    by_token = Quotient(nats, _floats(each.n_tokens for each in observed))
+    by_word = Quotient(nats, _floats(each.n_words for each in observed))
+    return (
+        Weighed("bits_per_byte", "bits per byte", bits, "plain", False),
+        Weighed("perplexity", "per token", by_token, "exponential", False),
+        Weighed("word_perplexity", "per word", by_word, "exponential", False),
+    )
+
+
+def _of_answers(plan: EvaluationPlanned, samples: Sequence[SampleObserved]) -> Iterator[Weighed]:
+    """Compare what was cleaned with what was expected, by words, as verdicts/parsers.py does."""
+    observed = _shaped(samples, AnswerObserved)
+    yield _own_score(plan, [each.score for each in observed])
+    matches = _mean(is_gold(each.cleaned, each.expected) for each in observed)
+    yield Weighed("exact_match", "share", matches)
+    held = _mean(holds_gold(each.cleaned, each.expected) for each in observed)
+    yield Weighed("containment", "share", held)
+    if plan.higher_is_better and _are_binary([each.score for each in observed]):
+        yield from _passing(samples, plan.n_samples)
+    cut = _mean(each.finish_reason == "length" for each in observed)
+    yield Weighed("length_limited", "share", cut, "share", False)
+
+
+def _of_predictions(
+    plan: EvaluationPlanned, observed: Sequence[PredictionObserved]
+) -> tuple[Weighed, ...]:
+    """Compare the ids of tokens: the last of each text, and all of them, each counting the same."""
+    n_right = _floats(
+        sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
+    )
+    n_tokens = _floats(len(each.target) for each in observed)
+    last = _mean(each.predicted[-1:] == each.target[-1:] for each in observed)
+    return (
+        _own_score(plan, [each.score for each in observed]),
+        Weighed("last_token", "share", last),
+        Weighed("tokens", "share", Quotient(n_right, n_tokens)),
+    )
+
+
+def _own_score(plan: EvaluationPlanned, scores: Sequence[float]) -> Weighed:
+    """Return the mean of what the evaluation gave; of noughts and ones it is a share."""
+    scale: Scale = "share" if _are_binary(scores) else "plain"
+    return Weighed("score", "score", _mean(scores), scale, plan.higher_is_better)
+
+
+def _are_binary(scores: Iterable[float]) -> bool:
+    return all(score in {0.0, 1.0} for score in scores)
+
+
+def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Weighed]:
+    """Estimate how often one of k tries at an item is right, for k of 2, 4, 8 ... tries.
+
+    Of n tries at an item, c of them right, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1);
+    each item counts the same, and one with fewer than k tries does not.
+    """
+    n_tries: Counter[str] = Counter(each.item for each in samples)
+    n_right: Counter[str] = Counter(
+        each.item
+        for each in samples
+        if isinstance(each.observation, AnswerObserved) and each.observation.score
+    )
+    k = 2
+    while k <= n_samples:
+        share = _floats(float(n_tries[each.item] >= k) / n_tries[each.item] for each in samples)
+        fails = _floats(
+            comb(n_tries[each.item] - n_right[each.item], k) / max(1, comb(n_tries[each.item], k))
+            for each in samples
+        )
+        yield Weighed(f"pass@{k}", "share", Quotient((1 - fails) * share, share))
+        k *= 2
+
+
+def _mean(values: Iterable[float | None]) -> Quotient:
+    """Divide by the samples that have a value."""
+    every = [*values]
+    return Quotient(
+        _floats(0.0 if value is None else value for value in every),
+        _floats(value is not None for value in every),
+    )
+
+
+def _floats(values: Iterable[float]) -> Floats:
+    return np.fromiter(values, dtype=np.float64)

@@ -1,0 +1,165 @@
+"""What is known of evaluations: what was planned, and what came of each sample."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from immutables import Map, MapMutation
+
+from ledger.events.evaluations import (
+    AnswerObserved,
+    ChoicesObserved,
+    DocumentObserved,
+    EvaluationCompleted,
+    EvaluationKind,
+    EvaluationPlanned,
+    Observation,
+    PredictionObserved,
+    SampleObserved,
+    SampleUnscorable,
+)
+from ledger.events.registration import Reference
+from ledger.identity import Digest, StreamId
+from ledger.recorded import Recorded
+from projections.fold import Projection
+
+EVALUATION_EVENTS: Final = frozenset(
+    {"EvaluationPlanned", "SampleObserved", "SampleUnscorable", "EvaluationCompleted"}
+)
+"""The types of events that these projections read."""
+
+
+class SampleKey(NamedTuple):
+    """A try at an item in a run."""
+
+    run_key: Digest
+    item: Digest
+    sample: int
+
+
+class Labels(NamedTuple):
+    """Who was evaluated on what, by the names that people gave."""
+
+    entrant: str
+    evaluation: str
+
+
+def labels_of(plan: EvaluationPlanned) -> Labels:
+    """Return the names that a plan goes by."""
+    return Labels(plan.entrant.label, plan.evaluation)
+
+
+Fate: TypeAlias = SampleObserved | SampleUnscorable
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of a tournament.
+
+    A run is what its key says, in any tournament of the ledger: what one has observed, none owes.
+    """
+
+    stream: StreamId
+    plans: Map[Labels, EvaluationPlanned] = Map()  # the newest, in this tournament
+    fates: Map[SampleKey, Fate] = Map()
+    completed: Map[Labels, EvaluationCompleted] = Map()  # the newest, in this tournament
+    who: Map[Digest, Reference] = Map()  # by the key of each run that this tournament ever planned
+
+    def run(self, plan: EvaluationPlanned) -> "Run":
+        """Return what became of a plan."""
+        keys = (
+            SampleKey(plan.run_key, item, number)
+            for item in plan.items
+            for number in range(plan.n_samples)
+        )
+        return Run(plan, tuple((key, self.fates.get(key)) for key in keys))
+
+    def is_completed(self, plan: EvaluationPlanned) -> bool:
+        """Say whether a plan's completion is on record."""
+        completed = self.completed.get(labels_of(plan))
+        return completed is not None and completed.number == plan.number
+
+    @property
+    def runs(self) -> tuple["Run", ...]:
+        """What became of the newest plan of each entrant and evaluation, in order of labels."""
+        return tuple(self.run(self.plans[labels]) for labels in sorted(self.plans))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A plan and what came of each of its samples, in order; None: nothing yet."""
+
+    plan: EvaluationPlanned
+    fates: tuple[tuple[SampleKey, Fate | None], ...]
+
+    @property
+    def owed(self) -> frozenset[SampleKey]:
+        """The samples of which nothing came yet."""
+        return frozenset(key for key, fate in self.fates if fate is None)
+
+    @property
+    def observed(self) -> tuple[SampleObserved, ...]:
+        """What was observed, in the order of the plan."""
+        return tuple(fate for _, fate in self.fates if isinstance(fate, SampleObserved))
+
+    @property
+    def unscorable(self) -> tuple[SampleUnscorable, ...]:
+        """What was given up, in the order of the plan."""
+        return tuple(fate for _, fate in self.fates if isinstance(fate, SampleUnscorable))
+
+
+def evaluations_of(stream: StreamId) -> Projection[Evaluations]:
+    """Return the projection that reads one tournament's evaluations out of a ledger."""
+    return Projection(initial=Evaluations(stream), advance=advance_evaluations)
+
+
+def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evaluations:
+    """Return what is known after more events, in order."""
+    maps: dict[str, MapMutation[Any, Any]] = {
+        "plans": state.plans.mutate(),
+        "fates": state.fates.mutate(),
+        "completed": state.completed.mutate(),
+        "who": state.who.mutate(),
+    }
+    for recorded in events:
+        is_own = recorded.stream == state.stream
+        match recorded.event:
+            case EvaluationPlanned() as plan if is_own:
+                maps["plans"][labels_of(plan)] = plan
+                maps["who"][plan.run_key] = plan.entrant
+            case SampleObserved() | SampleUnscorable() as fate:
+                key = SampleKey(fate.run_key, fate.item, fate.sample)
+                is_own_observation = is_own and isinstance(fate, SampleObserved)
+                if is_own_observation or not isinstance(maps["fates"].get(key), SampleObserved):
+                    maps["fates"][key] = fate
+            case EvaluationCompleted() as completed if is_own:
+                maps["completed"][Labels(completed.entrant, completed.evaluation)] = completed
+            case _:
+                continue
+    known: dict[str, Any] = {name: each.finish() for name, each in maps.items()}
+    return replace(state, **known)
+
+
+_SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = MappingProxyType(
+    {
+        "comparison": ChoicesObserved,
+        "perplexity": DocumentObserved,
+        "rollout": AnswerObserved,
+        "encoding": PredictionObserved,
+    }
+)
+
+
+def misfit_of(observation: Observation, kind: EvaluationKind) -> str | None:
+    """Say why a kind of evaluation cannot have observed this, in words; None: it can.
+
+    No metric counts what does not fit: of a ledger that only grows, one wrong line must not
+    leave all else without a number.
+    """
+    if not isinstance(observation, _SHAPES[kind]):
+        return f"its run is a {kind}, which observes something else"
+    if isinstance(observation, ChoicesObserved) and observation.correct >= len(observation.choices):
+        n_choices = len(observation.choices)
+        return f"its right choice is number {observation.correct} of {n_choices}, counted from 0"
+    return None

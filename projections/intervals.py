@@ -1,0 +1,196 @@
+"""Estimates that are quotients of sums over samples, and how sure they are.
+
+Samples of one cluster share a prompt and are not independent: their deviations are added up before
+they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024).
+"""
+
+from collections.abc import Sequence
+from math import ceil, exp, sqrt
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.identity import Digest
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ROUNDING: Final = 1e-9  # 40 * (1 - 0.95) / 2 is no whole number
+
+
+def fewest_resamples(level: float) -> int:
+    """Return how few resamples leave one out beyond each bound: n (1 - level) / 2 >= 1."""
+    return ceil(2 * (1 - ROUNDING) / (1 - level))
+
+
+def shortage(resamples: int, level: float) -> str | None:
+    """Say what is wrong with too few resamples; None of enough."""
+    fewest = fewest_resamples(level)
+    if resamples >= fewest:
+        return None
+    takes = f"an interval of {100 * level:g} % takes {fewest:,} resamples at least"
+    return f"{takes}, so that one is beyond each bound"
+
+
+NORMAL_95: Final = 1.959963984540054  # half width of a 95 % interval in standard errors
+
+
+class Interval(NamedTuple):
+    """Two bounds of a share, both in [0, 1]."""
+
+    lower: float
+    upper: float
+
+
+def wilson(share: float, n: float) -> Interval:
+    """Return the 95 % interval of a share found in n independent trials (Wilson 1927).
+
+    With z = 1.96 it is all p for which |share - p| <= z sqrt(p (1 - p) / n):
+
+        (share + z^2 / 2n +- z sqrt(share (1 - share) / n + z^2 / 4n^2)) / (1 + z^2 / n)
+
+    A share of half points, as of ties, varies less than one of successes, and the interval is
+    then wider than it need be.
+    """
+    part = NORMAL_95 * NORMAL_95 / n
+    half = sqrt(part * share * (1.0 - share) + part * part / 4.0)
+    middle, whole = share + part / 2.0, 1.0 + part
+    return Interval(max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole))
+
+
+_LARGEST_LOG: Final = 300.0  # beyond, as of a text that is one long word, squares overflow
+_ROUNDING: Final = 1e-12  # an error of a share below is that of sums of floats
+
+Scale: TypeAlias = Literal["plain", "share", "exponential"]
+"""What is made of a quotient: itself, itself where it lies in [0, 1], or its exponential."""
+
+
+class Quotient(NamedTuple):
+    """What each sample adds to either sum, (n,) and (n,); one with denominator 0 does not count.
+
+    A mean divides by a 1 for each sample.
+    """
+
+    numerators: Floats
+    denominators: Floats
+
+
+class Estimate(NamedTuple):
+    """A number and its 95 % interval; None is what cannot be said."""
+
+    value: float | None
+    n: int  # samples that count
+    standard_error: float | None  # None: of fewer than two clusters
+    low: float | None
+    high: float | None
+
+
+def estimated(quotient: Quotient, clusters: Sequence[Digest], scale: Scale) -> Estimate:
+    """Estimate a quotient R = sum y / sum x, or exp R.
+
+    The standard error is sqrt(C / (C - 1) sum over C clusters of (sum of (y - R x) / sum x)^2):
+    by the delta method, with C / (C - 1) for few clusters. Of a mean of independent samples it is
+    their standard deviation over sqrt(n).
+
+    Args:
+        quotient: What is divided.
+        clusters: Of each sample.
+        scale: An interval of a share is Wilson's, of as many independent trials as would have that
+            standard error: where all samples agree it is not a point. That of an exponential is
+            the exponential of R's.
+    """
+    counts = quotient.denominators > 0
+    n = int(counts.sum())
+    if not n:
+        return Estimate(None, 0, None, None, None)
+    places = _places(clusters)[counts]
+    ratio, influence = _linear(_where(quotient, counts))
+    error = _error(influence, places)
+    if scale == "exponential":
+        return _exponential(ratio, n, error)
+    if error is None:
+        return Estimate(ratio, n, None, None, None)
+    if scale == "plain":
+        return Estimate(ratio, n, error, ratio - NORMAL_95 * error, ratio + NORMAL_95 * error)
+    return Estimate(ratio, n, error, *_share(ratio, error, len(np.unique(places))))
+
+
+def difference(a: Quotient, b: Quotient, clusters: Sequence[Digest], scale: Scale) -> Estimate:
+    """Estimate how much larger b's quotient is than a's, sample by sample.
+
+    Args:
+        a: Of one entrant.
+        b: Of the other, on the same samples. Divided by something else than a's it measures
+            something else, and there is no difference.
+        clusters: Of each sample.
+        scale: What is made of either quotient before they are compared.
+    """
+    counts = a.denominators > 0
+    n = int(counts.sum())
+    if not n or not np.array_equal(a.denominators, b.denominators):
+        return Estimate(None, n, None, None, None)
+    first, second = (_scaled(_linear(_where(each, counts)), scale) for each in (a, b))
+    if first is None or second is None:
+        return Estimate(None, n, None, None, None)
+    value = second.ratio - first.ratio
+    error = _error(second.influence - first.influence, _places(clusters)[counts])
+    if error is None:
+        return Estimate(value, n, None, None, None)
+    return Estimate(value, n, error, value - NORMAL_95 * error, value + NORMAL_95 * error)
+
+
+def _where(quotient: Quotient, mask: NDArray[np.bool_]) -> Quotient:
+    return Quotient(quotient.numerators[mask], quotient.denominators[mask])
+
+
+def _places(clusters: Sequence[Digest]) -> NDArray[np.intp]:
+    """Number the clusters, (n,)."""
+    number = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    return np.array([number[cluster] for cluster in clusters], dtype=np.intp)
+
+
+class _Linear(NamedTuple):
+    """A quotient, and how much each sample moves it, to first order, (n,)."""
+
+    ratio: float
+    influence: Floats
+
+
+def _linear(quotient: Quotient) -> _Linear:
+    whole = float(quotient.denominators.sum())
+    ratio = float(quotient.numerators.sum()) / whole
+    return _Linear(ratio, (quotient.numerators - ratio * quotient.denominators) / whole)
+
+
+def _scaled(linear: _Linear, scale: Scale) -> _Linear | None:
+    if scale != "exponential":
+        return linear
+    value = _exp(linear.ratio)
+    return None if value is None else _Linear(value, value * linear.influence)
+
+
+def _error(influence: Floats, places: NDArray[np.intp]) -> float | None:
+    n_clusters = len(np.unique(places))
+    if n_clusters == 1:
+        return None
+    moved = np.bincount(places, influence)
+    return sqrt(n_clusters / (n_clusters - 1) * float(moved @ moved))
+
+
+def _share(ratio: float, error: float, n_clusters: int) -> Interval:
+    """Return Wilson's interval; of n independent samples, each its own cluster, it is that of n."""
+    if error < _ROUNDING:
+        return wilson(ratio, n_clusters)
+    return wilson(ratio, ratio * (1 - ratio) / error**2 * n_clusters / (n_clusters - 1))
+
+
+def _exponential(ratio: float, n: int, error: float | None) -> Estimate:
+    value = _exp(ratio)
+    if value is None or error is None:
+        return Estimate(value, n, None, None, None)
+    low, high = _exp(ratio - NORMAL_95 * error), _exp(ratio + NORMAL_95 * error)
+    return Estimate(value, n, value * error, low, high)
+
+
+def _exp(x: float) -> float | None:
+    return exp(x) if x < _LARGEST_LOG else None

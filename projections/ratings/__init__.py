@@ -1,0 +1,1 @@
+"""From battles to ratings: Elo, Bradley-Terry, style control, standings."""

@@ -1,0 +1,1 @@
+"""Bradley-Terry ratings, with intervals, ranks and anchors."""

@@ -1,0 +1,219 @@
+"""Who can be compared with whom: the strongly connected components of "took something off".
+
+Between two entrants there is a finite difference of strength only if each, perhaps through
+others, took something off the other (Ford 1957). Where that went one way only, the one is above
+the other by more than any number; where neither way, nothing is known.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.ratings import IntervalUnit
+from projections.battles.columns import Battles
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of a graph, and which of them is above which.
+
+    Attributes:
+        label: (n,) the number of each node's component; what is above has the lower number.
+        above: (n_components, n_components) bool, above[x, y]: a way leads from x to y, and hence
+            none back.
+    """
+
+    label: NDArray[np.intp]
+    above: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """Return n_components."""
+        return len(self.above)
+
+    def members(self, component: int) -> NDArray[np.intp]:
+        """Return the nodes of a component, in their order."""
+        return np.flatnonzero(self.label == component)
+
+
+def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> Components:
+    """Find the components of n nodes; edges lead from source to target, some perhaps repeated."""
+    edges = np.unique(source * n + target)
+    source, target = np.divmod(edges, max(n, 1))
+    successors = np.split(target, np.searchsorted(source, np.arange(1, n)))[:n]
+    found = list(_Search(successors).components())
+    label = np.empty(n, dtype=np.intp)
+    for number, members in enumerate(reversed(found)):
+        label[members] = number
+    return Components(label, _above(len(found), label[source], label[target]))
+
+
+def one_component(n: int) -> Components:
+    """Return what n nodes are when something other than edges joins them all."""
+    n_components = min(n, 1)
+    none_above = np.zeros((n_components, n_components), dtype=np.bool_)
+    return Components(np.zeros(n, dtype=np.intp), none_above)
+
+
+def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Say of each of several graphs whether it is a single component, (batch,).
+
+    So it is if the first node reaches every node and every node reaches the first.
+
+    Args:
+        edges: (batch, n, n), edges[g, i, j]: in graph g an edge leads from i to j.
+    """
+    return _first_reaches_all(edges) & _first_reaches_all(edges.swapaxes(1, 2))
+
+
+def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    steps = edges.astype(np.float32)  # products of matrices are fast with floats only
+    reached = np.zeros((len(edges), 1, edges.shape[1]), dtype=np.bool_)
+    further = reached.copy()
+    further[..., 0] = True
+    while (further != reached).any():
+        reached = further
+        further = reached | (reached.astype(np.float32) @ steps > 0)
+    return np.asarray(reached.all(axis=(1, 2)))
+
+
+class _Search:
+    """Tarjan's search (1972) with a stack of its own, so that Python's does not limit it."""
+
+    def __init__(self, successors: Sequence[NDArray[np.intp]]) -> None:
+        n = len(successors)
+        self._successors = [each.tolist() for each in successors]
+        self._numbers = count()
+        self._found = [-1] * n  # in which order; n once the node's component is complete
+        self._lowest = [n] * n  # found first of those that a node is known to reach
+        self._open: list[int] = []  # found, and of no complete component
+
+    def components(self) -> Iterator[list[int]]:
+        """Yield each component after all those that it reaches."""
+        for root in range(len(self._successors)):
+            if self._found[root] < 0:
+                yield from self._components_from(root)
+
+    def _components_from(self, root: int) -> Iterator[list[int]]:
+        way = [self._enter(root)]
+        while way:
+            node, rest = way[-1]
+            following = next(rest, None)
+            if following is None:
+                way.pop()
+                if self._lowest[node] == self._found[node]:
+                    yield self._complete(node)
+                else:  # so it is not the root
+                    self._lower(way[-1][0], self._lowest[node])
+            elif self._found[following] < 0:
+                way.append(self._enter(following))
+            else:
+                self._lower(node, self._found[following])
+
+    def _enter(self, node: int) -> tuple[int, Iterator[int]]:
+        self._found[node] = self._lowest[node] = next(self._numbers)
+        self._open.append(node)
+        return node, iter(self._successors[node])
+
+    def _lower(self, node: int, found: int) -> None:
+        self._lowest[node] = min(self._lowest[node], found)
+
+    def _complete(self, node: int) -> list[int]:
+        members: list[int] = []
+        while node not in members[-1:]:
+            members.append(self._open.pop())
+            self._found[members[-1]] = len(self._found)
+        return members
+
+
+def _above(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which of n components is above which, from edges that lead to higher numbers."""
+    above = np.zeros((n, n), dtype=np.bool_)
+    above[source, target] = source != target
+    for number in reversed(range(n)):
+        above[number] |= above[above[number]].any(axis=0)
+    return above
+
+
+class _Columns(NamedTuple):
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    score: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Battles in columns, each with the unit that it belongs to.
+
+    Attributes:
+        n_entrants: Of how many entrants these are the battles.
+        a: (n,) an entrant.
+        b: (n,) another, of a higher number.
+        score: (n,) in [0, 1], what a took.
+        weight: (n,) positive.
+        unit: (n,) the number of the battle's unit.
+        count: (n_units,) how many units are alike; 1 for units of several battles.
+    """
+
+    n_entrants: int
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    score: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    unit: NDArray[np.intp]
+    count: NDArray[np.int64]
+
+    def within(self, members: NDArray[np.intp]) -> "Units":
+        """Return the battles among some entrants, (n_members,) ascending, all numbered anew."""
+        inside = np.isin(self.a, members) & np.isin(self.b, members)
+        met, unit = np.unique(self.unit[inside], return_inverse=True)
+        return Units(
+            len(members),
+            a=np.searchsorted(members, self.a[inside]),
+            b=np.searchsorted(members, self.b[inside]),
+            score=self.score[inside],
+            weight=self.weight[inside],
+            unit=unit,
+            count=self.count[met],
+        )
+
+
+def units_of(battles: Battles, kind: IntervalUnit) -> Units:
+    """Group battles by what is one piece of evidence; prompts of one battle may be alike."""
+    if kind == "battles":
+        return _cells(battles, np.ones(len(battles), dtype=np.bool_))
+    alone = np.bincount(battles.cluster)[battles.cluster] == 1
+    cells = _cells(battles, alone)
+    a, b, score, weight = _columns(battles, ~alone)
+    prompts, unit = np.unique(battles.cluster[~alone], return_inverse=True)
+    return Units(
+        cells.n_entrants,
+        a=np.concatenate((cells.a, a)),
+        b=np.concatenate((cells.b, b)),
+        score=np.concatenate((cells.score, score)),
+        weight=np.concatenate((cells.weight, weight)),
+        unit=np.concatenate((cells.unit, len(cells.count) + unit)),
+        count=np.concatenate((cells.count, np.ones_like(prompts, dtype=np.int64))),
+    )
+
+
+def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
+    """Return each distinct battle among the chosen once, as a unit."""
+    a, b, score, weight = _columns(battles, chosen)
+    n, scores, weights = len(battles.entrants), np.unique(score), np.unique(weight)
+    shape = (n, n, len(scores), len(weights))
+    places = (a, b, np.searchsorted(scores, score), np.searchsorted(weights, weight))
+    cell, count = np.unique(np.ravel_multi_index(places, shape), return_counts=True)
+    a, b, at_score, at_weight = np.unravel_index(cell, shape)
+    return Units(n, a, b, scores[at_score], weights[at_weight], np.arange(len(cell)), count)
+
+
+def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:
+    """Return who met, the lower number first, what that one took, and the weight."""
+    a, b, score = battles.a[chosen], battles.b[chosen], battles.score[chosen]
+    score = np.where(a < b, score, 1.0 - score)
+    return _Columns(np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen])

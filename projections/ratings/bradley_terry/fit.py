@@ -1,0 +1,180 @@
+"""Ratings of entrants that can be compared: the fit, its place on the Elo scale, the interval."""
+
+from collections.abc import Sequence
+from math import exp, log
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import TIE
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.uncertainty import covariance, percentiles, resampled
+
+MEAN_RATING: Final = 1000.0
+ELO: Final = 400.0 / log(10.0)  # points per unit of strength: 400 points are odds of 10 : 1
+
+
+class Scale(NamedTuple):
+    """Elo points as a linear function of strengths.
+
+    zero: (n,) the rating of what a component hangs from, its mean or the anchor; NaN where there
+    is no rating. points: (n, n) whose rows take differences of strengths within a component.
+    """
+
+    zero: Floats
+    points: Floats
+
+    def rating(self, strengths: Floats) -> Floats:
+        """Return the ratings of strengths, (n,) or (resamples, n)."""
+        return self.zero + strengths @ self.points.T
+
+
+def scale_of(
+    entrants: Sequence[str], component: NDArray[np.intp], parameters: BradleyTerryParameters
+) -> Scale:
+    """Hang the component of the anchor, if it is there, from it, and any other from its mean.
+
+    Args:
+        entrants: (n,) names.
+        component: (n,) the number of each one's component.
+        parameters: What is the anchor, and where.
+    """
+    n, together = len(entrants), component[:, None] == component
+    zero, hung_from = np.full(n, MEAN_RATING), together / together.sum(axis=1, keepdims=True)
+    if parameters.anchor in entrants:
+        anchor = entrants.index(parameters.anchor)
+        zero[together[anchor]] = parameters.anchor_rating
+        hung_from[together[anchor]] = np.arange(n) == anchor
+    return Scale(zero, ELO * (np.eye(n) - hung_from))
+
+
+def precision_of(parameters: BradleyTerryParameters) -> float:
+    """Return 1 / variance of the prior of strengths that parameters state; 0: they state none."""
+    return 0.0 if parameters.prior_sd is None else (ELO / parameters.prior_sd) ** 2
+
+
+ROUNDING: Final = 1e-3  # Elo points: a smaller spread is that of rounding, and none was seen
+_FEWEST: Final = 2  # units that can differ from each other
+
+
+class Uncertainty(NamedTuple):
+    """How sure ratings are.
+
+    lower, upper: (n,) the interval; covariance: (n, n); n_without_fit: of resamples.
+    """
+
+    lower: Floats
+    upper: Floats
+    covariance: Floats
+    n_without_fit: int
+
+    def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
+        """Take away what is certain only as no two units differ: bounds and covariance are NaN.
+
+        Units that all say the same tell nothing of how far others would be from them. The anchor
+        alone is where it is by decree.
+
+        Args:
+            entrants: (n,) names.
+            anchor: What ratings hang from, if from anything.
+        """
+        is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
+        alike = (self.upper - self.lower < ROUNDING) & is_free
+        return Uncertainty(
+            np.where(alike, np.nan, self.lower),
+            np.where(alike, np.nan, self.upper),
+            np.where(alike[:, None] | alike, np.nan, self.covariance),
+            self.n_without_fit,
+        )
+
+
+class ComponentRating(NamedTuple):
+    """Ratings of a component, (n,); nu is Davidson's, 0 where no tie is an outcome."""
+
+    rating: Floats
+    uncertainty: Uncertainty
+    nu: float
+
+
+def rate_component(
+    units: Units,
+    entrants: Sequence[str],
+    parameters: BradleyTerryParameters,
+    rng: np.random.Generator,
+) -> ComponentRating | None:
+    """Rate the entrants of a component by their battles.
+
+    Args:
+        units: The battles.
+        entrants: (n,) names.
+        parameters: The model, what its scale hangs from, and the interval.
+        rng: What draws resamples, if any.
+
+    Returns:
+        None where Davidson's model has no finite fit.
+
+    Raises:
+        CannotRate: Strengths lie too far apart to be computed.
+    """
+    n, model = len(entrants), _model(units, parameters)
+    likelihood = Likelihood(model, units, precision_of(parameters))
+    fit = likelihood.fit()
+    if fit is None:
+        return None
+    scale = scale_of(entrants, np.zeros(n, dtype=np.intp), parameters)
+    uncertainty = _uncertainty(likelihood, fit, scale, parameters, rng)
+    return ComponentRating(
+        scale.rating(fit[:n]),
+        uncertainty.without_certainty(entrants, parameters.anchor),
+        nu=exp(fit[n]) if model.n_parameters > n else 0.0,
+    )
+
+
+def _model(units: Units, parameters: BradleyTerryParameters) -> PairModel:
+    """Choose the model; Davidson's without ties is Bradley and Terry's."""
+    if parameters.ties == "davidson" and (units.score == TIE).any():
+        return Davidson(units.n_entrants)
+    return BradleyTerry(units.n_entrants)
+
+
+def _uncertainty(
+    likelihood: Likelihood,
+    fit: Floats,
+    scale: Scale,
+    parameters: BradleyTerryParameters,
+    rng: np.random.Generator,
+) -> Uncertainty:
+    n = likelihood.model.n_entrants
+    if likelihood.units.count.sum() < _FEWEST:
+        unknown = np.full(n, np.nan)
+        return Uncertainty(unknown, unknown, np.full((n, n), np.nan), n_without_fit=0)
+    if parameters.interval == "sandwich":
+        spread = scale.points @ covariance(likelihood, fit) @ scale.points.T
+        return normal(scale.rating(fit[:n]), spread, parameters.level)
+    draws = resampled(likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng)
+    return _drawn(scale.rating(draws), parameters.level)
+
+
+def normal(rating: Floats, spread: Floats, level: float) -> Uncertainty:
+    """Take the interval from the covariance of ratings, (n, n): z standard errors each way."""
+    error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
+    margin = NormalDist().inv_cdf((1 + level) / 2) * error
+    return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
+
+
+def _drawn(draws: Floats, level: float) -> Uncertainty:
+    """Take the interval from resamples; there is no covariance where it is unbounded."""
+    n = draws.shape[1]
+    lower, upper = percentiles(draws, level)
+    fitted = draws[~np.isnan(draws).any(axis=1)]
+    spread = np.full((n, n), np.nan)
+    if len(fitted) >= _FEWEST and np.isfinite(lower).all() and np.isfinite(upper).all():
+        spread = np.cov(fitted, rowvar=False).reshape(n, n)
+    return Uncertainty(lower, upper, spread, n_without_fit=len(draws) - len(fitted))

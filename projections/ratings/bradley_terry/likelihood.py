@@ -1,0 +1,166 @@
+"""What is maximised: a model's log-likelihood of battles, with the prior if one is stated."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import CannotRate
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.models import Derivatives, PairModel, Slopes, Tally
+
+_MOST_STEPS: Final = 200  # no strength goes further than as many units
+
+
+class Climb(NamedTuple):
+    """Where it led: parameters, (batch, k), and which of the batch came to rest, (batch,)."""
+
+    parameters: Floats
+    settled: NDArray[np.bool_]
+
+
+def climb(derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float) -> Climb:
+    """Climb to the maxima of log-likelihoods of log-linear models.
+
+    A step changes no logarithm of odds by more than its span, the range of its strengths and what
+    it adds to the others; it is shortened to a span of 1. The third derivative along a step is at
+    most span times the second, and so every such step goes up (Bach 2010).
+
+    Args:
+        derivatives: Of the log-likelihoods.
+        start: Parameters to start from, (batch, k).
+        n_strengths: How many of the k, the first, are strengths.
+        tolerance: A step of less span is the last; what is missing after it is about its square.
+    """
+    parameters = start
+    for _ in range(_MOST_STEPS):
+        gradient, information = derivatives(parameters)
+        step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
+        span = np.ptp(step[:, :n_strengths], axis=1) + np.abs(step[:, n_strengths:]).sum(axis=1)
+        parameters = parameters + step / np.maximum(span, 1.0)[:, None]
+        settled = span < tolerance
+        if settled.all():
+            break
+    return Climb(parameters, settled)
+
+
+_EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square
+_TOO_FAR: Final = (
+    "strengths come out too far apart to be computed",
+    "state a prior, or leave out battles of extreme weight",
+)
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Battles under a model; without a prior, those of a component.
+
+    Attributes:
+        model: Of who wins.
+        units: The battles.
+        precision: 1 / variance of the normal prior of each strength about their mean; 0: no prior.
+    """
+
+    model: PairModel
+    units: Units
+    precision: float = 0.0
+
+    @cached_property
+    def _tally(self) -> Tally:
+        return self.model.tally(self.units)
+
+    def counts(self, numbers: Floats) -> Floats:
+        """Return the model's counts, (batch, *shape), given how often each unit is there.
+
+        Args:
+            numbers: (batch, n_units), not necessarily whole.
+        """
+        unit, place, amount = self._tally
+        counts = np.empty((len(numbers), prod(self.model.shape)))
+        for row, number in zip(counts, numbers, strict=True):
+            row[:] = np.bincount(place, amount * number[unit], minlength=len(row))
+        return counts.reshape(len(numbers), *self.model.shape)
+
+    def has_fit(self, counts: Floats) -> NDArray[np.bool_]:
+        """Say for which counts, (batch, *shape), strengths of most likelihood are finite."""
+        return self.model.has_fit(counts, prior=self.precision > 0)
+
+    def fit(self) -> Floats | None:
+        """Return the parameters of most likelihood, (k,).
+
+        Without a prior only differences of strengths are determined, and the first is 0.
+
+        Returns:
+            None where strengths of most likelihood are not finite.
+
+        Raises:
+            CannotRate: Strengths lie further apart than can be computed.
+        """
+        counts = self._counted()
+        if not self.has_fit(counts).all():
+            return None
+        start = np.zeros((1, self.model.n_parameters))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # then it does not come to rest
+                fitted = self.climb(start, counts, tolerance=_EXACT)
+        except np.linalg.LinAlgError as error:
+            raise CannotRate(*_TOO_FAR) from error
+        if not fitted.settled.all():
+            raise CannotRate(*_TOO_FAR)
+        return np.asarray(fitted.parameters[0])
+
+    def information(self, parameters: Floats) -> Floats:
+        """Return the second derivatives at parameters, (k,), with their sign changed, (k, k)."""
+        slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
+        return np.asarray(slopes.information[0])
+
+    def climb(
+        self,
+        start: Floats,
+        counts: Floats,
+        *,
+        tolerance: float,
+        centre: Floats | float = 0.0,
+    ) -> Climb:
+        """Maximise for each of several counts.
+
+        Args:
+            start: (batch, k) parameters.
+            counts: (batch, *shape).
+            tolerance: As of a climb.
+            centre: (batch, n_entrants) of the prior.
+        """
+        return climb(
+            self._derivatives(counts, centre),
+            start,
+            n_strengths=self.model.n_entrants,
+            tolerance=tolerance,
+        )
+
+    def _counted(self) -> Floats:
+        return self.counts(self.units.count[None, :].astype(np.float64))
+
+    def _derivatives(self, counts: Floats, centre: Floats | float) -> Derivatives:
+        """Differentiate with the prior; or hold the first strength, so that there is an inverse.
+
+        The step that a held strength allows is 0, and adding to its information does that: the
+        gradient has no part along the shift of all strengths, of which information knows nothing.
+        """
+        n, precision = self.model.n_entrants, self.precision
+        diagonal = np.arange(n)
+        derivatives = self.model.derivatives(counts)
+
+        def slopes(parameters: Floats) -> Slopes:
+            gradient, information = derivatives(parameters)
+            if precision:
+                gradient[:, :n] -= precision * (parameters[:, :n] - centre)
+                information[:, diagonal, diagonal] += precision
+            else:
+                information[:, 0, 0] *= 2
+            return Slopes(gradient, information)
+
+        return slopes

@@ -1,0 +1,147 @@
+"""The Bradley-Terry model: what i wins against j follows from their strengths alone.
+
+P(i beats j) = 1 / (1 + exp(theta_j - theta_i)) (Zermelo 1929; Bradley and Terry 1952). A tie is
+half a win each, a score s between 0 and 1 is a win by s and a loss by 1 - s, so all that counts
+is how much each took off each other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.evidence import Units, strongly_connected
+
+
+class Tally(NamedTuple):
+    """What battles add to the counts that a model is fitted to.
+
+    unit: (m,) on whose evidence; place: (m,) in the counts, laid flat; amount: (m,).
+    """
+
+    unit: NDArray[np.intp]
+    place: NDArray[np.intp]
+    amount: Floats
+
+
+class Slopes(NamedTuple):
+    """First and second derivatives of log-likelihoods by k parameters.
+
+    gradient: (batch, k); information: (batch, k, k), the second derivatives with their sign
+    changed.
+    """
+
+    gradient: Floats
+    information: Floats
+
+
+Derivatives: TypeAlias = Callable[[Floats], Slopes]  # of parameters, (batch, k)
+
+
+class Scores(NamedTuple):
+    """Derivatives of each battle's log-likelihood.
+
+    strength: (n,) by the strength of a, that by b's being the opposite; others: (n, k -
+    n_entrants) by the other parameters.
+    """
+
+    strength: Floats
+    others: Floats
+
+
+class PairModel(Protocol):
+    """A log-linear model of who wins: k parameters, of which the first are strengths.
+
+    Strengths are logarithms of odds, and only their differences matter.
+    """
+
+    @property
+    def n_entrants(self) -> int:
+        """Return how many strengths there are."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How counts are laid out: (kinds of outcome, n_entrants, n_entrants)."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Return k."""
+
+    def tally(self, units: Units) -> Tally:
+        """Say what battles add to the counts."""
+
+    def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
+        """Say for which counts strengths of most likelihood are finite, (batch,)."""
+
+    def derivatives(self, counts: Floats) -> Derivatives:
+        """Return what differentiates the log-likelihoods of counts, (batch, *shape)."""
+
+    def scores(self, parameters: Floats, units: Units) -> Scores:
+        """Return each battle's derivatives at parameters, (k,)."""
+
+
+@dataclass(frozen=True)
+class BradleyTerry:
+    """Bradley-Terry among some entrants; counts[0, i, j] is what i took off j."""
+
+    n_entrants: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """One kind of outcome: i took something off j."""
+        return 1, self.n_entrants, self.n_entrants
+
+    @property
+    def n_parameters(self) -> int:
+        """Strengths only."""
+        return self.n_entrants
+
+    def tally(self, units: Units) -> Tally:
+        """Count what each side took, if anything."""
+        won, lost = units.score > 0, units.score < 1
+        forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
+        return Tally(
+            unit=np.concatenate((units.unit[won], units.unit[lost])),
+            place=np.concatenate((forth[won], back[lost])),
+            amount=np.concatenate(
+                ((units.weight * units.score)[won], (units.weight * (1.0 - units.score))[lost])
+            ),
+        )
+
+    def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
+        """Say where everybody took something off everybody, at least through others (Ford 1957)."""
+        if prior:
+            return np.ones(len(counts), dtype=np.bool_)
+        return strongly_connected(counts[:, 0] > 0)
+
+    def derivatives(self, counts: Floats) -> Derivatives:
+        """Differentiate the sum of W_ij log p_ij, W being the counts and p_ij = P(i beats j).
+
+        With N = W + W': by theta_i once, sum over j of W_ij - N_ij p_ij. Twice, with the sign
+        changed: - N_ij p_ij p_ji by theta_i and theta_j, and rows that sum to 0.
+        """
+        taken = counts[:, 0].sum(axis=2)  # (batch, n)
+        met = counts[:, 0] + counts[:, 0].swapaxes(1, 2)  # (batch, n, n)
+        diagonal = np.arange(self.n_entrants)
+
+        def slopes(parameters: Floats) -> Slopes:
+            odds = np.exp(parameters)
+            total = odds[:, :, None] + odds[:, None, :]
+            share = met / total  # N_ij p_ij, divided by the odds of i
+            gradient = taken - odds * share.sum(axis=2)
+            information = share
+            information /= total
+            information *= -odds[:, :, None]
+            information *= odds[:, None, :]
+            information[:, diagonal, diagonal] -= information.sum(axis=2)
+            return Slopes(gradient, information)
+
+        return slopes
+
+    def scores(self, parameters: Floats, units: Units) -> Scores:
+        """By the strength of a: its score less what was expected, times the weight."""
+        expected = 1.0 / (1.0 + np.exp(parameters[units.b] - parameters[units.a]))
+        return Scores(units.weight * (units.score - expected), np.empty((len(units.a), 0)))

@@ -1,0 +1,221 @@
+"""One rating across dimensions: the mean of an entrant's ratings, by weights that are stated.
+
+A prompt's responses are compared on every dimension, and what became of them moves together. So
+the interval is the sandwich's of all dimensions together: what a prompt moved each rating by is
+added up over dimensions before it is squared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, isfinite
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles, CannotRate
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry.evidence import Components
+from projections.ratings.bradley_terry.fit import ELO, normal, precision_of
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
+from projections.ratings.bradley_terry.uncertainty import (
+    covariance_of,
+    influences,
+    one_by_one,
+    response_of,
+)
+
+
+class Part(NamedTuple):
+    """A dimension, its share in the mean (all shares make 1), its battles and ratings by them."""
+
+    dimension: str
+    share: float
+    battles: Battles
+    ratings: BradleyTerryRatings
+
+
+class _Contribution(NamedTuple):
+    """What a part adds to the ratings of m entrants.
+
+    prompts: (n_prompts,) their numbers; moved: (n_prompts, m) what each moved ratings by; of_prior:
+    (m, m) the variance of the part's prior, which knows nothing of those of other parts.
+    """
+
+    prompts: NDArray[np.intp]
+    moved: Floats
+    of_prior: Floats
+
+
+class _Fitted(NamedTuple):
+    model: PairModel
+    parameters: Floats
+
+
+def joint_covariance(parts: Sequence[Part], members: NDArray[np.intp]) -> Floats:
+    """Return the covariance of the means of m entrants, (m, m), in squared Elo points.
+
+    Args:
+        parts: The dimensions; a prompt has one number on all.
+        members: (m,) entrants who are of one component on each dimension.
+    """
+    contributions = [_contribution(part, members) for part in parts]
+    prompts = np.unique(np.concatenate([each.prompts for each in contributions]))
+    moved = np.zeros((len(prompts), len(members)))
+    for each in contributions:
+        moved[np.searchsorted(prompts, each.prompts)] += each.moved
+    return covariance_of(moved) + sum(each.of_prior for each in contributions)
+
+
+def _contribution(part: Part, members: NDArray[np.intp]) -> _Contribution:
+    label = part.ratings.components.label
+    peers = part.ratings.components.members(label[members[0]])
+    inside = np.isin(part.battles.a, peers) & np.isin(part.battles.b, peers)
+    units = one_by_one(part.battles, inside).within(peers)
+    model, fit = _fitted(part.ratings, peers)
+    figures = np.zeros((len(members), model.n_parameters))
+    figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
+    precision = precision_of(part.ratings.parameters)
+    information = Likelihood(model, units, precision).information(fit)
+    response = response_of(figures, information)
+    of_strengths = response[:, : len(peers)]
+    return _Contribution(
+        np.unique(part.battles.cluster[inside]),
+        influences(response, model.scores(fit, units), units),
+        of_prior=precision * of_strengths @ of_strengths.T,
+    )
+
+
+def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> _Fitted:
+    """Return the model that rated a component, and its parameters."""
+    strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
+    nu = ratings.nu[ratings.components.label[peers[0]]]
+    if nu == 0:
+        return _Fitted(BradleyTerry(len(peers)), strengths)
+    return _Fitted(Davidson(len(peers)), np.append(strengths, np.log(nu)))
+
+
+class Missing(NamedTuple):
+    """A dimension on which an entrant has no rating, and why."""
+
+    dimension: str
+    reason: Reason | Literal["no battle"] | None
+
+
+@dataclass(frozen=True)
+class OverallRatings:
+    """Ratings overall, and what they are made of.
+
+    Attributes:
+        parts: The dimensions that have a weight.
+        ratings: Of entrants rated on all of these. Comparable are those who are on each; one is
+            above another who is nowhere above or incomparable. It has no nu of its own: NaN.
+    """
+
+    parts: tuple[Part, ...]
+    ratings: BradleyTerryRatings
+
+    def zeros(self) -> tuple[Zero, ...]:
+        """Return what each rating hangs from, (n,): on each dimension from something."""
+        return tuple(zip(*(part.ratings.zeros() for part in self.parts), strict=True))
+
+    def missing(self, entrant: str) -> tuple[Missing, ...]:
+        """Say where an entrant has no rating: what keeps it from having one overall."""
+        i = self.ratings.entrants.index(entrant)
+        rows = [(part.dimension, part.ratings.rows()[i]) for part in self.parts]
+        return tuple(
+            Missing(dimension, row.reason if row.n_battles else "no battle")
+            for dimension, row in rows
+            if row.rating is None
+        )
+
+
+def rate_overall(
+    battles: Battles,
+    dimensions: Sequence[str],
+    weights: Mapping[str, float],
+    parameters: BradleyTerryParameters,
+) -> OverallRatings:
+    """Rate entrants on each dimension, and overall by the weighted mean.
+
+    Args:
+        battles: What was fought on all dimensions; a prompt has one number on all.
+        dimensions: (n,) on which a battle was fought.
+        weights: Of every dimension, 0 or more; 0 leaves it out.
+        parameters: Of the ratings on each dimension, with the sandwich.
+
+    Raises:
+        CannotRate: A dimension has no weight, or no battle; a weight is below 0; none is above;
+            the parameters ask for resamples; or as in ratings on one dimension.
+        ValueError: There are not as many dimensions as battles.
+    """
+    if parameters.interval != "sandwich":
+        raise CannotRate("overall ratings need the sandwich", "ask for it")
+    if len(dimensions) != len(battles):
+        raise ValueError("dimensions are given one for each battle")
+    if parameters.unit == "battles":
+        battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
+    column = np.array(dimensions, dtype=np.str_)
+    fought = {
+        dimension: (share, battles.take(column == dimension))
+        for dimension, share in _shares(weights, dimensions).items()
+    }
+    parts = tuple(
+        Part(dimension, share, those, rate(those, parameters))
+        for dimension, (share, those) in fought.items()
+    )
+    return OverallRatings(parts, _overall(parts))
+
+
+def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str, float]:
+    """Divide weights by their sum, leaving out what has none."""
+    fought = dict.fromkeys(dimensions)
+    for dimension in fought:
+        if dimension not in weights:
+            raise CannotRate(f"dimension {dimension!r} has no weight", "state one, or 0")
+    for dimension, weight in weights.items():
+        if not (weight >= 0 and isfinite(weight)):
+            raise CannotRate(f"dimension {dimension!r} has the weight {weight}", "state 0 or more")
+        if weight and dimension not in fought:
+            raise CannotRate(f"dimension {dimension!r} has no battle", "leave it out")
+    total = fsum(weights.values())
+    if not total:
+        raise CannotRate("no dimension has a weight above 0", "state one")
+    return {dimension: weight / total for dimension, weight in weights.items() if weight}
+
+
+def _overall(parts: Sequence[Part]) -> BradleyTerryRatings:
+    some = parts[0].ratings
+    components = _product([part.ratings.components for part in parts])
+    rating = np.sum([part.share * part.ratings.rating for part in parts], axis=0)
+    covariance = np.full((len(rating), len(rating)), np.nan)
+    for number in range(len(components)):
+        members = components.members(number)
+        if not np.isnan(rating[members[0]]):
+            covariance[np.ix_(members, members)] = joint_covariance(parts, members)
+    uncertainty = normal(rating, covariance, some.parameters.level)
+    known = uncertainty.without_certainty(some.entrants, some.parameters.anchor)
+    return replace(
+        some,
+        components=components,
+        rating=rating,
+        lower=known.lower,
+        upper=known.upper,
+        covariance=known.covariance,
+        nu=np.full(len(components), np.nan),
+        n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
+    )
+
+
+def _product(several: Sequence[Components]) -> Components:
+    """Put together who is together in each; above is who is above in some, and together else."""
+    labels, label = np.unique([each.label for each in several], axis=1, return_inverse=True)
+    same_or_above = np.ones((labels.shape[1], labels.shape[1]), dtype=np.bool_)
+    for each, row in zip(several, labels, strict=True):
+        same_or_above &= each.above[np.ix_(row, row)] | (row[:, None] == row)
+    np.fill_diagonal(same_or_above, val=False)
+    return Components(label, same_or_above)

@@ -1,0 +1,204 @@
+"""Bradley-Terry ratings of battles, each with its interval, or with the reason why it has none.
+
+Strengths are fitted within each component of "took something off"; between components there is
+an order, or nothing. A stated prior joins all entrants into one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles, CannotRate
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.davidson import require_whole_outcomes
+from projections.ratings.bradley_terry.evidence import (
+    Components,
+    Units,
+    components_of,
+    one_component,
+    units_of,
+)
+from projections.ratings.bradley_terry.fit import ComponentRating, Scale, rate_component, scale_of
+
+Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
+
+
+Zero: TypeAlias = tuple[frozenset[str], ...]
+"""What a rating is counted from, on each dimension: the anchor alone, or the mean of some."""
+
+
+class Rating(NamedTuple):
+    """An entrant's place on the Elo scale; only those of one component are comparable."""
+
+    entrant: str
+    rating: float | None
+    lower: float | None  # None: no rating, or no two units differ; infinite: too few resamples fit
+    upper: float | None  # likewise
+    n_battles: int
+    component: int
+    reason: Reason | None  # why there is no rating
+
+
+@dataclass(frozen=True)
+class BradleyTerryRatings:
+    """Ratings of n entrants; NaN where there is none.
+
+    Attributes:
+        parameters: The model, and the interval's kind, unit and level.
+        entrants: (n,) names, sorted.
+        components: Who can be compared with whom, and which component is above which.
+        rating: (n,) Elo points; the mean of a component is 1000, or the anchor is at its value.
+        lower: (n,) the interval's lower bound.
+        upper: (n,) its upper bound; where there is an anchor, both are about the difference.
+        covariance: (n, n) of ratings, in squared Elo points; NaN between components.
+        nu: (n_components,) Davidson's parameter of ties; 0 where no tie is an outcome.
+        n_battles: (n,) how often each entrant met another.
+        n_without_fit: How many resamples had no finite fit; they count as beyond both bounds.
+    """
+
+    parameters: BradleyTerryParameters
+    entrants: tuple[str, ...]
+    components: Components
+    rating: Floats
+    lower: Floats
+    upper: Floats
+    covariance: Floats
+    nu: Floats
+    n_battles: NDArray[np.intp]
+    n_without_fit: int
+
+    def rows(self) -> tuple[Rating, ...]:
+        """Return the ratings one by one, in order of name."""
+        return tuple(
+            Rating(
+                entrant,
+                rating=_known(self.rating[i]),
+                lower=_known(self.lower[i]),
+                upper=_known(self.upper[i]),
+                n_battles=int(self.n_battles[i]),
+                component=int(self.components.label[i]),
+                reason=self._reason(i),
+            )
+            for i, entrant in enumerate(self.entrants)
+        )
+
+    def scale(self) -> Scale:
+        """Return what made ratings of strengths."""
+        zero, points = scale_of(self.entrants, self.components.label, self.parameters)
+        return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
+
+    def zeros(self) -> tuple[frozenset[str], ...]:
+        """Return what each rating hangs from, (n,): the anchor alone, or the mean of these."""
+        labels, anchor = self.components.label, self.parameters.anchor
+        groups = [
+            frozenset(self.entrants[member] for member in self.components.members(number))
+            for number in range(len(self.components))
+        ]
+        return tuple(group & {anchor} or group for group in (groups[label] for label in labels))
+
+    def _reason(self, i: int) -> Reason | None:
+        if not np.isnan(self.rating[i]):
+            return None
+        component = self.components.label[i]
+        if len(self.components.members(component)) > 1:
+            return "no finite fit"
+        above = self.components.above
+        match bool(above[component].any()), bool(above[:, component].any()):
+            case True, False:
+                return "undefeated"
+            case False, True:
+                return "winless"
+            case True, True:
+                return "one-way"
+            case _:
+                return "not comparable"
+
+
+def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRatings:
+    """Rate entrants by their battles.
+
+    A rating is 1000 + 400 / ln 10 times the strength of most likelihood. Seed and number of
+    resamples touch the intervals only.
+
+    Args:
+        battles: What was fought.
+        parameters: The model, what its scale hangs from, and the interval.
+
+    Raises:
+        CannotRate: The anchor fought no battle, Davidson's model does not know a score, or
+            strengths lie too far apart to be computed.
+    """
+    if parameters.anchor is not None and parameters.anchor not in battles.entrants:
+        raise CannotRate(f"the anchor {parameters.anchor!r} fought none", "name one that did")
+    if parameters.ties == "davidson":
+        require_whole_outcomes(battles.score)
+    units = units_of(battles, parameters.unit)
+    components = _components(units, parameters)
+    rng = np.random.default_rng(parameters.seed)
+    rated = [
+        _rate_members(units, components.members(number), battles.entrants, parameters, rng)
+        for number in range(len(components))
+    ]
+    return _assembled(battles, parameters, components, rated)
+
+
+def _components(units: Units, parameters: BradleyTerryParameters) -> Components:
+    if parameters.prior_sd is not None:
+        return one_component(units.n_entrants)
+    won, lost = units.score > 0, units.score < 1
+    return components_of(
+        units.n_entrants,
+        source=np.concatenate((units.a[won], units.b[lost])),
+        target=np.concatenate((units.b[won], units.a[lost])),
+    )
+
+
+def _rate_members(
+    units: Units,
+    members: NDArray[np.intp],
+    entrants: Sequence[str],
+    parameters: BradleyTerryParameters,
+    rng: np.random.Generator,
+) -> ComponentRating | None:
+    if len(members) == 1 and parameters.prior_sd is None:
+        return None
+    names = [entrants[member] for member in members]
+    return rate_component(units.within(members), names, parameters, rng)
+
+
+def _assembled(
+    battles: Battles,
+    parameters: BradleyTerryParameters,
+    components: Components,
+    rated: Sequence[ComponentRating | None],
+) -> BradleyTerryRatings:
+    n = len(battles.entrants)
+    rating, lower, upper = np.full((3, n), np.nan)
+    covariance, nu = np.full((n, n), np.nan), np.full(len(components), np.nan)
+    for number, component in enumerate(rated):
+        if component is not None:
+            members = components.members(number)
+            uncertainty = component.uncertainty
+            rating[members], nu[number] = component.rating, component.nu
+            lower[members], upper[members] = uncertainty.lower, uncertainty.upper
+            covariance[np.ix_(members, members)] = uncertainty.covariance
+    return BradleyTerryRatings(
+        parameters,
+        battles.entrants,
+        components,
+        rating=rating,
+        lower=lower,
+        upper=upper,
+        covariance=covariance,
+        nu=nu,
+        n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
+        n_without_fit=sum(each.uncertainty.n_without_fit for each in rated if each is not None),
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

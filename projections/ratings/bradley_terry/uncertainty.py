@@ -1,0 +1,238 @@
+"""How sure a fit is, by fitting again with evidence drawn anew.
+
+Multinomial: as many units as there are, drawn with replacement (Efron 1979). Bayesian: each unit
+weighs as a draw of gamma(1, 1) (Rubin 1981; Newton and Raftery 1994); as none weighs 0, there is
+a fit whenever there is one of the data. Units that are alike weigh together as one draw of
+gamma(count, 1), so that cells are drawn instead of battles.
+"""
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import Battles
+from projections.intervals import ROUNDING, Floats
+from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import Scores
+
+Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
+
+_BATCH: Final = 40_000  # numbers in a batch of square matrices: they stay in the processor's cache
+_DRAWN: Final = 2_000_000  # numbers drawn at a time
+_CLOSE: Final = 1e-4  # of a strength: the square of it, what is missing, is nothing beside noise
+
+
+class Bounds(NamedTuple):
+    """Both ends of an interval, (n,) each."""
+
+    lower: Floats
+    upper: Floats
+
+
+def resampled(
+    likelihood: Likelihood,
+    parameters: Floats,
+    kind: Bootstrap,
+    *,
+    resamples: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return the strengths of each resample, (resamples, n_entrants); NaN where it has none.
+
+    A prior is drawn, too: in each resample it has another centre. So the spread has the prior's
+    part, as the sandwich has.
+
+    Args:
+        likelihood: What was fitted.
+        parameters: (k,) the fit, from where each resample's is three or four steps away.
+        kind: How evidence is drawn.
+        resamples: How often.
+        rng: What draws.
+    """
+    n, n_units = likelihood.model.n_entrants, len(likelihood.units.count)
+    size = max(1, min(_BATCH // n**2, _DRAWN // n_units))
+    batches = [min(size, resamples - start) for start in range(0, resamples, size)]
+    return np.concatenate([_batch(likelihood, parameters, kind, each, rng) for each in batches])
+
+
+def percentiles(draws: Floats, level: float) -> Bounds:
+    """Return the bounds that leave out the same number of draws at either end.
+
+    A draw that is NaN counts as beyond both, so that a bound is infinite if too many are.
+
+    Args:
+        draws: (resamples, n).
+        level: The share of draws between the bounds.
+    """
+    n_below = int(len(draws) * (1 - level) / 2 + ROUNDING)
+    lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)[n_below]
+    upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)[-1 - n_below]
+    return Bounds(lower, upper)
+
+
+def _batch(
+    likelihood: Likelihood,
+    parameters: Floats,
+    kind: Bootstrap,
+    size: int,
+    rng: np.random.Generator,
+) -> Floats:
+    n = likelihood.model.n_entrants
+    counts = likelihood.counts(_evidence(likelihood.units.count, kind, size, rng))
+    sd = likelihood.precision**-0.5 if likelihood.precision else 0.0
+    centre = rng.normal(scale=sd, size=(size, n))
+    strengths = np.full((size, n), np.nan)
+    fitted = likelihood.has_fit(counts)
+    start = np.tile(parameters, (fitted.sum(), 1))
+    found = likelihood.climb(start, counts[fitted], tolerance=_CLOSE, centre=centre[fitted])
+    strengths[fitted] = np.where(found.settled[:, None], found.parameters[:, :n], np.nan)
+    return strengths
+
+
+def _evidence(
+    count: NDArray[np.int64], kind: Bootstrap, size: int, rng: np.random.Generator
+) -> Floats:
+    """Draw how often each unit is there, (size, n_units)."""
+    if kind == "bayesian":
+        return rng.standard_gamma(count, (size, len(count)))
+    n_units = count.sum()
+    return rng.multinomial(n_units, count / n_units, size).astype(np.float64)
+
+
+def one_by_one(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
+    """Return some battles, none put together with those that are alike; units are their prompts.
+
+    Units are numbered in the order of the prompts' numbers.
+    """
+    prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
+    return Units(
+        len(battles.entrants),
+        a=battles.a[chosen],
+        b=battles.b[chosen],
+        score=battles.score[chosen],
+        weight=battles.weight[chosen],
+        unit=unit,
+        count=np.ones_like(prompts, dtype=np.int64),
+    )
+
+
+def response_of(figures: Floats, information: Floats) -> Floats:
+    """Return by how much figures move for each derivative of the log-likelihood, (m, k).
+
+    Args:
+        figures: (m, k) each a linear function of parameters.
+        information: (k, k) at the fit.
+    """
+    return np.asarray(np.linalg.solve(information, figures.T).T, dtype=np.float64)
+
+
+def influences(response: Floats, scores: Scores, units: Units) -> Floats:
+    """Return what each unit moved each of m figures by, (n_units, m).
+
+    Args:
+        response: (m, k) of the figures.
+        scores: The derivatives of each battle's.
+        units: The battles.
+    """
+    n, n_units = units.n_entrants, len(units.count)
+    moved = np.empty((n_units, len(response)))
+    for figure, row in enumerate(response):
+        of_battles = scores.strength * (row[units.a] - row[units.b]) + scores.others @ row[n:]
+        moved[:, figure] = np.bincount(units.unit, of_battles, minlength=n_units)
+    return moved
+
+
+def covariance_of(moved: Floats) -> Floats:
+    """Return the covariance of m figures, (m, m): C / (C - 1) times the sum over C units.
+
+    Args:
+        moved: (C, m) what each unit moved each by.
+
+    Returns:
+        NaN throughout for a single unit, which says nothing of how units vary.
+    """
+    n_units, m = moved.shape
+    if n_units == 1:
+        return np.full((m, m), np.nan)
+    return np.asarray(moved.T @ moved * (n_units / (n_units - 1)))
+
+
+_BLOCK: Final = 2_000_000  # numbers in a table of units by parameters, at a time
+
+
+class _Entries(NamedTuple):
+    """The derivatives of each battle's log-likelihood that are not 0, in a few columns.
+
+    unit: (n,) the battle's unit; parameter: (n, few); derivative: (n, few).
+    """
+
+    unit: NDArray[np.intp]
+    parameter: NDArray[np.intp]
+    derivative: Floats
+
+    def of(self, battles: NDArray[np.bool_ | np.intp]) -> "_Entries":
+        return _Entries(self.unit[battles], self.parameter[battles], self.derivative[battles])
+
+
+def covariance(likelihood: Likelihood, parameters: Floats) -> Floats:
+    """Return the covariance of strengths at a fit, (n_entrants, n_entrants).
+
+    H^-1 (C / (C - 1) sum of g g' + P) H^-1, where H is the information with that of the prior, P
+    the prior's alone, and g the derivatives of the log-likelihood of one of C units. C / (C - 1)
+    makes up for a fit that is nearest to its own data, which shows where units are few. The prior
+    counts as evidence whose variance is known: without it, an entrant that never lost would seem
+    sure of a rating that is all prior. Without a prior only what is said of differences counts,
+    as in a fit.
+
+    Args:
+        likelihood: What was fitted, to two units at least.
+        parameters: (k,) the fit.
+    """
+    n, n_units = likelihood.model.n_entrants, likelihood.units.count.sum()
+    information = likelihood.information(parameters)
+    meat = _outer_products(likelihood, parameters) * n_units / (n_units - 1)
+    meat[np.arange(n), np.arange(n)] += likelihood.precision
+    half = np.linalg.solve(information, meat)
+    return np.asarray(np.linalg.solve(information, half.T)[:n, :n], dtype=np.float64)
+
+
+def _outer_products(likelihood: Likelihood, parameters: Floats) -> Floats:
+    """Return the sum over units of g g', (k, k)."""
+    model, units = likelihood.model, likelihood.units
+    scores = model.scores(parameters, units)
+    others = np.arange(model.n_entrants, model.n_parameters)
+    entries = _Entries(
+        units.unit,
+        np.column_stack((units.a, units.b, np.tile(others, (len(units.a), 1)))),
+        np.column_stack((scores.strength, -scores.strength, scores.others)),
+    )
+    alone = np.bincount(units.unit)[units.unit] == 1
+    apart = _of_single_battles(entries.of(alone), units.count, model.n_parameters)
+    return apart + _of_several_battles(entries.of(~alone), model.n_parameters)
+
+
+def _of_single_battles(entries: _Entries, count: NDArray[np.int64], k: int) -> Floats:
+    """Add up where a battle is a unit, so that few products are not 0."""
+    unit, parameter, derivative = entries
+    place = parameter[:, :, None] * k + parameter[:, None, :]
+    product = derivative[:, :, None] * derivative[:, None, :] * count[unit][:, None, None]
+    sums = np.bincount(place.ravel(), product.ravel(), minlength=k * k)
+    return np.reshape(sums.astype(np.float64, copy=False), (k, k))
+
+
+def _of_several_battles(entries: _Entries, k: int) -> Floats:
+    """Add up where a unit has several battles, in tables of units by parameters."""
+    unit, parameter, derivative = entries.of(np.argsort(entries.unit, kind="stable"))
+    starts = np.flatnonzero(np.diff(unit, prepend=-1))
+    number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(unit)))
+    products = np.zeros((k, k))
+    for first in range(0, len(starts), max(1, _BLOCK // k)):
+        n_units = min(len(starts) - first, max(1, _BLOCK // k))
+        rows = slice(*np.searchsorted(number, (first, first + n_units)))
+        place = (number[rows, None] - first) * k + parameter[rows]
+        flat = np.bincount(place.ravel(), derivative[rows].ravel(), minlength=n_units * k)
+        table = flat.reshape(n_units, k)  # their g
+        products += table.T @ table
+    return products

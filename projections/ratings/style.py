@@ -1,0 +1,138 @@
+"""Bradley-Terry with covariates: ratings as they would be if all responses were alike in style.
+
+The log odds that a beats b are theta_a - theta_b + x . beta, where x is by how much the response
+of a exceeds that of b in some features (style control of Chatbot Arena: Li, Angelopoulos and
+Chiang 2024). What a feature wins goes to its beta, not to those who have much of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isnan
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles, CannotRate
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.fit import precision_of
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.bradley_terry.uncertainty import one_by_one
+from projections.ratings.style_features import Features, require_independent, standardised
+from projections.ratings.style_fit import AdjustedLikelihood, Design
+
+_RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
+
+
+class Coefficient(NamedTuple):
+    """What a feature wins: log odds for one standard deviation more of it, and the interval."""
+
+    feature: str
+    beta: float
+    lower: float | None  # None: of a single unit
+    upper: float | None
+    deviation: float  # the feature's standard deviation: beta / deviation is for 1 more of it
+
+
+@dataclass(frozen=True)
+class AdjustedRatings:
+    """Ratings with covariates, and without.
+
+    Attributes:
+        plain: As if features had won nothing.
+        ratings: As if all responses were alike in the features.
+        coefficients: In the order of the features.
+    """
+
+    plain: BradleyTerryRatings
+    ratings: BradleyTerryRatings
+    coefficients: tuple[Coefficient, ...]
+
+
+def rate_adjusted(
+    battles: Battles,
+    features: Mapping[str, Floats],
+    parameters: BradleyTerryParameters,
+) -> AdjustedRatings:
+    """Rate entrants by their battles, given what features win.
+
+    Strengths and betas are fitted together; all components have the same betas. The likelihood
+    is penalised by half the sum of beta^2, betas being per standard deviation, and strengths only
+    by a prior if the parameters state one: so there is a fit wherever there is one without
+    features. Intervals are the sandwich's, of strengths and betas together.
+
+    Args:
+        battles: What was fought.
+        features: By name, (n,) by how much the response of a exceeds that of b: what exchanging
+            a and b changes the sign of.
+        parameters: As of plain ratings; ties as half, and the sandwich.
+
+    Raises:
+        CannotRate: A feature is constant, not finite, or follows from the others and from who
+            met; nobody can be compared; the parameters ask for what covariates do not go with;
+            or as in plain ratings.
+        ValueError: A feature has not one value for each battle.
+    """
+    if (parameters.ties, parameters.interval) != ("half", "sandwich"):
+        raise CannotRate("covariates need ties as half, and the sandwich", "ask for these")
+    plain = rate(battles, parameters)
+    comparable = plain.components.label[battles.a] == plain.components.label[battles.b]
+    if not comparable.any():
+        raise CannotRate("nobody can be compared with anybody", "add battles, or state a prior")
+    if parameters.unit == "battles":
+        battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
+    units = one_by_one(battles, comparable)
+    columns = standardised(features, comparable, battles.weight)
+    likelihood = _likelihood(units, columns, plain)
+    require_independent(columns.names, likelihood.design, units.weight)
+    return _adjusted(likelihood, columns, plain)
+
+
+def _likelihood(units: Units, columns: Features, plain: BradleyTerryRatings) -> AdjustedLikelihood:
+    n, precision = units.n_entrants, precision_of(plain.parameters)
+    _, first_of_components = np.unique(plain.components.label, return_index=True)
+    return AdjustedLikelihood(
+        Design(n, units.a, units.b, columns.values),
+        units,
+        penalty=np.repeat((precision, _RIDGE), (n, len(columns.names))),
+        held=np.empty(0, dtype=np.intp) if precision else first_of_components,
+    )
+
+
+def _adjusted(
+    likelihood: AdjustedLikelihood, columns: Features, plain: BradleyTerryRatings
+) -> AdjustedRatings:
+    n, k = likelihood.units.n_entrants, len(columns.names)
+    zero, points = plain.scale()
+    figures = np.block([[points, np.zeros((n, k))], [np.zeros((k, n)), np.eye(k)]])
+    fit = likelihood.fit()
+    values, covariance = figures @ fit.parameters, likelihood.covariance(fit, figures)
+    covariance[:n, :n][np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
+    z = NormalDist().inv_cdf((1 + plain.parameters.level) / 2)
+    margin = z * np.sqrt(covariance.diagonal())
+    rating = zero + values[:n]
+    return AdjustedRatings(
+        plain,
+        replace(
+            plain,
+            rating=rating,
+            lower=rating - margin[:n],
+            upper=rating + margin[:n],
+            covariance=covariance[:n, :n],
+        ),
+        _coefficients(columns, values[n:], margin[n:]),
+    )
+
+
+def _coefficients(columns: Features, beta: Floats, margin: Floats) -> tuple[Coefficient, ...]:
+    bounds = np.column_stack((beta, beta - margin, beta + margin, columns.deviations))
+    return tuple(
+        Coefficient(name, at, _known(low), _known(high), deviation)
+        for name, (at, low, high, deviation) in zip(columns.names, bounds.tolist(), strict=True)
+    )
+
+
+def _known(bound: float) -> float | None:
+    return None if isnan(bound) else bound

@@ -1,0 +1,169 @@
+"""How a response is written, whatever it says: its length and its markdown.
+
+Judges and people like long responses that are laid out well. How two responses differ in that can
+be told apart from whose they are, as covariates of a rating: style control of Chatbot Arena (Li,
+Angelopoulos and Chiang 2024); with the length alone, length control.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import CannotRate
+from projections.intervals import Floats
+from projections.ratings.style_fit import Design
+
+_COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
+
+
+class Features(NamedTuple):
+    """Standardised features.
+
+    names: (k,); values: (n, k) in standard deviations; deviations: (k,) what was divided by.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    deviations: Floats
+
+
+def standardised(
+    features: Mapping[str, Floats], chosen: NDArray[np.bool_], weight: Floats
+) -> Features:
+    """Divide features by their standard deviations among some battles.
+
+    These are about 0, which is the mean once each battle is told both ways: which entrant is a is
+    arbitrary.
+
+    Args:
+        features: By name, (n,) each.
+        chosen: (n,) which battles.
+        weight: (n,) how often each battle counts.
+
+    Raises:
+        CannotRate: A feature is not finite, or constant.
+        ValueError: There is not one value of each feature for each battle.
+    """
+    for name, column in features.items():
+        if column.shape != chosen.shape:
+            raise ValueError(f"feature {name!r} has not one value for each battle")
+        if not np.isfinite(column).all():
+            number = int(np.isfinite(column).argmin())
+            raise CannotRate(
+                f"feature {name!r} of battle {number}, counted from 0, is {column[number]}",
+                "correct it or leave the battle out",
+            )
+        if np.ptp(column[chosen]) == 0:
+            raise CannotRate(
+                f"feature {name!r} is the same in all battles of comparable entrants",
+                "leave it out, and name the other features",
+            )
+    columns = [column[chosen] for column in features.values()]
+    values = np.array(columns, dtype=np.float64).reshape(len(columns), chosen.sum()).T
+    deviations = np.sqrt(np.average(values**2, axis=0, weights=weight[chosen]))
+    return Features(tuple(features), values / deviations, deviations)
+
+
+def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
+    """Refuse a feature that says nothing which entrants and the features before it do not.
+
+    Then infinitely many betas would fit as well.
+
+    Args:
+        names: (k,) of the features.
+        design: Who met, and the features.
+        weight: (n,) of the battles.
+
+    Raises:
+        CannotRate: A feature is a linear function of what was named.
+    """
+    gram = design.gram(weight)
+    for place, name in enumerate(names, start=design.n_entrants):
+        before, column = gram[:place, :place], gram[:place, place]
+        explained = column @ np.linalg.lstsq(before, column)[0]
+        if gram[place, place] - explained <= _COLLINEAR * gram[place, place]:
+            raise CannotRate(
+                f"feature {name!r} follows from who met and from the features before it",
+                "leave it out, and name the other features",
+            )
+
+
+_HEADER: Final = re.compile(r"^ {0,3}#{1,6}(?=\s|$)", re.MULTILINE)
+_LIST_ITEM: Final = re.compile(r"^[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]", re.MULTILINE)
+_BOLD: Final = re.compile(r"\*\*(?=\S)[^*\n]+(?<=\S)\*\*|__(?=\S)[^_\n]+(?<=\S)__")
+_FENCE: Final = re.compile(r"[ \t]*+(`{3,}+(?!.*`)|~{3,}+)")  # ```this``` is code in a line
+
+
+class Style(NamedTuple):
+    """What is counted of a text; of fenced code, the length alone."""
+
+    n_characters: int
+    n_headers: int
+    n_list_items: int
+    n_bold: int
+
+
+class _Lengths(NamedTuple):
+    """Of n texts: length, (n,), in characters; marks, (n, 3), of each kind."""
+
+    length: Floats
+    marks: Floats
+
+
+def style_of(text: str) -> Style:
+    """Count a text's characters, and the headers, list items and bold spans of its markdown."""
+    prose = "\n".join(_prose(text))
+    return Style(
+        len(text),
+        n_headers=len(_HEADER.findall(prose)),
+        n_list_items=len(_LIST_ITEM.findall(prose)),
+        n_bold=len(_BOLD.findall(prose)),
+    )
+
+
+def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
+    """Return by how much each response of a is longer, and more laid out, than that of b.
+
+    length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, which a reader sees:
+    entrants that have not one tokenizer count the same text differently. headers, lists and bold:
+    (d_a - d_b) / (d_a + d_b + 1), where d is how many there are per length + 1 (Arena-Hard 2.0).
+
+    Args:
+        a: (n,) styles.
+        b: (n,) styles of the other responses.
+
+    Returns:
+        By name, (n,) each.
+    """
+    length_a, marks_a = _lengths(a)
+    length_b, marks_b = _lengths(b)
+    density_a, density_b = marks_a / (length_a + 1)[:, None], marks_b / (length_b + 1)[:, None]
+    headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
+    length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
+    return {"length": length, "headers": headers, "lists": lists, "bold": bold}
+
+
+def _lengths(styles: Sequence[Style]) -> _Lengths:
+    length = [each.n_characters for each in styles]
+    marks = [(each.n_headers, each.n_list_items, each.n_bold) for each in styles]
+    return _Lengths(
+        np.array(length, dtype=np.float64),
+        np.array(marks, dtype=np.float64).reshape(len(styles), 3),
+    )
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield the lines outside fenced code; a fence that is never closed reaches to the end."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = line.strip()
+        if fence:
+            if len(mark) >= len(fence) and set(mark) == {fence[0]}:
+                fence = ""
+        elif opened := _FENCE.match(line):
+            fence = opened[1]
+        else:
+            yield line

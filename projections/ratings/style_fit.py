@@ -1,0 +1,150 @@
+"""The fit of strengths and betas together, and how sure are figures drawn from it."""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import CannotRate
+from projections.battles.soft_scores import sigma
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.models import Scores
+from projections.ratings.bradley_terry.uncertainty import covariance_of, influences, response_of
+
+
+@dataclass(frozen=True)
+class Design:
+    """A sparse matrix, one row a battle: 1 at a, -1 at b, then the features.
+
+    There are K = n_entrants + n_features parameters.
+
+    Attributes:
+        n_entrants: How many strengths there are.
+        a: (n,) the number of one entrant.
+        b: (n,) that of the other.
+        features: (n, n_features).
+    """
+
+    n_entrants: int
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    features: Floats
+
+    def log_odds(self, parameters: Floats) -> Floats:
+        """Return the matrix times parameters, (K,): the log odds of a against b, (n,)."""
+        strengths, slopes = np.split(parameters, [self.n_entrants])
+        return strengths[self.a] - strengths[self.b] + self.features @ slopes
+
+    def transposed(self, values: Floats) -> Floats:
+        """Return the transposed matrix times values, (n,): a gradient, (K,)."""
+        return np.concatenate((self._net(values), self.features.T @ values))
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return the sum over battles of w row' row, (K, K), given w, (n,)."""
+        n, weighted = self.n_entrants, self.features * weights[:, None]
+        met = np.bincount(self.a * n + self.b, weights, minlength=n * n).reshape(n, n)
+        met = met + met.T
+        crosswise = np.array([self._net(column) for column in weighted.T]).reshape(-1, n)
+        return np.block(
+            [
+                [np.diag(met.sum(axis=1)) - met, crosswise.T],
+                [crosswise, self.features.T @ weighted],
+            ]
+        )
+
+    def _net(self, values: Floats) -> Floats:
+        n = self.n_entrants
+        net = np.bincount(self.a, values, minlength=n) - np.bincount(self.b, values, minlength=n)
+        return np.asarray(net, dtype=np.float64)
+
+
+_EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
+_MOST_STEPS: Final = 200  # no log odds go further than as many units
+_TOO_FAR: Final = (
+    "strengths come out too far apart to be computed",
+    "state a prior, or leave out battles of extreme weight",
+)
+
+
+class Fit(NamedTuple):
+    """Where the likelihood is highest: parameters, (K,), and the log odds of battles, (n,)."""
+
+    parameters: Floats
+    log_odds: Floats
+
+
+@dataclass(frozen=True)
+class AdjustedLikelihood:
+    """The log-likelihood of battles, less penalty / 2 times the square of each parameter.
+
+    Attributes:
+        design: The log odds of each battle by K parameters.
+        units: The battles.
+        penalty: (K,) 0 or more; more than 0 for betas.
+        held: Strengths that stay 0, one of each component, where there is no penalty on them and
+            only differences are determined.
+    """
+
+    design: Design
+    units: Units
+    penalty: Floats
+    held: NDArray[np.intp]
+
+    def fit(self) -> Fit:
+        """Climb by Newton's method, log odds moving by 1 at most, so that every step goes up.
+
+        For that bound see projections/ratings/bradley_terry/likelihood.py (Bach 2010).
+
+        Raises:
+            CannotRate: Strengths lie further apart than can be computed.
+        """
+        parameters, log_odds = np.zeros_like(self.penalty), np.zeros_like(self.units.score)
+        for _ in range(_MOST_STEPS):
+            step = self._step(parameters, log_odds)
+            moved = self.design.log_odds(step)
+            furthest = np.abs(moved).max()
+            share = 1.0 / max(furthest, 1.0)
+            parameters, log_odds = parameters + share * step, log_odds + share * moved
+            if furthest < _EXACT:
+                return Fit(parameters, log_odds)
+        raise CannotRate(*_TOO_FAR)
+
+    def covariance(self, fit: Fit, figures: Floats) -> Floats:
+        """Return the covariance of linear functions of the parameters, (m, m), by the sandwich.
+
+        As in projections/ratings/bradley_terry/uncertainty.py, penalties count as evidence whose
+        variance is known.
+
+        Args:
+            fit: Of this likelihood.
+            figures: (m, K) coefficients; of strengths, each takes differences only.
+        """
+        response = response_of(figures, self._information(fit.log_odds))
+        surprise = self._surprise(fit.log_odds)
+        scores = Scores(surprise, surprise[:, None] * self.design.features)
+        of_prior = (response * self.penalty) @ response.T
+        return covariance_of(influences(response, scores, self.units)) + of_prior
+
+    def _step(self, parameters: Floats, log_odds: Floats) -> Floats:
+        gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters
+        try:
+            return np.asarray(np.linalg.solve(self._information(log_odds), gradient))
+        except np.linalg.LinAlgError as error:
+            raise CannotRate(*_TOO_FAR) from error
+
+    def _surprise(self, log_odds: Floats) -> Floats:
+        """Return what a took less what was expected, times the weight, (n,)."""
+        score = self.units.score
+        return self.units.weight * (score * sigma(-log_odds) - (1.0 - score) * sigma(log_odds))
+
+    def _information(self, log_odds: Floats) -> Floats:
+        """Return the second derivatives with their sign changed, (K, K).
+
+        What is added where a strength is held makes an inverse, and keeps the step there 0.
+        """
+        weights = self.units.weight * sigma(log_odds) * sigma(-log_odds)
+        information = self.design.gram(weights) + np.diag(self.penalty)
+        information[self.held, self.held] += information.diagonal().mean()
+        return information

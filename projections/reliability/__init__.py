@@ -1,0 +1,1 @@
+"""How far judges and probabilities can be believed: agreement, kappa, calibration."""

@@ -1,0 +1,187 @@
+"""Whether judges can be trusted: each one's habits, and how far they agree with one another."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+from ledger.events.judging import Outcome, Verdict
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
+from projections.reliability.concordance import Agreement, cohen, fleiss, kendall, spearman
+from projections.tournament.matches import Match, match_of, pairings
+from projections.tournament.settlement import (
+    Settlement,
+    Status,
+    by_dimension,
+    failure_of,
+    settle,
+    verdict_of,
+)
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import RECORDED, Rule, swap_consistent
+
+_FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
+_FLIPPED: Final[Mapping[Status, Status]] = MappingProxyType({"a": "b", "b": "a"})
+_POINTS: Final[Mapping[Outcome, int]] = MappingProxyType({"a": 2, "tie": 1, "b": 0})  # for a
+
+
+class Measure(NamedTuple):
+    """One figure about one judge or more; value is None where it is not defined."""
+
+    dimension: Dimension
+    judges: tuple[JudgeId, ...]
+    name: str
+    value: float | None
+    n: int  # on how many it rests
+
+
+Figure: TypeAlias = tuple[str, float | None, int]
+"""A name, a value, and on how many it rests."""
+
+
+def agreement(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judges: Sequence[JudgeSettings],
+    rule: Rule = RECORDED,
+) -> tuple[Measure, ...]:
+    """Measure judges, dimension by dimension: each alone, each two together, all together.
+
+    Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is
+    one by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders.
+    """
+    settled = {
+        judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
+        for judge in judges
+    }
+    asked = {judge.judge_id: _asked(tournament, prompts, judge) for judge in judges}
+    return tuple(
+        Measure(dimension, names, *figure)
+        for dimension in (rubric.dimension for rubric in tournament.dimensions)
+        for names, figure in _figures(
+            tournament,
+            {name: matches[dimension] for name, matches in asked.items()},
+            {name: groups[dimension] for name, groups in settled.items()},
+            rule.parser,
+        )
+    )
+
+
+def _asked(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> dict[Dimension, list[Match]]:
+    """Return the matches that tell of a judge: of two identical responses there is nothing to."""
+    matches: dict[Dimension, list[Match]] = {
+        rubric.dimension: [] for rubric in tournament.dimensions
+    }
+    for pairing in pairings(tournament, prompts):
+        match = match_of(tournament, pairing, judge)
+        if match is not None and not match.is_identical:
+            matches[pairing.rubric.dimension].append(match)
+    return matches
+
+
+def _figures(
+    tournament: Tournament,
+    asked: Mapping[JudgeId, Sequence[Match]],
+    settled: Mapping[JudgeId, Sequence[Settlement]],
+    parser: str | None,
+) -> Iterator[tuple[tuple[JudgeId, ...], Figure]]:
+    for name, matches in asked.items():
+        yield from (((name,), figure) for figure in _habits(tournament, matches, parser))
+    for pair in combinations(settled, 2):
+        both = _judged_by_all([settled[name] for name in pair])
+        yield from ((pair, figure) for figure in _of_two(both))
+    present = tuple(name for name, group in settled.items() if any(map(_is_judged, group)))
+    if len(present) > 1:
+        judged = _judged_by_all([settled[name] for name in present])
+        rows = [[each.status for each in row] for row in judged]
+        found = fleiss(_both_ways(rows))._replace(n=len(rows))
+        yield from (
+            (present, figure)
+            for figure in _beside_chance(found, "agreement of all", "Fleiss' kappa")
+        )
+
+
+def _habits(
+    tournament: Tournament, matches: Iterable[Match], parser: str | None
+) -> Iterator[Figure]:
+    """Yield what one judge does whoever else judges; a question put by two pairs counts once."""
+    matches = list(matches)
+    keys = {q.query_key for match in matches for q in (match.forward, match.swapped)}
+    verdicts = {key: verdict_of(tournament, key, parser) for key in keys}
+    said = Counter(verdict for verdict in verdicts.values() if verdict is not None)
+    failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
+    n_replies = said.total() + sum(failures[reason] for reason in _FAULTS)
+    yield _order_consistency(matches, verdicts)
+    yield _rate("share of A", said["A"], said["A"] + said["B"])
+    yield _rate("tie rate", said["TIE"], said.total())
+    for reason in _FAULTS:
+        yield _rate(f"{reason} rate", failures[reason], n_replies)
+
+
+def _order_consistency(
+    matches: Iterable[Match], verdicts: Mapping[Digest, Verdict | None]
+) -> Figure:
+    outcomes = []
+    for match in matches:
+        forward, swapped = verdicts[match.forward.query_key], verdicts[match.swapped.query_key]
+        if forward is not None and swapped is not None:
+            outcomes.append(swap_consistent(forward, swapped))
+    n_consistent = sum(outcome != "inconsistent" for outcome in outcomes)
+    return _rate("order consistency", n_consistent, len(outcomes))
+
+
+def _rate(name: str, n: int, of: int) -> Figure:
+    return name, n / of if of else None, of
+
+
+def _judged_by_all(groups: Sequence[Sequence[Settlement]]) -> list[tuple[Settlement, ...]]:
+    """Return the pairings on which each of some judges has an outcome, one settlement a judge."""
+    return [row for row in zip(*groups, strict=True) if all(map(_is_judged, row))]
+
+
+def _is_judged(settlement: Settlement) -> bool:
+    """Say whether a judge found an outcome: of two identical responses nobody finds one."""
+    match = settlement.match
+    return match is not None and not match.is_identical and settlement.outcome is not None
+
+
+def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
+    """Yield how two judges agree: on each pairing, then on the order of the entrants."""
+    labels = _both_ways([[each.status for each in row] for row in rows])
+    found = cohen([row[0] for row in labels], [row[1] for row in labels])
+    yield from _beside_chance(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
+    shares, others = (_win_shares(row[n] for row in rows) for n in (0, 1))
+    both = [entrant for entrant in shares if entrant in others]
+    sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
+    yield "Spearman's rho", spearman(*sides), len(both)
+    yield "Kendall's tau-b", kendall(*sides), len(both)
+
+
+def _both_ways(rows: Sequence[Sequence[Status]]) -> list[list[Status]]:
+    """Count each pair from both its sides: which entrant is `a` is the roster's accident."""
+    return [*map(list, rows), *([_FLIPPED.get(each, each) for each in row] for row in rows)]
+
+
+def _beside_chance(found: Agreement, what: str, name: str) -> Iterator[Figure]:
+    """Yield kappa behind what it is made of: alone it hides how often judges agree."""
+    yield what, found.observed, found.n
+    yield f"{what} by chance", found.by_chance, found.n
+    yield name, found.kappa, found.n
+
+
+def _win_shares(settlements: Iterable[Settlement]) -> dict[EntrantId, float]:
+    """Return each entrant's share of what was decided or tied, ties as half."""
+    points: Counter[EntrantId] = Counter()
+    played: Counter[EntrantId] = Counter()
+    for each in settlements:
+        if each.outcome is None or each.outcome == "inconsistent":
+            continue
+        a, b = each.pairing.a.entrant.entrant_id, each.pairing.b.entrant.entrant_id
+        points[a] += _POINTS[each.outcome]
+        points[b] += 2 - _POINTS[each.outcome]
+        played.update((a, b))
+    return {entrant: points[entrant] / (2 * n) for entrant, n in played.items()}

@@ -1,0 +1,180 @@
+"""Whether an entrant's own probability of being right can be believed.
+
+What it says of each response, p_correct, is held against how right the response is: by the
+prompt's gold answer, or by a judge's verdicts.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from math import fsum
+from statistics import fmean
+from typing import Final, NamedTuple, TypeAlias
+
+from ledger.identity import Dimension, EntrantId, PromptId
+from projections.tournament.matches import cell_of
+from projections.tournament.settlement import Settlement
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import holds_gold
+
+N_BINS: Final = 10
+_EDGES: Final = tuple(i / N_BINS for i in range(1, N_BINS))  # between bins
+
+_Place: TypeAlias = tuple[EntrantId, PromptId]
+
+
+class Case(NamedTuple):
+    """A response: how sure its entrant is of it, and how right it is, both in [0, 1]."""
+
+    confidence: float
+    correctness: float
+
+
+class Bin(NamedTuple):
+    """The cases whose confidence is at least low and below high; the last bin includes 1."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None  # the mean; None: the bin is empty
+    correctness: float | None  # likewise
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """An entrant's cases, against gold answers or against the verdicts on a dimension."""
+
+    entrant_id: EntrantId
+    dimension: Dimension | None  # None: against gold answers
+    cases: tuple[Case, ...]
+    n_left_out: int = 0  # responses of which nobody knows how right they are
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """Ten bins of equal width: a reliability diagram as numbers."""
+        return tuple(
+            Bin(
+                i / N_BINS,
+                (i + 1) / N_BINS,
+                n=len(group),
+                confidence=fmean(case.confidence for case in group) if group else None,
+                correctness=fmean(case.correctness for case in group) if group else None,
+            )
+            for i, group in enumerate(self._groups)
+        )
+
+    @property
+    def ece(self) -> float | None:
+        """The expected calibration error, in [0, 1]; None: there is no case.
+
+        ECE = sum over bins of n_b / N * |correctness_b - confidence_b| (Naeini, Cooper and
+        Hauskrecht 2015; Guo et al. 2017, equation 3).
+        """
+        gaps = (abs(fsum(right - sure for sure, right in group)) for group in self._groups)
+        return fsum(gaps) / len(self.cases) if self.cases else None
+
+    @property
+    def brier(self) -> float | None:
+        """The mean squared distance of confidence from correctness, in [0, 1]; None: no case.
+
+        Half the score of Brier 1950, who adds up what was said of being right and of being wrong.
+        """
+        return fmean((right - sure) ** 2 for sure, right in self.cases) if self.cases else None
+
+    @cached_property
+    def _groups(self) -> tuple[list[Case], ...]:
+        groups: tuple[list[Case], ...] = tuple([] for _ in range(N_BINS))
+        for case in self.cases:
+            groups[bisect_right(_EDGES, case.confidence)].append(case)
+        return groups
+
+
+def against_gold(tournament: Tournament) -> tuple[Calibration, ...]:
+    """Hold each entrant that says p_correct against gold answers.
+
+    A response is right, 1, if it holds the gold answer, and wrong, 0, if not; it is left out
+    where there is no gold answer.
+    """
+    claims = _claims(tournament)
+    found = {claim.place: holds_gold(claim.text, claim.gold) for claim in claims}
+    right = {place: float(held) for place, held in found.items() if held is not None}
+    return tuple(_calibrations(claims, right))
+
+
+def against_verdicts(
+    tournament: Tournament, settlements: Mapping[Dimension, Iterable[Settlement]]
+) -> tuple[Calibration, ...]:
+    """Hold each entrant that says p_correct against verdicts, dimension by dimension.
+
+    A response is as right as the share that it won of its pairs that were decided or tied, a tie
+    as half. An inconsistent pair says nothing; a response that has no other pair is left out.
+
+    Args:
+        tournament: Whose responses.
+        settlements: What became of its pairings, by dimension.
+    """
+    claims = _claims(tournament)
+    return tuple(
+        calibration
+        for dimension, group in settlements.items()
+        for calibration in _calibrations(claims, _win_shares(group), dimension)
+    )
+
+
+class _Claim(NamedTuple):
+    """A response, and how likely its entrant says it is right."""
+
+    place: _Place
+    p_correct: float
+    text: str
+    gold: str | None
+
+
+def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
+    """Return what is claimed, in the order of the roster, then of the bank."""
+    asked = (
+        cell_of(tournament, each, prompt)
+        for each in tournament.roster
+        for prompt in tournament.bank
+    )
+    answered = ((cell, tournament.responses.get(cell.response_key)) for cell in asked)
+    return tuple(
+        _Claim(
+            (cell.entrant.entrant_id, cell.prompt.prompt_id),
+            response.p_correct,
+            response.text,
+            cell.prompt.gold_answer,
+        )
+        for cell, response in answered
+        if response is not None and response.p_correct is not None
+    )
+
+
+def _calibrations(
+    claims: Sequence[_Claim],
+    correctness: Mapping[_Place, float],
+    dimension: Dimension | None = None,
+) -> Iterator[Calibration]:
+    for entrant_id, group in groupby(claims, key=lambda claim: claim.place[0]):
+        own = tuple(group)
+        cases = tuple(
+            Case(claim.p_correct, correctness[claim.place])
+            for claim in own
+            if claim.place in correctness
+        )
+        yield Calibration(entrant_id, dimension, cases, n_left_out=len(own) - len(cases))
+
+
+def _win_shares(settlements: Iterable[Settlement]) -> dict[_Place, float]:
+    """Return the share that each response won of its pairs, ties as half."""
+    scores: dict[_Place, list[float]] = {}
+    for each in settlements:
+        if each.outcome is None or each.outcome == "inconsistent":
+            continue
+        for cell in (each.pairing.a, each.pairing.b):
+            name = cell.entrant.entrant_id
+            score = 0.5 if each.winner is None else float(name == each.winner)
+            scores.setdefault((name, cell.prompt.prompt_id), []).append(score)
+    return {place: fmean(group) for place, group in scores.items()}

@@ -1,0 +1,116 @@
+"""How far judges agree beyond chance: kappa and what it is made of, for nominal categories.
+
+Each is a quotient of whole numbers, so that perfect agreement is exactly 1.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from math import sqrt
+from typing import NamedTuple
+
+
+class Agreement(NamedTuple):
+    """Raw agreement, what chance alone would give, and kappa; None where it is not defined."""
+
+    observed: float | None
+    by_chance: float | None
+    kappa: float | None
+    n: int  # items
+
+
+def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreement:
+    """Return how two judges agree, item by item.
+
+    kappa = (p_o - p_e) / (1 - p_e), where p_o is the share of items on which they agree and p_e
+    the sum over categories of the product of both judges' shares (Cohen 1960).
+
+    Args:
+        first: The category that one judge gave each item.
+        second: The category that the other gave it, in the same order.
+    """
+    n = len(first)
+    n_equal = sum(a == b for a, b in zip(first, second, strict=True))
+    counts, others = Counter(first), Counter(second)
+    chance = sum(count * others[category] for category, count in counts.items())
+    return _agreement(n_equal * n, chance, whole=n * n, n=n)
+
+
+def fleiss(ratings: Sequence[Sequence[Hashable]]) -> Agreement:
+    """Return how any number of judges agree, each item judged by all of them.
+
+    kappa = (P - P_e) / (1 - P_e), where P is the share of agreeing pairs of judges, over all
+    items, and P_e the sum of the squared shares of the categories (Fleiss 1971).
+
+    Args:
+        ratings: For each item the categories given, one a judge, two at least.
+    """
+    n, n_judges = len(ratings), len(ratings[0]) if ratings else 0
+    n_equal = sum(sum(k * (k - 1) for k in Counter(row).values()) for row in ratings)
+    totals = Counter(category for row in ratings for category in row)
+    chance = sum(total * total for total in totals.values())
+    # both as shares of (n * n_judges)**2 * (n_judges - 1)
+    return _agreement(
+        n_equal * n * n_judges,
+        chance * (n_judges - 1),
+        whole=(n * n_judges) ** 2 * (n_judges - 1),
+        n=n,
+    )
+
+
+def _agreement(observed: int, by_chance: int, *, whole: int, n: int) -> Agreement:
+    if whole == 0:
+        return Agreement(None, None, None, n)
+    kappa = (observed - by_chance) / (whole - by_chance) if whole > by_chance else None
+    return Agreement(observed / whole, by_chance / whole, kappa, n)
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Spearman's rho: Pearson's correlation of ranks, ties having their mean rank.
+
+    Args:
+        first: One score a thing.
+        second: Its other score, in the same order.
+
+    Returns:
+        From -1 to 1; None where one side does not order at all.
+    """
+    ranks = list(zip(_doubled_ranks(first), _doubled_ranks(second), strict=True))
+    middle = len(ranks) + 1  # doubled, too
+    covariance = sum((a - middle) * (b - middle) for a, b in ranks)
+    variances = sum((a - middle) ** 2 for a, _ in ranks) * sum((b - middle) ** 2 for _, b in ranks)
+    return covariance / sqrt(variances) if variances else None
+
+
+def kendall(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Kendall's tau-b: concordant less discordant pairs, with an allowance for ties.
+
+    tau_b = (C - D) / sqrt((n_0 - n_1)(n_0 - n_2)), where n_0 is the number of pairs and n_1, n_2
+    those tied on either side (Kendall 1945).
+
+    Args:
+        first: One score a thing.
+        second: Its other score, in the same order.
+
+    Returns:
+        From -1 to 1; None where one side does not order at all.
+    """
+    signs = [
+        (_sign(a - c), _sign(b - d))
+        for (a, b), (c, d) in combinations(zip(first, second, strict=True), 2)
+    ]
+    balance = sum(a * b for a, b in signs)
+    untied = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
+    return balance / sqrt(untied) if untied else None
+
+
+def _doubled_ranks(scores: Sequence[float]) -> list[int]:
+    """Return twice the rank of each score: a whole number even where it is a mean."""
+    return [
+        sum(other < score for other in scores) + sum(other <= score for other in scores) + 1
+        for score in scores
+    ]
+
+
+def _sign(difference: float) -> int:
+    return (difference > 0) - (difference < 0)

@@ -1,0 +1,1 @@
+"""One tournament, folded: its state, matches, settlement, jury, progress and spend."""

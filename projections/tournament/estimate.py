@@ -1,0 +1,222 @@
+"""How many tokens queries take, before they are asked: by what replies on record took.
+
+Tokens are proportional to bytes, and each dimension has its own proportion, output and cached
+prefix. Where no reply is on record the provider's own counts, then a proportion that was not
+measured, stand in; whoever shows the estimate says which.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
+from ledger.events.registration import JudgeSettings
+from ledger.events.values import Usage
+from projections.tournament.matches import match_of, pairings
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
+
+BYTES_PER_TOKEN: Final = 3.0  # of English under recent tokenizers, roughly; not measured
+UNMEASURED_OUTPUT: Final = 400  # tokens of a reply with little thinking; not measured
+FRAME_TOKENS: Final = 2_000
+"""More than a provider adds to a request's text: role marks, the verdict's schema, and what it
+tells the model of that schema."""
+
+Basis: TypeAlias = Literal["replies", "another judge", "counts", "nothing"]
+
+
+class Sample(NamedTuple):
+    """A query that was asked, and what the reply to it took."""
+
+    query: JudgeQuery
+    usage: Usage
+    in_batch: bool
+    failure: FailureReason | None = None
+
+    @property
+    def n_cached(self) -> int:
+        """Tokens that were written to a cache or read from it: the shared prefix."""
+        usage = self.usage
+        return usage.n_cache_write_5m + usage.n_cache_write_1h + usage.n_cache_read
+
+    @property
+    def n_input(self) -> int:
+        """Tokens of the whole prompt, cached or not."""
+        return self.usage.n_input + self.n_cached
+
+
+class Counted(NamedTuple):
+    """A query whose prompt the provider counted without answering it."""
+
+    query: JudgeQuery
+    n_input: int
+
+
+class Expected(NamedTuple):
+    """What one asking of a query is likely to take."""
+
+    n_input: int  # tokens of the whole prompt
+    n_output: int
+    n_prefix: int  # of the prompt's: what is the same for every query of the dimension
+
+
+class Rates(NamedTuple):
+    """What queries took per byte, and each."""
+
+    tokens_per_byte: float
+    n_output: float
+    n_prefix: float | None = None  # None: no reply had a cached prefix
+
+
+@dataclass(frozen=True)
+class TokenModel:
+    """An estimator of tokens, and what it rests on."""
+
+    basis: Basis
+    overall: Rates
+    by_system: Mapping[str, Rates]
+    share_asked_again: float = 0.0  # of replies, those whose verdict could not be read
+    hits_directly: float | None = None  # share of prefixes that were found in the cache
+    hits_in_batches: float | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Say whether replies of this very judge were counted."""
+        return self.basis == "replies"
+
+    def expected(self, query: JudgeQuery) -> Expected:
+        """Return what one asking of a query is likely to take."""
+        rates = self.by_system.get(query.system, self.overall)
+        n_prefix = rates.n_prefix
+        if n_prefix is None:
+            n_prefix = n_bytes(query.system) * rates.tokens_per_byte
+        n_input = round(n_bytes_of(query) * rates.tokens_per_byte)
+        return Expected(n_input, round(rates.n_output), min(round(n_prefix), n_input))
+
+    def hit_share(self, *, in_batch: bool) -> float | None:
+        """Return how often a prefix was found in the cache; None: no reply tells."""
+        return self.hits_in_batches if in_batch else self.hits_directly
+
+    def n_askings(self, retries: int) -> float:
+        """Return how often a query is likely to be asked, paid each time."""
+        return sum(self.share_asked_again**n for n in range(retries + 1))
+
+
+UNMEASURED: Final = TokenModel("nothing", Rates(1 / BYTES_PER_TOKEN, UNMEASURED_OUTPUT), {})
+
+
+def n_bytes(text: str) -> int:
+    """Return a text's length in UTF-8."""
+    return len(text.encode())
+
+
+def n_bytes_of(query: JudgeQuery) -> int:
+    """Return the length of all that is sent for a query."""
+    return n_bytes(query.system) + n_bytes(query.user)
+
+
+def n_input_at_most(query: JudgeQuery) -> int:
+    """Return what a prompt cannot take more tokens than: no token is less than a byte."""
+    return n_bytes_of(query) + FRAME_TOKENS
+
+
+def token_model(
+    state: Tournament, judge: JudgeSettings, counted: Sequence[Counted] = ()
+) -> TokenModel:
+    """Return the best estimator for a judge that the record, or the provider's counts, allow.
+
+    Args:
+        state: What is on record.
+        judge: Who is to be asked.
+        counted: The provider's counts of a few queries, if it was asked for them.
+    """
+    samples = samples_of(state, judge)
+    if samples:
+        return model_of_samples(samples, "replies")
+    if counted:
+        return model_of_counts(counted)
+    alike = [
+        each
+        for each in state.panel
+        if each.digest != judge.digest and each.company == judge.company
+    ]
+    others = [sample for each in alike for sample in samples_of(state, each)]
+    return model_of_samples(others, "another judge") if others else UNMEASURED
+
+
+def samples_of(state: Tournament, judge: JudgeSettings) -> tuple[Sample, ...]:
+    """Return the questions of a tournament that a judge replied to, with what it took."""
+    replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
+    used = [(reply, reply.usage) for reply in replies if reply.usage is not None]
+    if not used:
+        return ()
+    in_batches = frozenset(key for each in state.batches.values() for key in each.planned.queries)
+    asked = {query.query_key: query for query in _questions(state, judge)}
+    return tuple(
+        Sample(
+            asked[reply.query_key],
+            usage,
+            in_batch=reply.query_key in in_batches,
+            failure=reply.reason if isinstance(reply, JudgeQueryFailed) else None,
+        )
+        for reply, usage in used
+        if reply.query_key in asked
+    )
+
+
+def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
+    bank = frozenset(prompt.prompt_id for prompt in state.bank)
+    for pairing in pairings(state, bank):
+        match = match_of(state, pairing, judge)
+        if match is not None:
+            yield match.forward
+            yield match.swapped
+
+
+def model_of_samples(samples: Sequence[Sample], basis: Basis) -> TokenModel:
+    """Return the estimator that replies make; there is at least one."""
+    groups: dict[str, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(sample.query.system, []).append(sample)
+    n_again = sum(sample.failure in MAY_CHANGE for sample in samples)
+    return TokenModel(
+        basis,
+        overall=_rates(samples)._replace(n_prefix=None),
+        by_system={system: _rates(group) for system, group in groups.items()},
+        share_asked_again=n_again / len(samples),
+        hits_directly=_hit_share(each for each in samples if not each.in_batch),
+        hits_in_batches=_hit_share(each for each in samples if each.in_batch),
+    )
+
+
+def model_of_counts(counted: Sequence[Counted]) -> TokenModel:
+    """Return the estimator that the provider's counts make; what replies take is not known."""
+    groups: dict[str, list[Counted]] = {}
+    for each in counted:
+        groups.setdefault(each.query.system, []).append(each)
+    return TokenModel(
+        "counts",
+        overall=Rates(_per_byte(counted), UNMEASURED_OUTPUT),
+        by_system={
+            system: Rates(_per_byte(group), UNMEASURED_OUTPUT) for system, group in groups.items()
+        },
+    )
+
+
+def _rates(samples: Sequence[Sample]) -> Rates:
+    cached = [sample.n_cached for sample in samples if sample.n_cached]
+    return Rates(
+        _per_byte([Counted(sample.query, sample.n_input) for sample in samples]),
+        fmean(sample.usage.n_output for sample in samples),
+        fmean(cached) if cached else None,
+    )
+
+
+def _per_byte(counted: Sequence[Counted]) -> float:
+    return sum(each.n_input for each in counted) / sum(n_bytes_of(each.query) for each in counted)
+
+
+def _hit_share(samples: Iterable[Sample]) -> float | None:
+    hits = [sample.usage.n_cache_read > 0 for sample in samples if sample.n_cached]
+    return fmean(hits) if hits else None

@@ -1,0 +1,82 @@
+"""What a jury makes of every planned pairing: the outcomes of several judges become one."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias
+
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, PromptId
+from projections.tournament.matches import Pairing, recorded_pilot
+from projections.tournament.settlement import Settlement, Status, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import Rule, majority
+
+Asked: TypeAlias = Mapping[Dimension, AbstractSet[PromptId]]
+"""The prompts that a judge was asked about, by dimension."""
+
+
+def settle_by_majority(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judges: Sequence[JudgeSettings],
+    parser: str | None = None,
+) -> tuple[Settlement, ...]:
+    """Say of every planned pairing what most judges found, in the order of the match list.
+
+    A judge counts as soon as it has an outcome, so a pairing may be decided while others are
+    pending; it is pending while nothing is decided and some judge is that is waited for.
+
+    On a dimension no judge is waited for that was asked nothing, and one that was asked about the
+    pilot's prompts alone is waited for on these alone: there it has a vote, elsewhere none. Of any
+    other judge the rest is still to come, as where a run died half way: what is undecided without
+    it stays pending, and does not pass for found. Where less than two are left, all are waited for.
+
+    Args:
+        tournament: What is known.
+        prompts: Which prompts count.
+        judges: The jury, one at least; the first names the questions of each match.
+        parser: Full name of what reads the replies again; None takes what is recorded.
+    """
+    by_judge = [settle(tournament, prompts, judge, Rule(parser=parser)) for judge in judges]
+    asked = [_asked(tournament, settlements) for settlements in by_judge]
+    configuration = tournament.opening.configuration if tournament.opening else "{}"
+    pilot = recorded_pilot(tournament.bank, configuration)
+    return tuple(
+        row[0]._replace(status=_verdict_of_jury(row, _awaited(row[0].pairing, asked, pilot)))
+        for row in zip(*by_judge, strict=True)
+    )
+
+
+def _asked(tournament: Tournament, settlements: Iterable[Settlement]) -> Asked:
+    """Return what a judge was asked about, or is by a batch in flight."""
+    asked = (tournament.attempts, tournament.in_flight, tournament.verdicts)
+    prompts: dict[Dimension, set[PromptId]] = {
+        each.dimension: set() for each in tournament.dimensions
+    }
+    for pairing, match, *_ in settlements:
+        questions = () if match is None else (match.forward, match.swapped)
+        if any(question.query_key in keys for question in questions for keys in asked):
+            prompts[pairing.rubric.dimension].add(pairing.prompt.prompt_id)
+    return prompts
+
+
+def _awaited(
+    pairing: Pairing, asked: Sequence[Asked], pilot: AbstractSet[PromptId]
+) -> tuple[int, ...]:
+    """Return which judges, by their place, are waited for on a pairing."""
+    dimension, prompt_id = pairing.rubric.dimension, pairing.prompt.prompt_id
+    places = tuple(
+        place
+        for place, about in enumerate(each[dimension] for each in asked)
+        if about and (prompt_id in pilot or not about <= pilot)
+    )
+    # one judge alone is no majority, so another is still to come
+    return places if len(places) > 1 else tuple(range(len(asked)))
+
+
+def _verdict_of_jury(row: Sequence[Settlement], awaited: Sequence[int]) -> Status:
+    outcomes = [each.outcome for each in row if each.outcome is not None]
+    found = majority(outcomes)
+    if found == "inconsistent" and any(row[place].status == "pending" for place in awaited):
+        return "pending"
+    return found if outcomes else row[awaited[0]].status

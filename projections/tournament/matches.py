@@ -1,0 +1,185 @@
+"""The match list: every pair of responses that can be compared, in the customer's order.
+
+Prompts in bank order, then dimensions, then pairs in roster order.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from ledger.events.judging import PairKey
+from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
+from ledger.events.responses import ResponseGenerated, response_key
+from ledger.identity import Digest, JudgeId, PromptId
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery, ask
+
+PILOT_SEED: Final = 20260427
+
+
+def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
+    """Share a size among the sources as the bank does (largest remainder, then bank order)."""
+    counts = Counter(prompt.source for prompt in prompts)  # sources in bank order
+    strata = {source: size * n // len(prompts) for source, n in counts.items()}
+    by_remainder = sorted(counts, key=lambda source: -(size * counts[source] % len(prompts)))
+    for source in by_remainder[: size - sum(strata.values())]:
+        strata[source] += 1
+    return strata
+
+
+def pilot_prompts(
+    prompts: Sequence[Prompt], strata: Mapping[str, int], *, seed: int = PILOT_SEED
+) -> tuple[PromptId, ...]:
+    """Draw each stratum without replacement from one generator; the result is in bank order.
+
+    Strata are drawn in the order given, as the customer's orchestrator does.
+
+    Raises:
+        ValueError: A stratum asks for more prompts than its source has.
+    """
+    rng = np.random.default_rng(seed)
+    chosen: set[PromptId] = set()
+    for source, size in strata.items():
+        candidates = [prompt.prompt_id for prompt in prompts if prompt.source == source]
+        if size > len(candidates):
+            raise ValueError(
+                f"the pilot asks for {size} prompts of source {source!r},"
+                f" the bank has {len(candidates)}; lower [pilot] size or strata"
+            )
+        drawn = rng.choice(len(candidates), size=size, replace=False)
+        chosen.update(candidates[i] for i in drawn)
+    return tuple(prompt.prompt_id for prompt in prompts if prompt.prompt_id in chosen)
+
+
+def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
+    """Return the prompts that a recorded configuration draws from the bank, if it has a pilot."""
+    pilot = json.loads(configuration).get("pilot")
+    if pilot is None:
+        return frozenset()
+    strata = pilot["strata"] or proportional_strata(prompts, pilot["size"])
+    try:
+        return frozenset(pilot_prompts(prompts, strata, seed=pilot["seed"]))
+    except ValueError:  # the bank has too few: no pilot was run
+        return frozenset()
+
+
+def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
+    """Return the seed of a prompt's response, in [0, 2^32): the same for every entrant.
+
+    Equals the customer's harness for base 0 and sample 0: SHA-256 of the id, modulo 2^32.
+    """
+    digest = hashlib.sha256(prompt_id.encode()).digest()
+    return (int.from_bytes(digest, "big") + base + sample) % 2**32
+
+
+class Cell(NamedTuple):
+    """One entrant's place at one prompt, answered or not."""
+
+    entrant: Entrant
+    prompt: Prompt
+    seed: int
+    response_key: Digest
+
+
+class Pairing(NamedTuple):
+    """Two entrants at one prompt on one dimension: planned, whether or not they have answered."""
+
+    rubric: Rubric
+    prompt: Prompt
+    a: Cell
+    b: Cell
+
+
+class Match(NamedTuple):
+    """A pairing with both responses, and the two questions it asks of a judge."""
+
+    pairing: Pairing
+    response_a: ResponseGenerated
+    response_b: ResponseGenerated
+    forward: JudgeQuery
+    swapped: JudgeQuery
+
+    @property
+    def is_identical(self) -> bool:
+        """Say whether both responses are one text: whoever judges them judges nothing."""
+        return self.response_a.text == self.response_b.text
+
+    def key(self, judge: JudgeId, policy: str) -> PairKey:
+        """Name the outcome that a judge's verdicts on this match have under a policy."""
+        return PairKey(
+            dimension=self.pairing.rubric.dimension,
+            prompt_id=self.pairing.prompt.prompt_id,
+            entrant_a=self.pairing.a.entrant.entrant_id,
+            entrant_b=self.pairing.b.entrant.entrant_id,
+            judge=judge,
+            policy=policy,
+            forward=self.forward.query_key,
+            swapped=self.swapped.query_key,
+        )
+
+
+def cells(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
+    """Return each response that the tournament wants, prompts in bank order, then the roster."""
+    return tuple(
+        cell_of(tournament, entrant, prompt)
+        for prompt in tournament.bank
+        if prompt.prompt_id in prompts
+        for entrant in tournament.roster
+    )
+
+
+def cell_of(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> Cell:
+    """Name the response that an entrant owes a prompt."""
+    base = tournament.opening.generation_seed if tournament.opening else 0
+    seed = prompt_seed(prompt.prompt_id, base=base)
+    drawn_by = seed if entrant.is_seeded else None
+    key = response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
+    return Cell(entrant, prompt, seed, key)
+
+
+def response_status(tournament: Tournament, cell: Cell) -> Literal["generated", "failed", "owed"]:
+    """Say what became of a cell; where memory lacked, another try or machine may have it."""
+    if cell.response_key in tournament.responses:
+        return "generated"
+    failure = tournament.response_failures.get(cell.response_key)
+    return "owed" if failure is None or failure.reason == "out_of_memory" else "failed"
+
+
+def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
+    """Return every planned pairing; a prompt without gold is not planned where gold is needed."""
+    by_prompt: dict[PromptId, list[Cell]] = {}
+    for cell in cells(tournament, prompts):
+        by_prompt.setdefault(cell.prompt.prompt_id, []).append(cell)
+    return tuple(
+        Pairing(rubric, row[0].prompt, a, b)
+        for row in by_prompt.values()
+        for rubric in tournament.dimensions
+        if is_eligible(rubric, row[0].prompt)
+        for a, b in combinations(row, 2)
+    )
+
+
+def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
+    """Say whether a prompt can be judged on a rubric's dimension."""
+    return prompt.gold_answer is not None or not rubric.needs_gold
+
+
+def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
+    """Return the match for a judge, or None while a response is missing."""
+    response_a = tournament.responses.get(pairing.a.response_key)
+    response_b = tournament.responses.get(pairing.b.response_key)
+    if response_a is None or response_b is None:
+        return None
+    rubric, prompt, a, b = pairing.rubric, pairing.prompt, response_a.text, response_b.text
+    return Match(
+        pairing,
+        response_a,
+        response_b,
+        forward=ask(judge, rubric, prompt, a=a, b=b, order="forward"),
+        swapped=ask(judge, rubric, prompt, a=a, b=b, order="swapped"),
+    )

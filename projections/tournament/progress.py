@@ -1,0 +1,177 @@
+"""What is owed: responses not generated, queries without a verdict."""
+
+import sys
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ledger.events.judging import MAY_CHANGE, UNPAID
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.tournament.matches import (
+    Cell,
+    Match,
+    cells,
+    is_eligible,
+    match_of,
+    pairings,
+    response_status,
+)
+from projections.tournament.settlement import Account, account_of, by_dimension, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.queries import JudgeQuery
+
+
+class AskingRules(NamedTuple):
+    """What is asked, and how often."""
+
+    retries: int  # of a reply that says no verdict
+    skip_identical: bool = False  # two identical responses are a tie, unasked
+
+
+ANY_QUESTION: Final = AskingRules(retries=sys.maxsize)
+"""Rules under which everything without a verdict may be asked."""
+
+
+class OpenQuery(NamedTuple):
+    """A question without a verdict, and how often it was asked in vain."""
+
+    match: Match
+    asked: JudgeQuery
+    n_failed: int
+
+
+class ResponseCount(NamedTuple):
+    """One entrant's responses: there, failed, owed."""
+
+    entrant_id: EntrantId
+    generated: int
+    failed: int
+    owed: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a tournament stands for one judge."""
+
+    responses: tuple[ResponseCount, ...]
+    accounts: tuple[tuple[Dimension, Account], ...]
+    left_out: tuple[tuple[Dimension, int], ...]  # prompts without the gold answer that is needed
+
+
+def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
+    """Return what is to be generated, each key once: equal settings give equal responses."""
+    owed: dict[Digest, Cell] = {}
+    for cell in cells(tournament, prompts):
+        if response_status(tournament, cell) == "owed":
+            owed.setdefault(cell.response_key, cell)
+    return tuple(owed.values())
+
+
+def open_queries(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+) -> tuple[OpenQuery, ...]:
+    """Return the questions to be asked: without a verdict, not in flight, and worth asking.
+
+    Two pairings may ask the very same question (equal responses, say); it is listed once.
+    """
+    queries: dict[str, OpenQuery] = {}
+    for pairing in pairings(tournament, prompts):
+        match = match_of(tournament, pairing, judge)
+        if match is None or _ties_unasked(tournament, match, judge, rules):
+            continue
+        for question in (match.forward, match.swapped):
+            query = reopened(tournament, OpenQuery(match, question, 0), rules)
+            if query is not None:
+                queries.setdefault(question.query_key, query)
+    return tuple(queries.values())
+
+
+def _ties_unasked(
+    tournament: Tournament, match: Match, judge: JudgeSettings, rules: AskingRules
+) -> bool:
+    """Say whether identical responses tie without a verdict, or did: an outcome stays."""
+    return match.is_identical and (
+        rules.skip_identical or match.key(judge.judge_id, DEFAULT_POLICY) in tournament.outcomes
+    )
+
+
+def reopened(tournament: Tournament, query: OpenQuery, rules: AskingRules) -> OpenQuery | None:
+    """Return a question as it stands now; None if it is not to be asked, now or any more."""
+    key = query.asked.query_key
+    if not _is_open(tournament, key, rules.retries):
+        return None
+    failure = tournament.query_failures.get(key)
+    return query._replace(n_failed=failure.attempt if failure else 0)
+
+
+def _is_open(tournament: Tournament, key: Digest, retries: int) -> bool:
+    if key in tournament.verdicts or key in tournament.in_flight:
+        return False
+    failure = tournament.query_failures.get(key)
+    if failure is None or failure.reason in UNPAID:
+        return True
+    return failure.reason in MAY_CHANGE and tournament.useless_replies[key] <= retries
+
+
+def unreconciled(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    policy: str,
+    *,
+    skip_identical: bool,
+) -> tuple[Match, ...]:
+    """Return the matches that can be decided and are not: by both verdicts, or by identity."""
+    matches = (match_of(tournament, pairing, judge) for pairing in pairings(tournament, prompts))
+    verdicts = tournament.verdicts
+    return tuple(
+        match
+        for match in matches
+        if match is not None
+        and match.key(judge.judge_id, policy) not in tournament.outcomes
+        and (
+            (match.is_identical and skip_identical)
+            or (match.forward.query_key in verdicts and match.swapped.query_key in verdicts)
+        )
+    )
+
+
+def progress(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Progress:
+    """Count what is there, what failed and what is owed."""
+    grouped = by_dimension(tournament, settle(tournament, prompts, judge))
+    return Progress(
+        responses=_response_counts(tournament, prompts),
+        accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
+        left_out=tuple(
+            (
+                rubric.dimension,
+                sum(
+                    not is_eligible(rubric, prompt)
+                    for prompt in tournament.bank
+                    if prompt.prompt_id in prompts
+                ),
+            )
+            for rubric in tournament.dimensions
+        ),
+    )
+
+
+def _response_counts(
+    tournament: Tournament, prompts: Collection[PromptId]
+) -> tuple[ResponseCount, ...]:
+    rows: dict[EntrantId, list[Cell]] = {entrant.entrant_id: [] for entrant in tournament.roster}
+    for cell in cells(tournament, prompts):
+        rows[cell.entrant.entrant_id].append(cell)
+    return tuple(_response_count(tournament, entrant, row) for entrant, row in rows.items())
+
+
+def _response_count(
+    tournament: Tournament, entrant_id: EntrantId, row: Collection[Cell]
+) -> ResponseCount:
+    counts = Counter(response_status(tournament, cell) for cell in row)
+    return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["owed"])

@@ -1,0 +1,161 @@
+"""What was spent, on whom and when: replies on record, with the price that held for each.
+
+A request that got no reply and may have been billed all the same is counted, and has no dollars.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
+from ledger.events.registration import JudgeRegistered, JudgeSettings
+from ledger.events.values import Price, Usage, cost_usd
+from ledger.identity import Digest, Dimension, JudgeId, StreamId
+from ledger.recorded import Recorded
+from projections.fold import Projection
+
+_FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
+MAY_BE_BILLED: Final = "it may have been billed"  # ends what is said of such a failure
+NO_TOKENS: Final = Usage(n_input=0, n_output=0)
+
+
+class SpendKey(NamedTuple):
+    """Whose replies are added up: a judge's, on a dimension, on a day in UTC."""
+
+    judge: JudgeId
+    dimension: Dimension | None  # None: the query was never submitted
+    day: date
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What replies used and cost; the dollars are of those whose price is known."""
+
+    n_replies: int = 0
+    n_failed: int = 0  # of the replies: paid for, and no verdict
+    n_unpriced: int = 0  # of the replies: nobody knows what they cost
+    n_maybe_billed: int = 0  # beside the replies: unanswered, and perhaps paid for
+    tokens: Usage = NO_TOKENS
+    usd: float = 0.0
+    failed_usd: float = 0.0  # of the dollars: for replies that held no verdict
+    uncached_usd: float = 0.0  # the same tokens, had all input been plain
+
+    def __add__(self, other: "Bill") -> "Bill":
+        """Return both bills in one."""
+        return Bill(
+            self.n_replies + other.n_replies,
+            self.n_failed + other.n_failed,
+            self.n_unpriced + other.n_unpriced,
+            self.n_maybe_billed + other.n_maybe_billed,
+            _sum(self.tokens, other.tokens),
+            self.usd + other.usd,
+            self.failed_usd + other.failed_usd,
+            self.uncached_usd + other.uncached_usd,
+        )
+
+    @property
+    def saved_usd(self) -> float:
+        """What the provider's cache saved; below zero: what it cost."""
+        return self.uncached_usd - self.usd
+
+    @property
+    def known_usd(self) -> float | None:
+        """The dollars, unless a reply's price is not known."""
+        return None if self.n_unpriced else self.usd
+
+
+@dataclass(frozen=True)
+class Spend:
+    """A tournament's bills, each a sum over a judge, a dimension and a day."""
+
+    stream: StreamId
+    bills: Map[SpendKey, Bill] = Map()
+    dimensions: Map[Digest, Dimension] = Map()  # by query key
+    free: frozenset[JudgeId] = frozenset()
+
+    @property
+    def total(self) -> Bill:
+        """All of it."""
+        return sum(self.bills.values(), Bill())
+
+
+def is_free(judge: JudgeSettings) -> bool:
+    """Say whether a judge runs where nobody is paid for it."""
+    return judge.provider in _FREE
+
+
+def may_have_been_billed(detail: str) -> bool:
+    """Say whether a failure, by what is said of it, may have been paid for: nobody knows."""
+    return detail.endswith(MAY_BE_BILLED)
+
+
+def spend_of(stream: StreamId) -> Projection[Spend]:
+    """Return the projection that adds up what one tournament spent."""
+    return Projection(initial=Spend(stream), advance=advance)
+
+
+def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
+    """Return what was spent after more events, in order."""
+    bills, dimensions, free = spend.bills.mutate(), spend.dimensions.mutate(), spend.free
+    for recorded in events:
+        if recorded.stream != spend.stream:
+            continue
+        match recorded.event:
+            case JudgeRegistered(judge=judge):
+                others = free - {judge.judge_id}
+                free = others | {judge.judge_id} if is_free(judge) else others
+            case JudgeQuerySubmitted(query_key=query_key, dimension=dimension):
+                dimensions[query_key] = dimension
+            case VerdictReceived() | JudgeQueryFailed() as reply:
+                bill = bill_of(reply, free)
+                if bill is not None:
+                    day = recorded.recorded_at.date()
+                    key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
+                    bills[key] = bills.get(key, Bill()) + bill
+            case _:
+                pass
+    return replace(spend, bills=bills.finish(), dimensions=dimensions.finish(), free=free)
+
+
+def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
+    """Return the bill of one request; None: it counted no tokens, and none were billed."""
+    if reply.usage is not None:
+        return _of_reply(reply, reply.usage, free)
+    is_lost = isinstance(reply, JudgeQueryFailed) and may_have_been_billed(reply.detail)
+    return Bill(n_maybe_billed=1) if is_lost else None
+
+
+def _of_reply(
+    reply: VerdictReceived | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
+) -> Bill:
+    """Return the bill of one reply; the judges that are free need no price."""
+    is_failed = isinstance(reply, JudgeQueryFailed)
+    usd = 0.0 if reply.price is None else cost_usd(usage, reply.price)
+    return Bill(
+        n_replies=1,
+        n_failed=int(is_failed),
+        n_unpriced=int(reply.price is None and reply.judge not in free),
+        tokens=usage,
+        usd=usd,
+        failed_usd=usd if is_failed else 0.0,
+        uncached_usd=0.0 if reply.price is None else _uncached_usd(usage, reply.price),
+    )
+
+
+def _uncached_usd(usage: Usage, price: Price) -> float:
+    n_cached = usage.n_cache_write_5m + usage.n_cache_write_1h + usage.n_cache_read
+    return cost_usd(Usage(n_input=usage.n_input + n_cached, n_output=usage.n_output), price)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        n_input=one.n_input + other.n_input,
+        n_output=one.n_output + other.n_output,
+        n_cache_write_5m=one.n_cache_write_5m + other.n_cache_write_5m,
+        n_cache_write_1h=one.n_cache_write_1h + other.n_cache_write_1h,
+        n_cache_read=one.n_cache_read + other.n_cache_read,
+    )

@@ -1,0 +1,260 @@
+"""What is known of one tournament: the state that decisions and every other view start from.
+
+Responses and verdicts are taken from the whole ledger, since content names them: another
+tournament in the same ledger owes nothing that this one has. All else is of its own stream.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
+
+from immutables import Map, MapMutation
+
+from ledger.events.evaluations import EvaluationFact
+from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
+from ledger.events.judging import (
+    FINAL,
+    PAID,
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    Outcome,
+    PairKey,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.ratings import RatingsPublished
+from ledger.events.registration import (
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Registration,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import Value, cost_usd
+from ledger.identity import Digest, JudgeId, StreamId
+from ledger.recorded import Recorded, moment
+from projections.fold import Projection
+from projections.tournament.batches import Batch, BatchEvent, stepped
+
+Thing = TypeVar("Thing", bound=Value)
+Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
+
+
+class Given(NamedTuple):
+    """A verdict and when it was recorded."""
+
+    event: VerdictReceived
+    recorded_us: int
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When, in UTC."""
+        return moment(self.recorded_us)
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Everything recorded that a tournament can use; registered things by label and digest."""
+
+    stream: StreamId
+    version: int = 0
+    newest: Recorded | None = None  # the last event that could change a rating
+    opening: TournamentOpened | None = None
+    prompts: Map[Reference, Prompt] = Map()
+    rubrics: Map[Reference, Rubric] = Map()
+    entrants: Map[Reference, Entrant] = Map()
+    judges: Map[Reference, JudgeSettings] = Map()
+    responses: Map[Digest, ResponseGenerated] = Map()
+    response_failures: Map[Digest, ResponseFailed] = Map()
+    attempts: Map[Digest, int] = Map()  # submissions by query key
+    verdicts: Map[Digest, Given] = Map()
+    query_failures: Map[Digest, JudgeQueryFailed] = Map()  # the newest by query key
+    useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
+    batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
+    spent_usd: float = 0.0  # by this tournament, for replies whose price is known
+    outcomes: Map[PairKey, Outcome] = Map()
+    publications: tuple[RatingsPublished, ...] = ()
+
+    @cached_property
+    def own_batches(self) -> tuple[Batch, ...]:
+        """The tournament's batches, as they were planned; a ledger may hold others'."""
+        own = (batch for batch in self.batches.values() if batch.stream == self.stream)
+        return tuple(sorted(own, key=lambda batch: batch.planned.number))
+
+    @property
+    def open_batches(self) -> tuple[Batch, ...]:
+        """Those of its batches that are with a provider, or may be."""
+        return tuple(batch for batch in self.own_batches if batch.is_open)
+
+    @cached_property
+    def in_flight(self) -> frozenset[Digest]:
+        """The queries that some batch asks, or may ask, of a provider at this moment."""
+        open_batches = (batch for batch in self.batches.values() if batch.is_open)
+        return frozenset(key for batch in open_batches for key in batch.planned.queries)
+
+    @cached_property
+    def roster(self) -> tuple[Entrant, ...]:
+        """The entrants of the newest opening, in its order."""
+        return _resolved(self.opening.entrants if self.opening else (), self.entrants)
+
+    @cached_property
+    def bank(self) -> tuple[Prompt, ...]:
+        """The prompts of the newest opening, in its order."""
+        return _resolved(self.opening.prompts if self.opening else (), self.prompts)
+
+    @cached_property
+    def dimensions(self) -> tuple[Rubric, ...]:
+        """The rubrics of the newest opening, in its order."""
+        return _resolved(self.opening.rubrics if self.opening else (), self.rubrics)
+
+    @cached_property
+    def panel(self) -> tuple[JudgeSettings, ...]:
+        """The judges of the newest opening, in its order."""
+        return _resolved(self.opening.judges if self.opening else (), self.judges)
+
+    def judge(self, judge_id: JudgeId) -> JudgeSettings:
+        """Return a judge of the panel.
+
+        Raises:
+            KeyError: Nobody of that name is on it.
+        """
+        return {judge.judge_id: judge for judge in self.panel}[judge_id]
+
+
+def tournament_of(stream: StreamId) -> Projection[Tournament]:
+    """Return the projection that reads one tournament out of a ledger."""
+    return Projection(initial=Tournament(stream), advance=advance)
+
+
+def evolve(state: Tournament, recorded: Recorded) -> Tournament:
+    """Return what is known after one more event."""
+    return advance(state, (recorded,))
+
+
+def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
+    """Return what is known after more events, in order."""
+    draft = _Draft(state)
+    for recorded in events:
+        draft.add(recorded)
+    return draft.finish()
+
+
+class _Draft:
+    """A state while events are added to it: changed in place, and seen by nobody else."""
+
+    def __init__(self, state: Tournament) -> None:
+        self._state = state
+        self._maps: dict[str, MapMutation[Any, Any]] = {}
+        self._fields: dict[str, Any] = {}
+        self._publications = list(state.publications)
+
+    def finish(self) -> Tournament:
+        """Return the state, frozen."""
+        maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
+        publications = tuple(self._publications)
+        return replace(self._state, **self._fields, **maps, publications=publications)
+
+    def add(self, recorded: Recorded) -> None:
+        """Take note of an event: of another tournament's, only if this one can use it."""
+        event = recorded.event
+        is_own = recorded.stream == self._state.stream
+        if is_own:
+            self._fields["version"] = recorded.version
+        match event:
+            case ResponseGenerated(response_key=key):
+                self._put("responses", key, event, is_own=is_own)
+            case VerdictReceived(query_key=key):
+                self._put("verdicts", key, Given(event, recorded.recorded_us), is_own=is_own)
+                self._spend(event, is_own=is_own)
+            case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
+                self._put("query_failures", key, event, is_own=False)
+            case (
+                JudgeBatchPlanned()
+                | JudgeBatchSubmitted()
+                | JudgeBatchNotCreated()
+                | JudgeBatchEnded()
+            ):
+                self._add_batch(event, recorded)
+                return
+            case RatingsPublished():
+                self._publications += [event] if is_own else []
+                return
+            case LedgerMerged() | BattlesImported() | RatingsImported() | EvaluationFact():
+                return
+            case _ if is_own:
+                self._add_own(event)
+            case _:
+                return
+        self._fields["newest"] = recorded
+
+    def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
+        """Keep what the tournament itself had, else what came first: merges change neither."""
+        answers = self._map(name)
+        if is_own or key not in answers:
+            answers[key] = known
+
+    def _add_own(self, event: TournamentOpened | Registration | Work) -> None:
+        match event:
+            case JudgeQuerySubmitted(query_key=key, attempt=attempt):
+                self._map("attempts")[key] = attempt
+            case PairReconciled(natural_key=key, outcome=outcome):
+                self._map("outcomes")[key] = outcome
+            case JudgeQueryFailed(query_key=key):
+                self._map("query_failures")[key] = event
+                if event.reason in PAID:
+                    useless = self._map("useless_replies")
+                    useless[key] = useless.get(key, 0) + 1
+                self._spend(event, is_own=True)
+            case ResponseFailed(response_key=key):
+                self._map("response_failures")[key] = event
+            case TournamentOpened():
+                self._fields["opening"] = event
+            case _:
+                self._add_registration(event)
+
+    def _add_batch(self, event: BatchEvent, recorded: Recorded) -> None:
+        batches, key = self._map("batches"), event.batch_key
+        batch = stepped(batches.get(key), recorded)
+        if batch is not None:  # its plan is on this ledger: it is known what it asks
+            batches[key] = batch
+
+    def _spend(self, event: VerdictReceived | JudgeQueryFailed, *, is_own: bool) -> None:
+        if is_own and event.usage is not None and event.price is not None:
+            spent = self._fields.get("spent_usd", self._state.spent_usd)
+            self._fields["spent_usd"] = spent + cost_usd(event.usage, event.price)
+
+    def _add_registration(self, event: Registration) -> None:
+        match event:
+            case PromptRegistered(reference=reference, prompt=prompt):
+                self._map("prompts")[reference] = prompt
+            case RubricRegistered(reference=reference, rubric=rubric):
+                self._map("rubrics")[reference] = rubric
+            case EntrantRegistered(reference=reference, entrant=entrant):
+                self._map("entrants")[reference] = entrant
+            case JudgeRegistered(reference=reference, judge=judge):
+                self._map("judges")[reference] = judge
+            case _:
+                assert_never(event)
+
+    def _map(self, name: str) -> MapMutation[Any, Any]:
+        if name not in self._maps:
+            self._maps[name] = getattr(self._state, name).mutate()
+        return self._maps[name]
+
+
+def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:
+    """Return the registered things; one not registered yet is left out until it is."""
+    return tuple(known[reference] for reference in references if reference in known)

@@ -1,0 +1,187 @@
+"""The verdict in a judge's reply, or none at all: by its final line, as JSON, or as once read."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from math import isfinite
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from ledger.events.judging import Verdict
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_UNCOUNTED: Final = frozenset({"an", "the"})
+
+
+def holds_gold(response: str, gold: str | None) -> bool | None:
+    """Say whether a response contains the words of a gold answer, whole and one after another.
+
+    Words are runs of letters and digits, in Unicode's NFKC and without case; `an` and `the` do
+    not count. SQuAD's evaluation (Rajpurkar et al. 2016) compares so, too, but for two things: it
+    drops `a` as well, which names things (haemophilia A), and joins words at hyphens and slashes.
+    What the response says of the words, as that they are wrong, is not read.
+
+    Args:
+        response: The whole text.
+        gold: The words to find; without any the answer is None.
+    """
+    sought = words(gold or "")
+    return sought in words(response) if sought.strip() else None
+
+
+def is_gold(answer: str, gold: str) -> bool | None:
+    """Say whether an answer is the words of a gold answer and no others; see `holds_gold`."""
+    sought = words(gold)
+    return sought == words(answer) if sought.strip() else None
+
+
+def words(text: str) -> str:
+    """Return a text's words, as `holds_gold` tells them, a space before, between and behind."""
+    found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return f" {' '.join(word for word in found if word not in _UNCOUNTED)} "
+
+
+SCORE_PARSER: Final = "judgearena-score@1"
+
+
+class Marks(NamedTuple):
+    """What a judge gave to the responses in slots A and B, the more the better.
+
+    It is asked for 0 to 10, and not held to it.
+    """
+
+    a: float
+    b: float
+
+
+def _mark_of(side: str) -> re.Pattern[str]:
+    """Return what finds a side's mark: "score", later on the line the side's letter, a number.
+
+    A line is tried once, from its first "score" on, and what stands before the number is taken
+    whole: so long replies are read in linear time.
+    """
+    return re.compile(
+        rf'^(?>.*?score).*?{side}[": *\n]*+(-?(?u:\d)+)',
+        re.IGNORECASE | re.MULTILINE | re.ASCII,  # else a long s would do for an s
+    )
+
+
+_MARK_OF_A: Final = _mark_of("a")
+_MARK_OF_B: Final = _mark_of("b")
+
+
+def parse_marks(reply: str) -> Marks | None:
+    """Read the first mark of each side, a whole number; None where either has none.
+
+    "8.5" is read as 8, "9/10" as 9.
+    """
+    said = _without_thoughts(reply)
+    a, b = _MARK_OF_A.search(said), _MARK_OF_B.search(said)
+    if a is None or b is None:
+        return None
+    marks = Marks(float(a[1]), float(b[1]))
+    return marks if all(map(isfinite, marks)) else None
+
+
+def parse_score_verdict(reply: str) -> Verdict | None:
+    """Read the verdict: the side with the higher mark, TIE if equal, None without both."""
+    marks = parse_marks(reply)
+    if marks is None:
+        return None
+    if marks.a == marks.b:
+        return "TIE"
+    return "A" if marks.a > marks.b else "B"
+
+
+def _without_thoughts(reply: str) -> str:
+    """Drop every thought, and all before the end of a thought that has no beginning."""
+    *ended, rest = reply.split("</think>")
+    said = ""
+    for each in ended:
+        before, opened, _ = each.partition("<think>")
+        said = said + before if opened else ""
+    return said + rest
+
+
+PARSER: Final = "final-line@1"
+
+# Judges wrap the line in emphasis, quotes or a bullet; they may not add a word to it.
+# Each run of it is taken whole (`*+`): giving back would make long runs quadratic.
+_DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
+_VERDICT_LINE: Final = re.compile(
+    rf"{_DECORATION}VERDICT{_DECORATION}:{_DECORATION}\[?(A|B|TIE)\]?{_DECORATION}\.?{_DECORATION}",
+    re.IGNORECASE | re.ASCII,  # else I matches the Turkish \u0130 and \u0131 too
+)
+_VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
+_LENIENT_ORDER: Final[tuple[Verdict, ...]] = ("TIE", "A", "B")
+
+
+def parse_verdict(reply: str) -> Verdict | None:
+    """Read the verdict; None when the last line says none, which is never a tie."""
+    last_line = reply.rstrip().rpartition("\n")[2]
+    match = _VERDICT_LINE.fullmatch(last_line)
+    return None if match is None else _VERDICTS[match[1].upper()]
+
+
+def parse_json_verdict(reply: str) -> Verdict | None:
+    """Read the verdict of a reply that is one JSON object, fenced as code or not; else None.
+
+    Where a provider guarantees the object's shape, it does not guarantee the case of its letters.
+    """
+    text = reply.strip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].removesuffix("```")
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    verdict = said.get("verdict") if isinstance(said, dict) else None
+    if not isinstance(verdict, str) or not verdict.isascii():  # a dotless i is I in capitals
+        return None
+    return _VERDICTS.get(verdict.upper())
+
+
+def parse_leniently(reply: str) -> Verdict:
+    """Read the verdict as the scripts before tourney did, their faults included.
+
+    The last line that begins with `VERDICT:` and goes on with TIE, A or B decides, whatever
+    follows there or below; a reply without such a line is called a TIE, which it is not. So this
+    is for reading stored replies again, to compare: it never reads a new one.
+    """
+    for line in reversed(reply.splitlines()):
+        label, _, said = line.strip().upper().partition(":")
+        if label == "VERDICT":
+            for verdict in _LENIENT_ORDER:
+                if said.strip().startswith(verdict):
+                    return verdict
+    return "TIE"
+
+
+JSON_PARSER: Final = "json-verdict@1"
+LENIENT_PARSER: Final = "lenient-tap@1"
+PARSER_OF: Final[Mapping[str, str]] = MappingProxyType({"line": PARSER, "schema": JSON_PARSER})
+"""How replies are read, by how they were asked for."""
+
+PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = MappingProxyType(
+    {
+        PARSER: parse_verdict,
+        JSON_PARSER: parse_json_verdict,
+        LENIENT_PARSER: parse_leniently,
+        SCORE_PARSER: parse_score_verdict,
+    }
+)
+"""Every rule that verdicts were ever read by; a stored verdict names its own."""
+
+BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
+"""Parsers that never looked at why a reply ended: they read refusals and what was cut off."""
+
+
+def newest_parser(name: str) -> str | None:
+    """Return a parser's full name: the newest version where none is named, None if unknown."""
+    named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
+    return max(named, key=_version, default=None)
+
+
+def _version(parser: str) -> int:
+    return int(parser.rpartition("@")[2])
