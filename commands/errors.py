@@ -1,11 +1,28 @@
 """What a user can put right: settings, files, models."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
-from typing import ClassVar
+from typing import ClassVar, Final
+
+import msgspec
 
 from ledger.errors import TourneyError
+
+MOST_NAMED: Final = 6  # in a sentence
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """Return "1 run", "2 runs", "3 queries"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {plural or f'{noun}s'}"
+
+
+def named(entrants: Sequence[str]) -> str:
+    """Name entrants, but no crowd of them."""
+    shown = ", ".join(entrants[:MOST_NAMED])
+    n_more = len(entrants) - MOST_NAMED
+    return shown if n_more <= 0 else f"{shown} and {n_more} more"
 
 
 class ConfigurationError(TourneyError):
@@ -177,3 +194,33 @@ class ReplicaFailed(TourneyError):
     def __init__(self, failures: Sequence[str]) -> None:
         super().__init__("\n".join(dict.fromkeys(failures)))
         self.failures = tuple(failures)
+
+
+_N_IN_A_LINE: Final = 8
+N_LINES: Final = 20
+
+
+def listed(faults: Sequence[str], separator: str = ", ") -> str:
+    """Put faults in a line, the first few in full; it is short enough for a terminal."""
+    n_more = len(faults) - _N_IN_A_LINE
+    first = separator.join(faults[:_N_IN_A_LINE])
+    return f"{first}{separator}and {n_more} more" if n_more > 0 else first
+
+
+def first_lines(lines: Sequence[str], n_lines: int, noun: str) -> Iterator[str]:
+    """Yield the first lines, and one that counts the others.
+
+    Args:
+        lines: At least the first N_LINES of them.
+        n_lines: How many there are in all.
+        noun: What one of them is.
+    """
+    yield from lines[:N_LINES]
+    if n_lines > N_LINES:
+        yield f"... and {counted(n_lines - N_LINES, noun)} more"
+
+
+def place_and_fault(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return the dotted name of the field, empty for the whole, and what is wrong with it."""
+    why, _, place = str(error).partition(" - at `$")
+    return re.sub(r"^\.|`$", "", place), why.replace("`", "")

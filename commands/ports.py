@@ -224,3 +224,15 @@ class TokenCounter(Protocol):
             ProviderError: The provider cannot be reached, or failed again and again.
         """
         ...
+
+
+class OnProgress(Protocol):
+    """Listens to a use case."""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Hear that of a total this much is done."""
+        ...
+
+
+def unheard(what: str, done: int, total: int) -> None:
+    """Listen to nothing."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from commands.command import Command
-from commands.tournament import decide
+from commands.decisions.commands import Command
+from commands.decisions.decide import decide
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, microseconds
 from projections.tournament.state import Tournament, evolve

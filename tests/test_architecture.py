@@ -56,12 +56,12 @@ def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
     """The imports of its neighbours would be a tenth of its start."""
     imported = modules_after("project", "elo", folder=tmp_path)
 
-    assert "commands.cli.elo" in imported
+    assert "commands.cli.project.elo" in imported
     assert imported.isdisjoint(
         {
             "projections.ratings.bradley_terry.rate",
             "projections.evaluations.metrics",
-            "commands.consent",
+            "commands.spending.consent",
         }
     )
 

@@ -1,33 +1,106 @@
 """Evaluations from Python: of weights that are being trained, or of a checkpoint."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.hf_reader import HfReader
+from pydantic import ValidationError
+
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.reader import HfReader
 from commands.backends.subject import Subject, Trainer, checkpoint, trained_by
-from commands.bank import read_bank
+from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
-from commands.evaluate import PlannedEvaluation, evaluate_all, owed_samples, plan_evaluation
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.inference import Inference
-from commands.evaluations.registry import evaluation_of
-from commands.evaluations.terms import Reduce, Terms
-from commands.evaluator_config import EvaluatorConfig, config_of, keep_config, kept_config
-from commands.execution import ExecutionSpec
-from commands.progress import OnProgress, unheard
-from commands.run_folder import write_whole
-from commands.settings import GenerationSection
+from commands.evaluating.evaluate import (
+    PlannedEvaluation,
+    evaluate_all,
+    owed_samples,
+    plan_evaluation,
+)
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.registry import evaluation_of
+from commands.evaluating.samples import Inference
+from commands.ports import OnProgress, unheard
+from commands.settings.inputs import read_bank
+from commands.settings.schema import GenerationSection, PromptsSection
+from commands.settings.sections import EvaluationSection, Reduce, Section, Terms
 from ledger.errors import FolderTaken
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
+from ledger.storage.files import write_whole
 from ledger.store import Ledger
-from projections.artifacts.evaluations import results_file, results_of
+from projections.artifacts.evaluations import GROUP, results_file, results_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
+
+
+class EvaluatorConfig(Section):
+    """The tables that matter to a job which is no tournament."""
+
+    generation: GenerationSection = GenerationSection()
+    prompts: PromptsSection | None = None  # the bank, for evaluations of it
+    evaluations: tuple[EvaluationSection, ...] = ()
+
+
+def config_of(tables: Mapping[str, Any]) -> EvaluatorConfig:
+    """Check tables.
+
+    Raises:
+        ConfigurationError: Keys are unknown or values out of range; all faults are listed.
+    """
+    try:
+        return EvaluatorConfig.model_validate(tables)
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {each['msg']}"
+            for each in error.errors()
+        ]
+        raise ConfigurationError(faults) from error
+
+
+def kept_config(path: Path) -> EvaluatorConfig:
+    """Read the configuration that a job was begun with.
+
+    Raises:
+        ConfigurationError: It is missing, unreadable or wrong.
+    """
+    if not path.exists():
+        raise ConfigurationError([f"{path} is not there: give runtime_cfg to begin the job"])
+    try:
+        tables = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        fault = f"{path} cannot be read: {error}; give runtime_cfg, which takes its place"
+        raise ConfigurationError([fault]) from error
+    return config_of(tables)
+
+
+def keep_config(path: Path, config: EvaluatorConfig) -> None:
+    """Write a configuration for those who go on with its job.
+
+    Raises:
+        CannotWrite: The place refuses.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, [config.model_dump_json(indent=2).encode(), b"\n"])
+
+
+@dataclass(frozen=True)
+class ExecutionSpec:
+    """A job's name and place: results lie in <root>/results/<project>/<group>/<name>/."""
+
+    name: str
+    project: str = "general"
+    group: str = GROUP
+    root: Path = Path()
+
+    @property
+    def folder(self) -> Path:
+        """Where the job's ledger and results.json are."""
+        return self.root / "results" / self.project / self.group / self.name
+
 
 _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from sacrebleu.metrics.chrf import CHRF
 
-from commands.panel import REFERENCE_MODEL
+from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
 from projections.verdicts.queries import JudgeQuery
 

@@ -15,8 +15,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from commands.cli.tables.render import shown
 from commands.errors import WorkInFlight
-from commands.hostile import shown
 from commands.version import VERSION
 from ledger.errors import TourneyError
 
@@ -44,19 +44,23 @@ class Group(NamedTuple):
 
 _PROJECTIONS: Final = (
     Entry(
-        "bradley_terry", "bt", "Rate by Bradley-Terry, as recorded settings say but for options."
+        "project.bradley_terry",
+        "bt",
+        "Rate by Bradley-Terry, as recorded settings say but for options.",
     ),
-    Entry("imported", "imported", "List the ratings of others that were imported."),
-    Entry("temperature", "temperature", "Calibrate a judge's marks against people's votes."),
-    Entry("metrics", "metrics", "Show what evaluations came to."),
-    Entry("progress", "responses", "List every response."),
-    Entry("pairs", "matches", "List every pairing and what became of it."),
-    Entry("pairs", "winrates", "Count wins, losses, ties and gaps by pair."),
-    Entry("progress", "progress", "Show what is there and what is owed."),
-    Entry("agreement", "agreement", "Show each judge's habits and how judges agree."),
-    Entry("calibration", "calibration", "Compare p_correct with being right."),
-    Entry("spend", "spend", "Show what was paid, to whom, for what and when."),
-    Entry("elo", "elo", "Rate by Elo, by the recorded settings but for options."),
+    Entry("project.outcomes", "imported", "List the ratings of others that were imported."),
+    Entry(
+        "project.reliability", "temperature", "Calibrate a judge's marks against people's votes."
+    ),
+    Entry("project.metrics", "metrics", "Show what evaluations came to."),
+    Entry("project.outcomes", "responses", "List every response."),
+    Entry("project.outcomes", "matches", "List every pairing and what became of it."),
+    Entry("project.outcomes", "winrates", "Count wins, losses, ties and gaps by pair."),
+    Entry("project.outcomes", "progress", "Show what is there and what is owed."),
+    Entry("project.reliability", "agreement", "Show each judge's habits and how judges agree."),
+    Entry("project.reliability", "calibration", "Compare p_correct with being right."),
+    Entry("project.outcomes", "spend", "Show what was paid, to whom, for what and when."),
+    Entry("project.elo", "elo", "Rate by Elo, by the recorded settings but for options."),
 )
 COMMANDS: Final = (
     Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
@@ -65,15 +69,15 @@ COMMANDS: Final = (
     Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
     Entry("batch", "batch", "Money in flight: list, wait, adopt, cancel, forget.", is_group=True),
     Group("project", "Read the ledger: free, nothing is appended.", _PROJECTIONS),
-    Entry("prices", "prices", "Print what judges cost, from which table of what date."),
+    Entry("status", "prices", "Print what judges cost, from which table of what date."),
     Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
     Entry("audit", "verify", "Check every byte, event and published run."),
     Entry("audit", "log", "List events, the newest last."),
     Entry("audit", "show", "Show the events that an ID means, whole, as JSON."),
-    Entry("health", "status", "Say what is on record, of every tournament."),
-    Entry("health", "doctor", "Look at what a run needs on this machine."),
-    Entry("keeping", "checkpoint", "Print what names the ledger's history, to be kept elsewhere."),
-    Entry("keeping", "backup", "Copy the ledger, be it written to or not."),
+    Entry("status", "status", "Say what is on record, of every tournament."),
+    Entry("status", "doctor", "Look at what a run needs on this machine."),
+    Entry("audit", "checkpoint", "Print what names the ledger's history, to be kept elsewhere."),
+    Entry("audit", "backup", "Copy the ledger, be it written to or not."),
     Entry("exports", "export", "Write the ledger in another form.", is_group=True),
     Entry("imports", "import", "Read what another program or ledger wrote.", is_group=True),
     Entry("imports", "merge", "Take in the events of another ledger; twice is once."),

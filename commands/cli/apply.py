@@ -4,11 +4,16 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.evaluating import Planned, mixed_scorings, n_given_up, plan_evaluations
-from commands.cli.generating import generate_with_consent
-from commands.cli.in_flight import require_landed
-from commands.cli.judging import Terms, chosen_judge, judge_with_consent
-from commands.cli.options import (
+from commands.backends.wiring import put_to_work
+from commands.cli.shared.evaluations import Planned, mixed_scorings, n_given_up, plan_evaluations
+from commands.cli.shared.judging import (
+    Terms,
+    chosen_judge,
+    generate_with_consent,
+    judge_with_consent,
+)
+from commands.cli.shared.money import require_landed, settle_served
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
     AskedOption,
@@ -22,17 +27,13 @@ from commands.cli.options import (
     ProviderOption,
     YesOption,
 )
-from commands.cli.progress_bar import progress_on_stderr
-from commands.cli.served import settle_served
-from commands.cli.streams import say
-from commands.cli.workshop import Workshop, workshop
-from commands.counted import counted
-from commands.errors import DoneWithGaps
-from commands.evaluate import evaluate_all
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.run import selected_prompts
-from commands.served_evaluations import owed_requests
-from commands.wiring import put_to_work
+from commands.cli.shared.output import say
+from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.shared.workspace import Workshop, workshop
+from commands.decisions.recorder import EvaluationRecorder
+from commands.errors import DoneWithGaps, counted
+from commands.evaluating.evaluate import evaluate_all, owed_requests
+from commands.runs.run import selected_prompts
 from projections.tournament.progress import progress
 
 app = typer.Typer(no_args_is_help=True)

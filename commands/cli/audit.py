@@ -6,7 +6,8 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.cli.options import (
+from commands.cli.shared.ledger import head_at, ledger_path, position_of, stream_of
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
@@ -16,19 +17,24 @@ from commands.cli.options import (
     LimitOption,
     TournamentOption,
 )
-from commands.cli.place import ledger_path, position_of, stream_of
-from commands.cli.progress_bar import progress_on_stderr
-from commands.cli.streams import say, write, write_json
-from commands.counted import counted
-from commands.errors import AuditDisagrees, ConfigurationError
-from commands.find_event import find_events
-from commands.follow import follow as follow_rows
-from commands.heads import noted_heads
-from commands.render import Format
-from commands.replay import replay as replay_runs
-from commands.tables.history import differences_table, event_fields, faults_table, log_table
-from commands.verify import verify as verify_ledger
+from commands.cli.shared.output import say, write, write_json
+from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.tables.history import (
+    checkpoint_table,
+    differences_table,
+    event_fields,
+    faults_table,
+    log_table,
+)
+from commands.cli.tables.render import Format
+from commands.errors import AuditDisagrees, ConfigurationError, counted
+from commands.runs.events import find_events
+from commands.runs.events import follow as follow_rows
+from commands.runs.replay import replay as replay_runs
+from commands.runs.verify import noted_heads
+from commands.runs.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
+from ledger.exchange import back_up, unfinished
 from ledger.reader import newest
 from ledger.store import Ledger
 
@@ -136,3 +142,30 @@ def replay(
         raise AuditDisagrees(f"not what the ledger says: {files}")
     if not replayed.runs:
         say("no run was published yet; `tourney run` publishes one")
+
+
+def checkpoint(
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    as_of: AsOfOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what names the ledger's history, to be kept elsewhere. Example: tourney checkpoint."""
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        head = head_at(opened, as_of)
+    write(checkpoint_table(head), output_format, as_json=as_json)
+
+
+def backup(
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes.")],
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+) -> None:
+    """Copy the ledger, be it written to or not. Example: tourney backup safe/tournament.db."""
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        back_up(opened, to)
+    with Ledger.read_only(to) as copy:
+        say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
+    for each in unfinished(to):
+        say(f"{each} is of a backup that was killed or is being made; remove it if none is")

@@ -4,23 +4,23 @@ from typing import Annotated
 
 import typer
 
-from commands.batches import reconciling
-from commands.cli.asked import Reading
-from commands.cli.judging import Terms, batching, require_able, telling_what_is_billed
-from commands.cli.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
-from commands.cli.place import ledger_path, read_tournament
-from commands.cli.progress_bar import progress_on_stderr
-from commands.cli.reading import reading
-from commands.cli.streams import say
-from commands.cli.workshop import Workshop, workshop
+from commands.backends.wiring import make_batch_judge
+from commands.cli.shared.command import reading
+from commands.cli.shared.judging import Terms, batching, require_able, telling_what_is_billed
+from commands.cli.shared.ledger import ledger_path, read_tournament
+from commands.cli.shared.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
+from commands.cli.shared.output import say
+from commands.cli.shared.reading import Reading
+from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.shared.workspace import Workshop, workshop
+from commands.cli.tables.status import batches_table
+from commands.cli.tables.table import Table
 from commands.errors import NotFound
-from commands.lost_batches import adopt_named
+from commands.judging.batches import reconciling
+from commands.judging.receiving import give_up, receive_batches
+from commands.judging.recovery import adopt_named
 from commands.ports import BatchJudge
-from commands.receiving import give_up, receive_batches
-from commands.run import asking_rules
-from commands.tables.batches import batches_table
-from commands.tables.table import Table
-from commands.wiring import make_batch_judge
+from commands.runs.run import asking_rules
 from ledger.store import Ledger
 from projections.tournament.state import Tournament
 

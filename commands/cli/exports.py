@@ -7,11 +7,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from commands.cli.asked import Asked, Reading, read_verdicts, require_no_tournament
-from commands.cli.battle_sets import read_set
-from commands.cli.bt_records import ratings_of_imported, ratings_of_tournament
-from commands.cli.metrics import EvaluationReading, read_evaluations
-from commands.cli.options import (
+from commands.cli.project.bt_options import bt_parameters, recorded_settings
+from commands.cli.project.bt_views import imported_set
+from commands.cli.project.metrics import EvaluationReading, read_evaluations
+from commands.cli.shared.command import asking
+from commands.cli.shared.ledger import head_at, ledger_path
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
@@ -20,17 +21,70 @@ from commands.cli.options import (
     LedgerOption,
     TournamentOption,
 )
-from commands.cli.place import head_at, ledger_path
-from commands.cli.reading import asking
-from commands.cli.streams import say, write_lines
-from commands.cli.workshop import require_sound
+from commands.cli.shared.output import say, write_lines
+from commands.cli.shared.reading import (
+    Asked,
+    Reading,
+    read_set,
+    read_verdicts,
+    require_no_tournament,
+)
+from commands.cli.shared.workspace import require_sound
+from commands.cli.tables.bradley_terry import order_notes
 from commands.errors import ConfigurationError
-from commands.run_folder import write_whole
+from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
+from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
-from projections.artifacts.judgearena import Fields, of_imported, of_settlements
+from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
 from projections.evaluations.state import Run
+from projections.ratings.bradley_terry.anchors import rate_among
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
+from projections.ratings.tournament import by_dimension
+
+
+def ratings_of_tournament(source: Reading) -> Fields:
+    """Rate a tournament's entrants as its settings say, and say which cannot be compared.
+
+    Raises:
+        CannotRate: There is no such rating.
+    """
+    parameters = bt_parameters(recorded_settings(source.state), {}, None)
+    roster = [entrant.entrant_id for entrant in source.state.roster]
+    boards = by_dimension(source.settlements, parameters, roster)
+    _say_order(boards)
+    return rating_records(
+        boards, parameters, arena=source.state.stream, judge_model=source.judge_model
+    )
+
+
+def ratings_of_imported(asked: Asked, name: str) -> Fields:
+    """Rate the entrants of imported battles, as nobody set anything; say the same.
+
+    Raises:
+        ConfigurationError: No such battles were imported, or an option is of a tournament's.
+        CannotRate: There is no such rating.
+    """
+    require_no_tournament(asked)
+    imported, parameters = imported_set(asked, name), BradleyTerryParameters()
+    among = rate_among(imported.battles, parameters, soft=True)
+    judges, boards = [*imported.judges], [board_of(name, among.ratings)]
+    _say_order(boards)
+    return rating_records(
+        boards,
+        parameters,
+        arena=name,
+        judge_model=judges[0] if len(judges) == 1 else None,
+        sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
+    )
+
+
+def _say_order(boards: Iterable[Leaderboard]) -> None:
+    for board in boards:
+        for note in order_notes(board):
+            say(note)
+
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -9,12 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.battle_readers import plain
-from commands.battle_readers.formats import FORMATS
-from commands.battle_readers.formats import Format as BattleFormat
-from commands.battle_readers.records import records_of
-from commands.cli.cached_responses import responses
-from commands.cli.options import (
+from commands.backends.wiring import make_shard_reader, open_parquet
+from commands.cli.shared.ledger import allows_network, ledger_path
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     ConfigOption,
     FormatOption,
@@ -22,23 +19,63 @@ from commands.cli.options import (
     LedgerOption,
     SkipBadOption,
 )
-from commands.cli.place import allows_network, ledger_path
-from commands.cli.streams import say, write
-from commands.cli.workshop import require_sound, writing
-from commands.counted import counted
-from commands.errors import ConfigurationError, DoneWithGaps
-from commands.exchange import Taken, take_in
-from commands.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
-from commands.import_battles import import_battles as take_in_battles
-from commands.import_battles import listed
-from commands.import_ratings import import_ratings
-from commands.render import Format
-from commands.tables.battles import battles_table, imported_ratings_table
-from commands.tables.imported import imported_table
-from commands.tables.keeping import conflicts_table
-from commands.wiring import make_shard_reader, open_parquet
+from commands.cli.shared.output import say, write
+from commands.cli.shared.workspace import require_sound, workshop, writing
+from commands.cli.tables.history import conflicts_table
+from commands.cli.tables.imports import (
+    battles_table,
+    imported_ratings_table,
+    imported_responses_table,
+    imported_table,
+)
+from commands.cli.tables.render import Format
+from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
+from commands.errors import ConfigurationError, DoneWithGaps, counted
+from commands.importing.battles import bad_rows
+from commands.importing.battles import import_battles as take_in_battles
+from commands.importing.formats import plain
+from commands.importing.formats.catalogue import FORMATS
+from commands.importing.formats.catalogue import Format as BattleFormat
+from commands.importing.formats.files import records_of
+from commands.importing.merge import Taken, take_in
+from commands.importing.ratings import import_ratings
+from commands.importing.responses import bad_lines, import_responses
 from ledger.exchange import read_export
 from ledger.store import Ledger
+
+_CLAIM: Final = (
+    "that these are the answers of the configured entrants to the configured prompts is your claim:"
+    " a cache holds ids alone; each response keeps the digest of its file, as imported_from"
+)
+
+
+def responses(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Caches: responses_ENTRANT.jsonl.")
+    ],
+    skip_bad: SkipBadOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in the responses that tap's scripts cached, to go on with judging.
+
+    A cache names entrants and prompts by id alone. That its texts are what the configured entrants
+    answered to the configured prompts is your claim; each response keeps its file's digest, as
+    imported_from. A response that is there already stays.
+
+    Example: tourney import responses caches/responses_*.jsonl.
+    """
+    place = workshop(config, ledger)
+    with place.recorder() as recorder:
+        imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
+    for line in bad_lines(imported.bad):
+        say(line)
+    if imported.new:
+        say(_CLAIM)
+    write(imported_responses_table(imported), output_format, as_json=as_json)
+
 
 _NAME: Final = re.compile(r"[\w.-]+")
 
@@ -109,7 +146,7 @@ def import_battles(
     records = records_of(file, of, open_parquet)
     with _writing(ledger, config) as opened:
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
-    for row in listed(file, taken):
+    for row in bad_rows(file, taken):
         say(row)
     write(battles_table(chosen, of, taken), output_format, as_json=as_json)
 

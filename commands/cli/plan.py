@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.evaluating import plan_evaluations
-from commands.cli.judging import Terms, chosen_judge
-from commands.cli.options import (
+from commands.backends.wiring import make_inferences, make_token_counter
+from commands.cli.shared.evaluations import plan_evaluations
+from commands.cli.shared.judging import Terms, chosen_judge
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     ConfigOption,
     EntrantOption,
@@ -17,19 +18,17 @@ from commands.cli.options import (
     LedgerOption,
     ModeOption,
 )
-from commands.cli.streams import say, write
-from commands.cli.workshop import Workshop, workshop
-from commands.consent import OF_ANTHROPIC
-from commands.evaluate import owed_samples
-from commands.plan import plan_responses, plan_verdicts, rehearse
-from commands.plan_cost import counted_sample, plan_cost
-from commands.priced import TokenPricing, prices_of, pricing_for
-from commands.render import Format
-from commands.run import asking_rules, selected_prompts
-from commands.served_cost import Request, served_costs
-from commands.served_evaluations import owed_requests
-from commands.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
-from commands.wiring import make_inferences, make_token_counter
+from commands.cli.shared.output import say, write
+from commands.cli.shared.workspace import Workshop, workshop
+from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
+from commands.cli.tables.render import Format
+from commands.decisions.recorder import plan_responses, plan_verdicts, rehearse
+from commands.evaluating.evaluate import owed_requests, owed_samples
+from commands.runs.run import asking_rules, selected_prompts
+from commands.spending.consent import OF_ANTHROPIC
+from commands.spending.endpoints import Request, served_costs
+from commands.spending.forecast import counted_sample, plan_cost
+from commands.spending.pricing import TokenPricing, prices_of, pricing_for
 from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
 from projections.fold import fold

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.generating import generate_to_be_judged
-from commands.cli.judging import Terms, judge_to_be_rated
-from commands.cli.options import (
+from commands.cli.shared.judging import Terms, generate_to_be_judged, judge_to_be_rated
+from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
     ConfigOption,
@@ -21,16 +20,15 @@ from commands.cli.options import (
     ModeOption,
     YesOption,
 )
-from commands.cli.progress_bar import progress_on_stderr
-from commands.cli.streams import say, write
-from commands.cli.workshop import workshop
-from commands.counted import counted
-from commands.errors import DoneWithGaps
-from commands.panel import judge_of_mode
-from commands.render import Format
-from commands.run import Plan, RunSummary, run_tournament
-from commands.shipped import lay_out_demo
-from commands.tables.elo import elo_table
+from commands.cli.shared.output import say, write
+from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.shared.workspace import workshop
+from commands.cli.tables.elo import elo_table
+from commands.cli.tables.render import Format
+from commands.errors import DoneWithGaps, counted
+from commands.judging.panel import judge_of_mode
+from commands.runs.run import Plan, RunSummary, run_tournament
+from commands.settings.inputs import lay_out_demo
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
 

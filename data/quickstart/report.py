@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
-from commands.backends.hf_generator import HfGenerator
-from commands.entrant_files import read_entrant
+from commands.backends.huggingface.generator import HfGenerator
+from commands.entrants.files import read_entrant
 from commands.ports import GeneratedText, GenerationTask
-from commands.settings_file import read_settings
+from commands.settings.reader import read_settings
 from fitting import say
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of

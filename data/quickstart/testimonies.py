@@ -6,16 +6,15 @@ from typing import NamedTuple, cast
 
 import torch
 
-from commands.backends.ending import Ending
-from commands.backends.hf_chat import encode_prompt, text_of
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow, start_row
-from commands.backends.hydra_weights import LoadedHydra, load_hydra
-from commands.backends.uncertainty import Testimony
-from commands.entrant_files import read_entrant
-from commands.entrant_section import HydraSection
-from commands.settings_file import read_settings
+from commands.backends.hydra.answers import Testimony
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.chat import encode_prompt, text_of
+from commands.backends.weights.decoding import Ending
+from commands.entrants.files import read_entrant
+from commands.settings.reader import read_settings
+from commands.settings.sections import HydraSection
 from ledger.events.registration import Entrant, Hydra
 from projections.tournament.matches import prompt_seed
 from prompts import HERE, Prompt

@@ -16,9 +16,9 @@ from torch.nn.functional import mse_loss
 from transformers import AutoTokenizer, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from chat import IGNORED, Example
-from commands.backends.hf_chat import encode, encode_prompt
-from commands.backends.letters import CORRECT, WRONG
-from commands.backends.uncertainty import AFTER, BEFORE
+from commands.backends.hydra.answers import AFTER, BEFORE
+from commands.backends.hydra.weights import CORRECT, WRONG
+from commands.backends.weights.chat import encode, encode_prompt
 from fitting import Batch, Course, fit
 from heads import said_by_head, trunk_states
 from lora import adapt, inner_weights, load_merged, save_lora

@@ -5,8 +5,70 @@ On a network file system neither locks nor flushes can be relied on.
 
 import os
 import re
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from ledger.errors import CannotWrite, FolderTaken
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder that is there whole or not at all.
+
+    Raises:
+        FolderTaken: Something is there already.
+        CannotWrite: The place refuses; nothing is left behind.
+    """
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise FolderTaken(folder)
+    draft = folder.with_name(f".{folder.name}.draft")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        for name, content in files.items():
+            file = draft / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        draft.rename(folder)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise CannotWrite(folder, str(error)) from error
+
+
+def write_whole(file: Path, lines: Iterable[bytes]) -> None:
+    """Write a file that is there whole or as it was before; a link to it stays one.
+
+    What is there and is no file, as a pipe or a device, is written to and stays what it is.
+
+    Raises:
+        CannotWrite: The place refuses; no file is left behind.
+    """
+    try:
+        if not file.name or file.is_dir():
+            raise CannotWrite(file, "it is a folder")
+        if file.exists() and not file.is_file():
+            _write(file, lines)
+        else:
+            _replace(Path(os.path.realpath(file)), lines)  # resolve() fails at a loop
+    except OSError as error:
+        raise CannotWrite(file, str(error)) from error
+
+
+def _replace(file: Path, lines: Iterable[bytes]) -> None:
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        _write(draft, lines)
+        draft.replace(file)
+    finally:
+        with suppress(OSError):  # it became the file, or there is no such folder
+            draft.unlink()
+
+
+def _write(file: Path, lines: Iterable[bytes]) -> None:
+    with file.open("wb") as opened:
+        opened.writelines(lines)
+
 
 NETWORK_KINDS: Final = frozenset(
     {

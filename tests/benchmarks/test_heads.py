@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra_decoding import decode
+from commands.backends.hydra.decoding import decode
 from tests.benchmarks.heads.answering import N_PROMPT_TOKENS, Work
 from tests.benchmarks.heads.jointly import decode_jointly
 from tests.benchmarks.heads.jury import Jury

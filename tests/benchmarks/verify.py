@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from commands.progress import unheard
-from commands.verify import verify
+from commands.ports import unheard
+from commands.runs.verify import verify
 from ledger.audit import audit_chain
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench

@@ -7,10 +7,10 @@ from math import prod
 from pathlib import Path
 from typing import TypeAlias
 
-from commands.command import OpenTournament, RecordResponse
+from commands.decisions.commands import OpenTournament, RecordResponse
+from commands.decisions.recorder import Recorder
 from commands.ports import GenerationFailure, GenerationTask, Reply
-from commands.recorder import Recorder
-from commands.settings import Settings
+from commands.settings.schema import Settings
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
 from ledger.events.ratings import BradleyTerryParameters, EloParameters, Terms
 from ledger.events.registration import Registered, TournamentOpened

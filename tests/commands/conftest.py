@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.recorder import Recorder
+from commands.decisions.recorder import Recorder
 from ledger.store import Ledger
 from tests.builders import STREAM
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from commands.generate import generate_owed
-from commands.judge import JudgeTask, judge_open
-from commands.ports import Answer, GenerationFailure, GenerationTask
-from commands.progress import unheard
-from commands.publish import Run, publish
-from commands.recorder import Recorder
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_owed
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import Answer, GenerationFailure, GenerationTask, unheard
+from commands.runs.run import Run, publish
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.events.registry import Event
 from ledger.identity import PromptId

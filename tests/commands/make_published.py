@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Final
 
-from commands.publish import publish
-from commands.recorder import Recorder
+from commands.decisions.recorder import Recorder
+from commands.runs.run import publish
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.exchange import export_lines
 from ledger.identity import EntrantId

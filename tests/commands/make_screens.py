@@ -14,26 +14,32 @@ from typing import Final
 
 from rich.console import Console
 
-from commands.exchange import Taken
-from commands.generate import generate_owed
-from commands.judge import JudgeTask, judge_open
-from commands.plan import plan_responses, plan_verdicts
-from commands.ports import GenerationFailure, GenerationTask
-from commands.progress import unheard
-from commands.recorder import Recorder
-from commands.render import Format, print_table
-from commands.replay import Difference, Replayed
-from commands.tables.bt import bt_table
-from commands.tables.calibration import calibration_table
-from commands.tables.difference import difference_table
-from commands.tables.elo import elo_table
-from commands.tables.history import differences_table, faults_table, log_table
-from commands.tables.keeping import checkpoint_table, conflicts_table
-from commands.tables.pairs import matches_table, winrates_table
-from commands.tables.plan import owed_responses_table, owed_verdicts_table
-from commands.tables.responses import progress_table, responses_table
-from commands.tables.table import Column, Table
-from commands.verify import Verified
+from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.elo import elo_table
+from commands.cli.tables.history import (
+    checkpoint_table,
+    conflicts_table,
+    differences_table,
+    faults_table,
+    log_table,
+)
+from commands.cli.tables.outcomes import (
+    matches_table,
+    progress_table,
+    responses_table,
+    winrates_table,
+)
+from commands.cli.tables.plan import owed_responses_table, owed_verdicts_table
+from commands.cli.tables.reliability import calibration_table
+from commands.cli.tables.render import Format, print_table
+from commands.cli.tables.table import Column, Table, difference_table
+from commands.decisions.recorder import Recorder, plan_responses, plan_verdicts
+from commands.entrants.generate import generate_owed
+from commands.importing.merge import Taken
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import GenerationFailure, GenerationTask, unheard
+from commands.runs.replay import Difference, Replayed
+from commands.runs.verify import Verified
 from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters

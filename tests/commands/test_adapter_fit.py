@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.adapter_fit import head_layers, require_fit, require_head_fit
+from commands.entrants.weights import head_layers, require_fit, require_head_fit
 from commands.errors import WeightsError
 from tests.commands.builders import (
     LORA_SHAPES,

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.bank import read_bank
 from commands.errors import ConfigurationError
-from commands.shipped import shipped_data
+from commands.settings.inputs import read_bank, shipped_data
 from ledger.events.registration import Prompt
 from tests.commands.builders import record, write_bank
 

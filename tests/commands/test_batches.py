@@ -7,10 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from commands.batches import judge_in_batches, reconciling
-from commands.batching import Batching
-from commands.budget import BudgetReached
-from commands.command import SubmitBatch
+from commands.decisions.commands import SubmitBatch
+from commands.decisions.recorder import Recorder
 from commands.errors import (
     BatchGone,
     BatchRefused,
@@ -20,14 +18,13 @@ from commands.errors import (
     SpendLimitReached,
     WorkInFlight,
 )
-from commands.judge import Judged, JudgeTask
-from commands.lost_batches import AnotherWorkspace
-from commands.ports import Answer, BatchState, NoReply, Reply
-from commands.pricing import FREE_OF_CHARGE, Pricing
-from commands.progress import unheard
-from commands.receiving import give_up, receive_batches
-from commands.recorder import Recorder
-from commands.waiting import Waiting
+from commands.judging.batches import judge_in_batches, reconciling
+from commands.judging.judge import Judged, JudgeTask
+from commands.judging.receiving import give_up, receive_batches
+from commands.judging.recovery import AnotherWorkspace, Batching, Waiting
+from commands.ports import Answer, BatchState, NoReply, Reply, unheard
+from commands.spending.budget import BudgetReached
+from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event

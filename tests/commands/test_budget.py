@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.budget import Budget, BudgetReached, PriceUnknown, require_price
 from commands.errors import Refused
-from commands.pricing import FREE_OF_CHARGE
+from commands.spending.budget import Budget, BudgetReached, PriceUnknown, require_price
+from commands.spending.pricing import FREE_OF_CHARGE
 from ledger.events.values import Usage
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.builders import opened, prompt, responses

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.consent import ANTHROPIC_KEYS
-from commands.doctor import Finding, findings
-from commands.prices import price_table
+from commands.runs.doctor import Finding, findings
+from commands.spending.consent import ANTHROPIC_KEYS
+from commands.spending.prices import price_table
 from commands.version import VERSION
 from ledger.storage.files import beside
 from ledger.store import Ledger

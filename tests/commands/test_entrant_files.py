@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from commands.entrant_files import read_entrant
-from commands.entrant_section import AnyEntrantSection
+from commands.entrants.files import read_entrant
+from commands.entrants.weights import folder_digest
 from commands.errors import WeightsError
-from commands.settings import GenerationSection
-from commands.weights import folder_digest
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import AnyEntrantSection
 from ledger.events.registration import Adapter, Entrant, Hydra
 from tests.commands.builders import write_config, write_olmo, write_shard
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrant_section import EndpointSection, HfSection, HydraSection
-from commands.settings import Settings
+from commands.settings.schema import Settings
+from commands.settings.sections import EndpointSection, HfSection, HydraSection
 from tests.commands.builders import entrant_section, settings
 from tests.commands.test_settings_file import MINIMAL, faults, read
 

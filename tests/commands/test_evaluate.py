@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.evaluating import Planned, mixed_scorings
+from commands.cli.shared.evaluations import Planned, mixed_scorings
+from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluate import (
+from commands.evaluating.evaluate import (
     Evaluated,
     PlannedEvaluation,
     evaluate_owed,
@@ -18,12 +19,10 @@ from commands.evaluate import (
     owed_samples,
     plan_evaluation,
 )
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.inference import Inference
-from commands.evaluations.terms import Terms
-from commands.ports import GenerationFailure, GenerationTask
-from commands.progress import unheard
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.samples import Inference
+from commands.ports import GenerationFailure, GenerationTask, unheard
+from commands.settings.sections import Terms
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger

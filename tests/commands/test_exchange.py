@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from commands.exchange import Taken, take_in
-from commands.progress import unheard
-from commands.recorder import Recorder
-from commands.verify import Verified, verify
+from commands.decisions.recorder import Recorder
+from commands.importing.merge import Taken, take_in
+from commands.ports import unheard
+from commands.runs.verify import Verified, verify
 from ledger.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged

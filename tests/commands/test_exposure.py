@@ -6,13 +6,11 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from commands.budget import BudgetReached
+from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
-from commands.exposure import Exposure
-from commands.judge import JudgeTask, judge_open
-from commands.ports import Answer, NoReply
-from commands.progress import unheard
-from commands.recorder import Recorder
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import Answer, NoReply, unheard
+from commands.spending.budget import BudgetReached, Exposure
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
-from commands.find_event import find_events
-from commands.recorder import Recorder
+from commands.runs.events import find_events
 from ledger.events.evaluations import SampleObserved, SampleUnscorable
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.follow import follow
+from commands.runs.events import follow
 from ledger.errors import CannotRead
 from ledger.store import Ledger
 from tests.builders import STREAM, key, verdict

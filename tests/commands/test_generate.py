@@ -2,11 +2,10 @@
 
 import pytest
 
-from commands.command import OpenTournament
-from commands.generate import Generated, generate_owed
-from commands.ports import GenerationFailure, GenerationTask, Generator
-from commands.progress import unheard
-from commands.recorder import Recorder
+from commands.decisions.commands import OpenTournament
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import Generated, generate_owed
+from commands.ports import GenerationFailure, GenerationTask, Generator, unheard
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.builders import (

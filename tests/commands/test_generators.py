@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from commands.entrants.generate import ByLoader
 from commands.errors import MissingExtra
-from commands.generators import ByLoader
 from commands.ports import GeneratedText, GenerationTask, Generator
 from tests.builders import entrant, key
 from tests.commands.contracts import GeneratorContract

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.heads import noted_heads
+from commands.runs.verify import noted_heads
 from ledger.chain import Head
 from ledger.errors import NotAHead
 from tests.builders import key

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.hostile import csv_cell, one_line, shown, shown_json
+from commands.cli.tables.render import csv_cell, one_line, shown, shown_json
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commands.entrants.hydra_import import ImportedAdapter, PeftFolder, ShardSets, import_hydra
 from commands.errors import ConfigurationError, WeightsError
-from commands.hydra_import import Imported, PeftFolder, ShardSets, import_hydra
 from ledger.errors import FolderTaken
 from tests.commands.builders import Shapes, write_weights
 
@@ -69,10 +69,10 @@ def says(folder: Path, **config: object) -> Path:
 
 
 @pytest.fixture
-def imports(weights: Path, tmp_path: Path) -> Callable[..., list[Imported]]:
+def imports(weights: Path, tmp_path: Path) -> Callable[..., list[ImportedAdapter]]:
     """Give a function that imports sets into a folder `out`."""
 
-    def run(*, heads_depth: int | None = None, **sets: Path) -> list[Imported]:
+    def run(*, heads_depth: int | None = None, **sets: Path) -> list[ImportedAdapter]:
         out = tmp_path / "out"
         return import_hydra(
             weights, out, ShardSets(**sets), read, n_heads=N_HEADS, heads_depth=heads_depth
@@ -81,7 +81,7 @@ def imports(weights: Path, tmp_path: Path) -> Callable[..., list[Imported]]:
     return run
 
 
-Imports = Callable[..., list[Imported]]
+Imports = Callable[..., list[ImportedAdapter]]
 
 
 def settings_of(folder: Path) -> dict[str, object]:

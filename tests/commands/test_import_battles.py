@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from commands.battle_overlap import is_within
-from commands.battle_readers.formats import FORMATS
-from commands.battle_readers.records import records_of
-from commands.battle_readers.row import BadRow, Record, Records
+from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.import_battles import Taken, import_battles, listed
-from commands.wiring import open_parquet
+from commands.importing.battles import Taken, bad_rows, import_battles, is_within
+from commands.importing.formats.catalogue import FORMATS
+from commands.importing.formats.files import records_of
+from commands.importing.formats.rows import BadRow, Record, Records
 from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_stream
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
@@ -113,7 +112,7 @@ def test_the_first_bad_rows_are_listed_and_the_others_counted(ledger: Ledger, fi
 
     taken = take_in(ledger, file, skip_bad=True)
 
-    lines = list(listed(file, taken))
+    lines = list(bad_rows(file, taken))
     assert len(lines) == 21
     assert lines[-1] == "... and 3 rows more"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
-from commands.import_responses import BadLine, Imported, import_responses, listed
-from commands.recorder import Recorder
+from commands.importing.responses import BadLine, ImportedResponses, bad_lines, import_responses
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import digest_of_bytes
@@ -49,7 +49,7 @@ def take_in(
     *files: Path,
     skip_bad: bool = False,
     roster: Sequence[Entrant] = ROSTER,
-) -> Imported:
+) -> ImportedResponses:
     """Import caches into a tournament of two prompts."""
     opening = open_tournament(opened(prompts=[prompt(P1), prompt(P2)], entrants=roster))
     return import_responses(recorder, opening, files, skip_bad=skip_bad)
@@ -272,7 +272,7 @@ def test_the_first_bad_lines_are_listed_and_the_others_counted(file: Path) -> No
     """Of a file of another kind every line is bad."""
     bad = [BadLine(file, line, "why") for line in range(1, 24)]
 
-    lines = list(listed(bad))
+    lines = list(bad_lines(bad))
 
     assert len(lines) == 21
     assert lines[0] == f"{file}:1: why"

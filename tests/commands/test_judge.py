@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from commands.budget import BudgetReached
-from commands.judge import Judged, JudgeTask, judge_open, open_now
-from commands.ports import Judge, NoReply, Reply
-from commands.progress import unheard
-from commands.query_decisions import NeverSubmitted
-from commands.recorder import Recorder
+from commands.decisions.queries import NeverSubmitted
+from commands.decisions.recorder import Recorder
+from commands.judging.judge import Judged, JudgeTask, judge_open, open_now
+from commands.ports import Judge, NoReply, Reply, unheard
+from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.lookup import Kept, own_prices, providers, where_kept
+from commands.settings.lookup import Kept, own_prices, providers, where_kept
 
 
 def written(folder: Path, text: str) -> Path:

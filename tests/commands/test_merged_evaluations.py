@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.evaluate import Evaluated, evaluate_owed, plan_evaluation
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.terms import Terms
-from commands.exchange import Taken, take_in
-from commands.ports import GenerationFailure, GenerationTask
-from commands.progress import unheard
-from commands.tables.keeping import conflicts_table
-from commands.verify import verify
+from commands.cli.tables.history import conflicts_table
+from commands.decisions.recorder import EvaluationRecorder
+from commands.evaluating.evaluate import Evaluated, evaluate_owed, plan_evaluation
+from commands.importing.merge import Taken, take_in
+from commands.ports import GenerationFailure, GenerationTask, unheard
+from commands.runs.verify import verify
+from commands.settings.sections import Terms
 from ledger.storage.writer import Writer
 from ledger.store import Ledger
 from tests.builders import STREAM

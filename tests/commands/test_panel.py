@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.panel import REFERENCE_MODEL, judge_of_mode, panel_of
-from commands.settings import Settings
+from commands.judging.panel import REFERENCE_MODEL, judge_of_mode, panel_of
+from commands.settings.schema import Settings
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from tests.commands.builders import settings, write_weights

@@ -1,6 +1,12 @@
 """Planning: what is owed, told without recording anything."""
 
-from commands.plan import OwedResponses, OwedVerdicts, plan_responses, plan_verdicts, rehearse
+from commands.decisions.recorder import (
+    OwedResponses,
+    OwedVerdicts,
+    plan_responses,
+    plan_verdicts,
+    rehearse,
+)
 from ledger.identity import Dimension, EntrantId
 from projections.tournament.progress import AskingRules, open_queries
 from projections.tournament.state import Tournament

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
-from commands.plan_cost import COUNTED_OF_EACH, PlannedCost, counted_sample, plan_cost
-from commands.priced import TokenPricing
-from commands.prices import price_table
-from commands.settings import CacheTtl
+from commands.settings.schema import CacheTtl
+from commands.spending.forecast import COUNTED_OF_EACH, PlannedCost, counted_sample, plan_cost
+from commands.spending.prices import price_table
+from commands.spending.pricing import TokenPricing
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.values import Usage

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from commands.errors import ConfigurationError
-from commands.priced import TokenPricing, pricing_for
-from commands.prices import price_table
-from commands.pricing import FREE_OF_CHARGE
-from commands.settings import CacheTtl
+from commands.settings.schema import CacheTtl
+from commands.spending.prices import price_table
+from commands.spending.pricing import FREE_OF_CHARGE, TokenPricing, pricing_for
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage, cost_usd
 from projections.tournament.estimate import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.prices import PriceTable, price_table, read_sheet
+from commands.spending.prices import PriceTable, price_table, read_sheet
 from ledger.events.values import Price, Usage, cost_usd
 
 FEW = Usage(n_input=10, n_output=10)

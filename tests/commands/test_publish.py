@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from commands.decisions.recorder import Recorder
 from commands.errors import AuditDisagrees
-from commands.judge import JudgeTask, judge_open
-from commands.progress import unheard
-from commands.publish import Run, publish
-from commands.recorder import Recorder
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import unheard
+from commands.runs.run import Run, publish
 from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes

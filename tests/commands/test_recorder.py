@@ -2,9 +2,9 @@
 
 import pytest
 
-from commands.command import RecordResponse
+from commands.decisions.commands import RecordResponse
+from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask
-from commands.recorder import Recorder
 from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger

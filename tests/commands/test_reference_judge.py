@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.backends.reference_judge import ReferenceJudge
-from commands.panel import REFERENCE_MODEL
+from commands.judging.panel import REFERENCE_MODEL
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import JudgeQuery
 from tests.builders import key

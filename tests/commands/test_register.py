@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.command import OpenTournament
+from commands.decisions.commands import OpenTournament
 from commands.errors import ConfigurationError
-from commands.register import opening_of
-from commands.settings import JudgeSection, Settings
+from commands.runs.register import opening_of
+from commands.settings.schema import JudgeSection, Settings
 from ledger.events.values import type_name
 from ledger.identity import Digest
 from projections.tournament.matches import cells

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from commands.render import Format
-from commands.tables.table import Column, Table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import Column, Table
 from tests.commands.make_screens import SAMPLE, SCREENS, rendered, screens
 
 TABLE = Table("tourney/x@1", "X", (Column("text", "Text"), Column("value", "Value", 2)), rows=())

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.command import PublishRatings
+from commands.decisions.commands import PublishRatings
+from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
-from commands.exchange import take_in
-from commands.publish import Run, publish
-from commands.recorder import Recorder
-from commands.replay import Difference, Replayed, replay
+from commands.importing.merge import take_in
+from commands.runs.replay import Difference, Replayed, replay
+from commands.runs.run import Run, publish
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.exchange import read_export

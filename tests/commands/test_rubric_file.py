@@ -6,7 +6,7 @@ import pytest
 
 import rubrics
 from commands.errors import ConfigurationError
-from commands.rubric_file import read_rubric
+from commands.settings.inputs import read_rubric
 from ledger.events.registration import Rubric
 from ledger.identity import Dimension
 from tests.commands.builders import write_rubric

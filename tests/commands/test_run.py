@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import Generated, generate_owed
 from commands.errors import ConfigurationError
-from commands.generate import Generated, generate_owed
-from commands.judge import Judged, JudgeTask, judge_open
-from commands.ports import Generator, Judge
-from commands.progress import unheard
-from commands.recorder import Recorder
-from commands.run import Plan, RunSummary, asking_rules, run_tournament, selected_prompts
-from commands.settings import Settings
+from commands.judging.judge import Judged, JudgeTask, judge_open
+from commands.ports import Generator, Judge, unheard
+from commands.runs.run import Plan, RunSummary, asking_rules, run_tournament, selected_prompts
+from commands.settings.schema import Settings
 from ledger.errors import LedgerError
 from ledger.identity import PromptId
 from ledger.store import Ledger

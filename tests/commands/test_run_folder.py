@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.run_folder import write_files, write_whole
 from ledger.errors import CannotWrite, FolderTaken
+from ledger.storage.files import write_files, write_whole
 from tests.commands.builders import PowerCut
 
 FILES = {"manifest.json": b"{}", "verdicts/factuality.jsonl": b"\x00\n"}

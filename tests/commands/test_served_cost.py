@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.served import spent_at_servers
-from commands.command import RecordResponse
+from commands.cli.shared.money import spent_at_servers
+from commands.decisions.commands import RecordResponse
+from commands.decisions.recorder import Recorder
 from commands.ports import GenerationFailure
-from commands.prices import PriceTable, price_table
-from commands.recorder import Recorder
-from commands.served_cost import Request, served_costs
+from commands.spending.endpoints import Request, served_costs
+from commands.spending.prices import PriceTable, price_table
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.values import Usage

@@ -3,12 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
-from commands.evaluate import PlannedEvaluation, evaluate_owed, plan_evaluation
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.terms import Terms
-from commands.progress import unheard
-from commands.served_evaluations import answers_used, owed_requests
+from commands.decisions.recorder import EvaluationRecorder
+from commands.evaluating.evaluate import (
+    PlannedEvaluation,
+    answers_used,
+    evaluate_owed,
+    owed_requests,
+    plan_evaluation,
+)
+from commands.evaluating.evaluation import Evaluation
+from commands.ports import unheard
+from commands.settings.sections import Terms
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId
 from ledger.store import Ledger

@@ -2,9 +2,8 @@
 
 import pytest
 
-from commands.prices import price_table
-from commands.served_cost import Used, spent_usd
-from commands.served_spend import ServedSpend, served_spend
+from commands.spending.endpoints import ServedSpend, Used, served_spend, spent_usd
+from commands.spending.prices import price_table
 from ledger.events.registration import Entrant
 from ledger.events.values import Usage
 from ledger.identity import EntrantId

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.settings import (
+from commands.settings.reader import read_settings
+from commands.settings.schema import (
     GenerationSection,
     JudgeSection,
     PilotSection,
     PromptsSection,
     Settings,
 )
-from commands.settings_file import read_settings
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from commands.entrants.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
 from commands.errors import WeightsError
-from commands.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
 
 PEFT = [f"shard_{head}/adapter_config.json" for head in range(3)]
 PUBLISHED = [f"shard_{head}_lora.pt" for head in range(3)]

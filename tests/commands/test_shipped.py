@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 
 import rubrics
-from commands.bank import read_bank
-from commands.entrant_section import EntrantSection
 from commands.errors import ConfigurationError
-from commands.evaluations.registry import evaluation_of
-from commands.evaluations.shipped.names import SHIPPED
-from commands.rubric_file import read_rubric
-from commands.settings_file import read_settings
-from commands.shipped import lay_out_demo, shipped_data
+from commands.evaluating.registry import SHIPPED, evaluation_of
+from commands.settings.inputs import lay_out_demo, read_bank, read_rubric, shipped_data
+from commands.settings.reader import read_settings
+from commands.settings.sections import EntrantSection
 from ledger.identity import Dimension
 
 

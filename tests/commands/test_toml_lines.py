@@ -1,6 +1,6 @@
 """Where a key stands in a TOML text."""
 
-from commands.toml_lines import Location, line_of
+from commands.settings.toml import Location, line_of
 
 TEXT = '''\
 title = "x"

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 import pytest
 from msgspec import structs
 
-from commands.command import (
+from commands.decisions.commands import (
     Command,
     ImportResponse,
     PublishRatings,
@@ -15,9 +15,9 @@ from commands.command import (
     RecordResponse,
     SubmitQuery,
 )
+from commands.decisions.decide import decide
+from commands.decisions.queries import NeverSubmitted
 from commands.ports import GeneratedText, GenerationFailure, NoReply
-from commands.query_decisions import NeverSubmitted
-from commands.tournament import decide
 from ledger.events.judging import (
     JudgeQueryFailed,
     Outcome,

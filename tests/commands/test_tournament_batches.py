@@ -4,9 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from commands.command import Command, DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
+from commands.decisions.commands import (
+    Command,
+    DropBatch,
+    EndBatch,
+    PlanBatch,
+    ReceiveAnswer,
+    SubmitBatch,
+)
+from commands.decisions.decide import decide
 from commands.ports import BatchState, NoReply
-from commands.tournament import decide
 from ledger.events.judging import JudgeBatchEnded, JudgeBatchNotCreated, JudgeQueryFailed, batch_key
 from ledger.events.registry import Event
 from ledger.identity import Digest

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 from msgspec.structs import replace
 
-from commands.command import PublishRatings
-from commands.ports import GenerationTask, Reply
-from commands.progress import unheard
-from commands.recorder import Recorder
-from commands.verify import Verified, verify
+from commands.decisions.commands import PublishRatings
+from commands.decisions.recorder import Recorder
+from commands.ports import GenerationTask, Reply, unheard
+from commands.runs.verify import Verified, verify
 from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.imports import LedgerMerged

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from commands.entrants.weights import file_digest, folder_digest, tensor_shapes
 from commands.errors import WeightsError
-from commands.weights import file_digest, folder_digest, tensor_shapes
 from tests.commands.builders import BASE_SHAPES, write_weights
 
 

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from commands.backends.endpoint_judge import EndpointJudge
-from commands.backends.hf_judge import HfJudge
+from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.huggingface.judge import HfJudge
 from commands.backends.reference_judge import ReferenceJudge
-from commands.panel import panel_of, weights_of
+from commands.backends.wiring import make_judge, package_versions
+from commands.judging.panel import panel_of, weights_of
 from commands.ports import Judge
-from commands.settings import Settings
-from commands.shipped import shipped_data
+from commands.settings.inputs import shipped_data
+from commands.settings.schema import Settings
 from commands.version import VERSION
-from commands.wiring import make_judge, package_versions
 from tests.commands.builders import settings, write_weights
 
 WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 from commands.ports import GenerationTask
-from commands.wiring import make_generator, make_shard_reader
+from commands.backends.wiring import make_generator, make_shard_reader
 from tests.builders import entrant, key
 from tests.commands.builders import settings
 task = GenerationTask(key("a"), entrant(), "What?", seed=0)
@@ -35,9 +35,9 @@ WITHOUT_OPENAI = """
 import sys
 from pathlib import Path
 sys.modules["openai"] = None
-from commands.panel import panel_of
+from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
-from commands.wiring import make_generator, make_judge
+from commands.backends.wiring import make_generator, make_judge
 from tests.builders import entrant, key
 from tests.commands.builders import settings
 server = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
@@ -57,7 +57,7 @@ WITHOUT_PYARROW = """
 import sys
 from pathlib import Path
 sys.modules["pyarrow"] = None
-from commands.wiring import open_parquet
+from commands.backends.wiring import open_parquet
 try:
     open_parquet(Path("battles.parquet"), ())
 except Exception as error:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.exchange import take_in
+from commands.importing.merge import take_in
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import microseconds

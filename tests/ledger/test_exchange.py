@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 
-from commands.exchange import take_in
+from commands.importing.merge import take_in
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import BrokenExport, InvalidEvent
 from ledger.events.registry import Event

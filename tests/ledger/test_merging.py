@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from commands.exchange import Taken, take_in
+from commands.importing.merge import Taken, take_in
 from ledger.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, UnreadableEvent
 from ledger.events.evaluations import EvaluationCompleted, SampleObserved, SampleUnscorable

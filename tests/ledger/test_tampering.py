@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 from sqlite_utils import Database
 
-from commands.progress import unheard
-from commands.verify import verify
+from commands.ports import unheard
+from commands.runs.verify import verify
 from ledger.audit import audit, audit_chain
 from ledger.chain import Head
 from ledger.store import Ledger

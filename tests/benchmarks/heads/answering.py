@@ -5,11 +5,10 @@ from typing import Final, NamedTuple
 
 import torch
 
-from commands.backends.ending import Ending
-from commands.backends.hydra import HydraNet
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow, start_row
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.weights.decoding import Ending
 from tests.benchmarks.rounds import seconds
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra import HydraNet
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow
-from commands.backends.poe import draw, product_of_experts
-from commands.backends.streams import uniforms
+from commands.backends.hydra.decoding import HydraDecoding
+from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra.poe import draw, product_of_experts
+from commands.backends.hydra.rows import HydraRow
+from commands.backends.weights.sampling import uniforms
 from tests.benchmarks.heads.jury import Jury, behind
 
 

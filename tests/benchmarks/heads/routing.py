@@ -6,8 +6,8 @@ from typing import Final
 
 import torch
 
-from commands.backends.hydra import HydraNet
-from commands.counted import counted
+from commands.backends.hydra.net import HydraNet
+from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import GAMMA
 from tests.benchmarks.heads.jury import Jury

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from commands.backends.hydra import HydraNet
-from commands.backends.hydra_decoding import decode
-from commands.counted import counted
+from commands.backends.hydra.decoding import decode
+from commands.backends.hydra.net import HydraNet
+from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
 from tests.benchmarks.heads.jointly import decode_jointly

@@ -8,12 +8,11 @@ from typing import TypeAlias, cast
 import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.batching import BatchQueue
-from commands.backends.hf_reading import HfReading
-from commands.backends.hf_weights import LoadedWeights, TextModel
-from commands.backends.shared_context import Bundle, batchable, bundled, weigh_bundles
-from commands.backends.weighing import Weighed
-from commands.backends.windows import Window
+from commands.backends.huggingface.reader import Bundle, batchable, bundled, weigh_bundles
+from commands.backends.weights.batching import BatchQueue
+from commands.backends.weights.likelihoods import HfReading, Weighed
+from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.windows import Window
 from tests.benchmarks.texts.windows import Labelled
 
 Way: TypeAlias = Callable[[Labelled], Iterator[tuple[Bundle, ...]]]

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from commands.backends.windows import Window
+from commands.backends.weights.windows import Window
 
 N_TOKENS: Final = 256  # of the smallest vocabulary that is measured
 N_CHOICES: Final = 4

@@ -21,7 +21,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.anthropic_client import make_client
+from commands.backends.anthropic.client import make_client
 from commands.ports import GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import EntrantId, digest_of

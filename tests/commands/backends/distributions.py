@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from commands.backends.streams import random_stream, uniforms
+from commands.backends.weights.sampling import random_stream, uniforms
 
 LAW: Final = settings(deadline=None)
 OUT: Final = -math.inf

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.loading import Load, load_entrant
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.worker import Load, load_entrant
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 PROMPTS: Final = ["dose " * (1 + 5 * n % 16) + "?" for n in range(16)]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import torch
 from transformers import PreTrainedModel
 
-from commands.backends.hf_weights import LoadedWeights, load_weights
-from commands.backends.loading import Load
+from commands.backends.huggingface.worker import Load
+from commands.backends.weights.loaded import LoadedWeights, load_weights
 from ledger.events.registration import Entrant
 
 TILDE = 5 + ord("~") - ord("!")  # its token: the alphabet stands behind the special ones

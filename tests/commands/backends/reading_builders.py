@@ -6,8 +6,8 @@ from dataclasses import replace
 import torch
 from transformers import PreTrainedModel
 
-from commands.backends.hf_reader import HfReader
-from commands.backends.loading import Load, load_entrant
+from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.worker import Load, load_entrant
 from commands.ports import Passage, PassageRead, PassageUnread
 from ledger.events.registration import Entrant
 

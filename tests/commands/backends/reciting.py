@@ -6,7 +6,7 @@ from typing import cast
 import torch
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from commands.backends.hf_weights import LoadedWeights, TextModel
+from commands.backends.weights.loaded import LoadedWeights, TextModel
 
 N_POSITIONS = 96
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic_batches import AnthropicBatches
+from commands.backends.anthropic.batches import AnthropicBatches
 from commands.errors import (
     BatchRefused,
     BatchUncertain,

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
-from commands.backends.anthropic_client import in_our_words, make_client, repeating, said
+from commands.backends.anthropic.client import in_our_words, make_client, repeating, said
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from tests.anthropic_api.faults import Fault, Kind
 from tests.anthropic_api.server import FakeAnthropic

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.abreast import THREAD_NAME
-from commands.backends.anthropic_judge import AnthropicJudge
+from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.remote import THREAD_NAME
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
-from commands.settings import CacheTtl
+from commands.settings.schema import CacheTtl
 from tests.anthropic_api.faults import Fault, Kind, Shares
 from tests.anthropic_api.limits import Limits
 from tests.anthropic_api.requests import client_of

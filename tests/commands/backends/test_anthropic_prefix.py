@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic_tokens import AnthropicTokens
-from commands.prices import price_table
-from commands.rubric_file import read_rubric
-from commands.settings import JudgeSection
+from commands.backends.anthropic.requests import AnthropicTokens
+from commands.settings.inputs import read_rubric
+from commands.settings.schema import JudgeSection
+from commands.spending.prices import price_table
 from ledger.identity import Dimension
 from projections.verdicts.queries import system_text
 from tests.commands.backends.anthropic_builders import judge_settings, queries

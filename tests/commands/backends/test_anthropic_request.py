@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from commands.backends.anthropic_request import RequestForm
-from commands.settings import CacheTtl
+from commands.backends.anthropic.requests import RequestForm
+from commands.settings.schema import CacheTtl
 from projections.verdicts.queries import VERDICT_SCHEMA
 from tests.commands.backends.anthropic_builders import MODEL, judge_settings, queries
 

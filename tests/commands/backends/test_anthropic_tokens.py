@@ -3,7 +3,7 @@
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic_tokens import AnthropicTokens
+from commands.backends.anthropic.requests import AnthropicTokens
 from commands.errors import ProviderError
 from tests.anthropic_api.faults import Fault
 from tests.anthropic_api.server import FakeAnthropic

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
+from commands.backends.wiring import make_batch_judge, make_judge, make_token_counter
 from commands.errors import NoCredentials
 from commands.ports import Reply
-from commands.wiring import make_batch_judge, make_judge, make_token_counter
 from tests.anthropic_api.server import FakeAnthropic
 from tests.commands.backends.anthropic_builders import judge_settings, queries
 from tests.commands.builders import settings

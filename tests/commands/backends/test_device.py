@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from commands.backends.device import prepare_device
+from commands.backends.weights.loaded import prepare_device
 from commands.errors import ConfigurationError
 
 

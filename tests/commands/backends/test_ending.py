@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.ending import Ending, StopAtTexts, StopTexts
-from commands.backends.hf_chat import text_of
+from commands.backends.weights.chat import text_of
+from commands.backends.weights.decoding import Ending, StopAtTexts, StopTexts
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 

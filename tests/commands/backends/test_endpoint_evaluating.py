@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from commands.backends.endpoint import Endpoint
-from commands.backends.endpoint_generator import EndpointGenerator, Served
-from commands.backends.endpoint_trial import ENOUGH
+from commands.backends.endpoint.generator import EndpointGenerator, Served
+from commands.backends.endpoint.server import ENOUGH, Endpoint
+from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import LeftUnanswered, ProviderError
-from commands.evaluate import evaluate_all, plan_evaluation
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.inference import Inference
-from commands.evaluations.terms import Terms
-from commands.progress import unheard
+from commands.evaluating.evaluate import evaluate_all, plan_evaluation
+from commands.evaluating.samples import Inference
+from commands.ports import unheard
+from commands.settings.sections import Terms
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from projections.evaluations.state import Evaluations

@@ -6,9 +6,10 @@ from threading import Barrier
 
 import pytest
 
-from commands.backends.endpoint import Endpoint
-from commands.backends.endpoint_generator import EndpointGenerator, Served
-from commands.backends.endpoint_trial import ENOUGH
+from commands.backends.endpoint.generator import EndpointGenerator, Served
+from commands.backends.endpoint.server import ENOUGH, Endpoint
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_owed
 from commands.errors import (
     ConfigurationError,
     LeftUnanswered,
@@ -16,10 +17,14 @@ from commands.errors import (
     ProviderError,
     SpendLimitReached,
 )
-from commands.generate import generate_owed
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask, Generator
-from commands.progress import unheard
-from commands.recorder import Recorder
+from commands.ports import (
+    Asking,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
+    Generator,
+    unheard,
+)
 from ledger.events.registration import Entrant
 from ledger.events.values import Usage
 from ledger.identity import EntrantId

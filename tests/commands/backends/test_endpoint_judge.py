@@ -11,17 +11,14 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends.endpoint import Endpoint, Unanswered
-from commands.backends.endpoint_judge import EndpointJudge
-from commands.backends.endpoint_reply import reply_of
-from commands.backends.endpoint_trial import ENOUGH
-from commands.budget import BudgetReached, PriceUnknown
+from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.replies import reply_of
+from commands.backends.endpoint.server import ENOUGH, Endpoint, Unanswered
+from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from commands.exposure import Exposure
-from commands.judge import JudgeTask, judge_open
-from commands.ports import Answer, Judge, NoReply, Reply
-from commands.progress import unheard
-from commands.recorder import Recorder
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import Answer, Judge, NoReply, Reply, unheard
+from commands.spending.budget import BudgetReached, Exposure, PriceUnknown
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage
 from ledger.identity import JudgeId

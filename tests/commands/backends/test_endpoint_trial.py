@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.endpoint import Endpoint
-from commands.backends.endpoint_trial import ENOUGH, Trial
+from commands.backends.endpoint.server import ENOUGH, Endpoint, Trial
 from commands.errors import ProviderError
 from commands.ports import Answer, NoReply
 from ledger.identity import Digest

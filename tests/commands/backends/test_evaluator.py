@@ -14,13 +14,12 @@ import torch
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends.evaluator import Asked, Evaluator
-from commands.backends.hf_folder import load_model, load_tokenizer
+from commands.backends.evaluator import Asked, Evaluator, ExecutionSpec
 from commands.backends.subject import checkpoint
+from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
-from commands.evaluations.terms import Terms
-from commands.execution import ExecutionSpec
-from commands.settings import GenerationSection
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import Terms
 from ledger.errors import CannotWrite, FolderTaken
 from tests.commands.evaluations.examples import Capitals, Endings, Letters
 from tests.commands.evaluations.readme import blocks

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from commands.backends.finite import NEVER, FiniteWatch, StopBrokenRows
+from commands.backends.weights.sampling import NEVER, FiniteWatch, StopBrokenRows
 
 NO_TOKENS = torch.empty(0, 0)
 SOUND = [0.5, -1.0, 2.0]

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from commands.backends.gumbel import GumbelNoise
+from commands.backends.weights.sampling import GumbelNoise
 from tests.commands.backends.chi_square import chi_square_p
 
 NO_TOKENS = torch.empty(0, 0)

@@ -10,7 +10,7 @@ from peft import IA3Config, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from commands.backends.hf_adapters import merge_adapter
+from commands.backends.weights.lora import merge_adapter
 from commands.errors import WeightsError
 
 SCALES = (8 / 4, 8 / 2)  # lora_alpha / r of the two adapters

@@ -9,9 +9,8 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.hf_chat import encode_prompt, end_of_turn
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.hf_prompts import encode_text
+from commands.backends.huggingface.generator import HfGenerator, encode_text
+from commands.backends.weights.chat import encode_prompt, end_of_turn
 from commands.errors import WeightsError
 from commands.ports import Asking, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant

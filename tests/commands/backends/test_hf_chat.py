@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.hf_chat import encode_prompt, end_of_turn, require_chat
+from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
 from commands.errors import WeightsError
 
 FOLDER = Path("weights")

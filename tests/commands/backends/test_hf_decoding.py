@@ -3,8 +3,8 @@
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.batching import pad_left
-from commands.backends.hf_chat import text_of
+from commands.backends.weights.batching import pad_left
+from commands.backends.weights.chat import text_of
 
 
 def test_special_tokens_are_not_in_the_text(tokenizer: PreTrainedTokenizerFast) -> None:

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from commands.backends.hf_chat import encode_prompt
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.hf_weights import LoadedWeights, load_weights
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.weights.chat import encode_prompt
+from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of

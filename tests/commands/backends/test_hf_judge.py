@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, normalizers
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.hf_chat import encode
-from commands.backends.hf_judge import HfJudge
-from commands.backends.hf_judge_chat import JudgeChat
-from commands.backends.hf_weights import LoadedWeights, load_folder
+from commands.backends.huggingface.judge import HfJudge, JudgeChat
+from commands.backends.weights.chat import encode
+from commands.backends.weights.loaded import LoadedWeights, load_folder
+from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
-from commands.judge import JudgeTask, judge_open
-from commands.ports import Answer, Judge, NoReply, Reply
-from commands.progress import unheard
-from commands.recorder import Recorder
-from commands.shipped import shipped_data
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import Answer, Judge, NoReply, Reply, unheard
+from commands.settings.inputs import shipped_data
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.values import Usage
 from ledger.store import Ledger

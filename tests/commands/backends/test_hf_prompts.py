@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.hf_chat import encode_prompt
-from commands.backends.hf_decoding import PromptRow
-from commands.backends.hf_prompts import encode_text, prompt_row, shortened
-from commands.backends.hf_weights import LoadedWeights
+from commands.backends.huggingface.generator import encode_text, prompt_row, shortened
+from commands.backends.weights.chat import encode_prompt
+from commands.backends.weights.decoding import PromptRow
+from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import Asking, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of

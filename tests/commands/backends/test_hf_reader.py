@@ -18,8 +18,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.hf_weights import LoadedWeights, TextModel, load_weights
-from commands.backends.live_weights import live_weights
+from commands.backends.subject import live_weights
+from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
 from commands.ports import PassageRead, PassageUnread
 from ledger.events.registration import Entrant
 from tests.commands.backends.loads import changed, forget_tilde, model_of, rows_above, running_out

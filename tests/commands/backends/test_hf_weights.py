@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from commands.backends.hf_weights import load_weights
+from commands.backends.weights.loaded import load_weights
 from commands.errors import WeightsError
 from ledger.events.registration import Entrant
 from tests.commands.backends.loads import model_of

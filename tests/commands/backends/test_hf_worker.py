@@ -7,10 +7,10 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.hf_reader import HfReader
-from commands.backends.hf_weights import LoadedWeights, load_weights
-from commands.backends.loading import Load
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.worker import Load
+from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
 from commands.ports import GenerationTask, Passage
 from ledger.events.registration import Adapter, Entrant

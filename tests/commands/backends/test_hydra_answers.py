@@ -8,14 +8,12 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.ending import Ending
-from commands.backends.hf_chat import encode_prompt
-from commands.backends.hf_decoding import PromptRow
-from commands.backends.hydra_answers import Answer, answer_as_hydra
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import start_row
-from commands.backends.hydra_weights import LoadedHydra, load_hydra
+from commands.backends.hydra.answers import Answer, answer_as_hydra
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.rows import start_row
+from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.chat import encode_prompt
+from commands.backends.weights.decoding import Ending, PromptRow
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of

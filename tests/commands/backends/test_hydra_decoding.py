@@ -10,14 +10,13 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.ending import Ending
-from commands.backends.hf_weights import TextModel
-from commands.backends.hydra import HydraNet, grow
-from commands.backends.hydra_context import Roles
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow, start_row
-from commands.backends.streams import random_stream
+from commands.backends.hydra.context import Roles
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.net import HydraNet, grow
+from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.loaded import TextModel
+from commands.backends.weights.sampling import random_stream
 from tests.commands.backends.hydra_builders import N_HEADS, scattered_heads, tiny_olmo2
 from tests.commands.backends.table_net import TableNet
 

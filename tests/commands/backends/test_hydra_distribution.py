@@ -7,13 +7,12 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.ending import Ending
-from commands.backends.hydra import HydraNet
-from commands.backends.hydra_context import Roles
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow
-from commands.backends.streams import random_stream
+from commands.backends.hydra.context import Roles
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra.rows import HydraRow
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.sampling import random_stream
 from tests.commands.backends.chi_square import chi_square_p
 from tests.commands.backends.hydra_builders import scattered_heads, tiny_olmo2
 from tests.commands.backends.table_net import TableNet

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from commands.backends.hydra_weights import LoadedHydra
-from commands.backends.loading import Loaded, load_entrant
+from commands.backends.huggingface.worker import Loaded, load_entrant
+from commands.backends.hydra.weights import LoadedHydra
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics

@@ -5,12 +5,11 @@ import math
 import pytest
 import torch
 
-from commands.backends.ending import Ending
-from commands.backends.hydra_context import Roles
-from commands.backends.hydra_decoding import decode
-from commands.backends.hydra_rounds import HydraDecoding
-from commands.backends.hydra_row import HydraRow
-from commands.backends.streams import random_stream
+from commands.backends.hydra.context import Roles
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.rows import HydraRow
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.sampling import random_stream
 from tests.commands.backends.table_net import TableNet
 
 GREEDY = HydraDecoding(

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from commands.backends.ending import Ending
-from commands.backends.hydra_context import Roles
-from commands.backends.hydra_row import Emitted, HydraRow, Rejection, Votes, start_row
-from commands.backends.streams import random_stream
+from commands.backends.hydra.context import Roles
+from commands.backends.hydra.rows import Emitted, HydraRow, Rejection, Votes, start_row
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 from tests.commands.backends.chi_square import chi_square_p
 

@@ -10,13 +10,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.hydra_weights import check_hydra, load_hydra, read_shards
-from commands.backends.pt_lora import as_peft_folder
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.hydra.pt_lora import as_peft_folder
+from commands.backends.hydra.weights import check_hydra, load_hydra, read_shards
 from commands.errors import WeightsError
 from commands.ports import GenerationTask
-from commands.run_folder import write_files
 from ledger.events.registration import Entrant, Hydra
+from ledger.storage.files import write_files
 from tests.commands.backends.hydra_builders import (
     N_HEADS,
     HydraFiles,

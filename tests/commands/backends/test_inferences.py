@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.backends.wiring import make_inferences
 from commands.errors import ConfigurationError
 from commands.ports import GeneratedText, GenerationTask, Passage, PassageRead
-from commands.wiring import make_inferences
 from ledger.events.registration import Entrant
 from tests import builders
 from tests.commands.builders import settings
@@ -18,7 +18,7 @@ from tests.commands.builders import settings
 WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
-from commands.wiring import make_inferences
+from commands.backends.wiring import make_inferences
 from tests.builders import entrant
 from tests.commands.builders import settings
 inference = make_inferences(settings())(entrant())

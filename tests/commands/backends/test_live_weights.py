@@ -8,9 +8,9 @@ import torch
 from peft import PeftModel
 from transformers import GenerationConfig, PreTrainedModel
 
-from commands.backends.hf_folder import load_model
-from commands.backends.hf_weights import TextModel
-from commands.backends.live_weights import at_rest, weights_digest
+from commands.backends.subject import at_rest, weights_digest
+from commands.backends.weights.folder import load_model
+from commands.backends.weights.loaded import TextModel
 
 TOKENS = torch.tensor([[5, 6, 7]])
 

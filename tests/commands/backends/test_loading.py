@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from commands.backends.hf_generator import HfGenerator
-from commands.backends.loading import LastLoaded
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.worker import LastLoaded
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
 from tests.commands.backends.loads import noting_alive

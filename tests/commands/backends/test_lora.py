@@ -7,8 +7,7 @@ import torch
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from commands.backends.hf_adapters import read_lora
-from commands.backends.lora import Lora, merge_lora, require_head_lora
+from commands.backends.weights.lora import Lora, merge_lora, read_lora, require_head_lora
 from commands.errors import WeightsError
 
 LAYER = "base_model.model.model.layers"

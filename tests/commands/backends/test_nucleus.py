@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import TopPLogitsWarper
 
-from commands.backends.nucleus import nucleus
+from commands.backends.weights.sampling import nucleus
 
 LOGITS = torch.log(torch.tensor([[0.1, 0.4, 0.2, 0.3]]))
 NO_TOKENS = torch.zeros(1, 0, dtype=torch.long)

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.pair_tokens import Pair, encode_pairs
+from commands.backends.weights.windows import Pair, encode_pairs
 
 BEGIN = 0  # <|endoftext|>, the BOS and the EOS of the tests' tokenizer
 texts = st.text(alphabet="a dose\n~é", max_size=12)

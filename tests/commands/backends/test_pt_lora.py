@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from commands.backends.hf_adapters import peft_files, read_lora
-from commands.backends.hydra_weights import read_shard
-from commands.backends.lora import merge_lora
-from commands.backends.pt_lora import as_peft_folder, read_pt
+from commands.backends.hydra.pt_lora import as_peft_folder, read_pt
+from commands.backends.hydra.weights import read_shard
+from commands.backends.weights.lora import merge_lora, peft_files, read_lora
 from commands.errors import WeightsError
 from tests.commands.backends.original_head import Block, original_head, save_fat, save_slim
 

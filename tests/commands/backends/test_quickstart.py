@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.backends.hf_generator import HfGenerator
+from commands.backends.huggingface.generator import HfGenerator
 from commands.ports import GeneratedText, GenerationTask
-from commands.register import opening_of
-from commands.settings_file import read_settings
-from commands.shipped import lay_out_demo
+from commands.runs.register import opening_of
+from commands.settings.inputs import lay_out_demo
+from commands.settings.reader import read_settings
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
 from tests.builders import key

@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from commands.backends.hf_reader import HfReader
-from commands.backends.hf_weights import LoadedWeights
-from commands.backends.loading import Load
-from commands.evaluations.inference import Inference
+from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.worker import Load
+from commands.backends.weights.loaded import LoadedWeights
+from commands.evaluating.samples import Inference
 from commands.ports import PassageRead
 from ledger.events.registration import Entrant
 from tests.commands.backends.reading_builders import passages_of, readings, results

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.replicas import dealt
+from commands.backends.huggingface.replicas import dealt
 from tests.builders import key
 
 ROOT = Path(__file__).parents[3]

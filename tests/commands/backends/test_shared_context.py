@@ -5,9 +5,15 @@ from collections.abc import Hashable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.shared_context import MIN_SHARED, Bundle, batchable, bundled, weigh_bundles
-from commands.backends.weighing import Row, Weighed
-from commands.backends.windows import Window
+from commands.backends.huggingface.reader import (
+    MIN_SHARED,
+    Bundle,
+    batchable,
+    bundled,
+    weigh_bundles,
+)
+from commands.backends.weights.likelihoods import Row, Weighed
+from commands.backends.weights.windows import Window
 
 CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix
 

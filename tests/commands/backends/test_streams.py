@@ -2,7 +2,7 @@
 
 import torch
 
-from commands.backends.streams import cut_to_float32, random_stream, uniforms
+from commands.backends.weights.sampling import cut_to_float32, random_stream, uniforms
 
 
 def test_a_seed_gives_the_same_stream_for_ever() -> None:

@@ -6,10 +6,10 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
-from commands.backends import uncertainty
-from commands.backends.hf_chat import encode, encode_prompt
-from commands.backends.hydra_weights import LoadedHydra, load_hydra
-from commands.backends.uncertainty import n_question_tokens, p_correct
+from commands.backends.hydra import answers as uncertainty
+from commands.backends.hydra.answers import n_question_tokens, p_correct
+from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.chat import encode, encode_prompt
 from tests.commands.backends.hydra_builders import HydraFiles, adapter, copied_head, hydra_entrant
 
 TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " * 5)]

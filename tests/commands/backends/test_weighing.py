@@ -7,13 +7,12 @@ from typing import cast
 import pytest
 import torch
 
-from commands.backends.hf_reading import HfReading
-from commands.backends.hf_weights import load_weights
-from commands.backends.hydra_reading import HydraReading
-from commands.backends.hydra_weights import load_hydra
-from commands.backends.shared_context import bundled, weigh_bundles
-from commands.backends.weighing import Reading, Weighed, positions_behind
-from commands.backends.windows import Window
+from commands.backends.huggingface.reader import bundled, weigh_bundles
+from commands.backends.hydra.likelihoods import HydraReading
+from commands.backends.hydra.weights import load_hydra
+from commands.backends.weights.likelihoods import HfReading, Reading, Weighed, positions_behind
+from commands.backends.weights.loaded import load_weights
+from commands.backends.weights.windows import Window
 from ledger.events.registration import Entrant, Hydra
 from tests.commands.backends.hydra_builders import HydraFiles, hydra_entrant
 

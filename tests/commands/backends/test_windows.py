@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.pair_tokens import Pair
-from commands.backends.windows import DEFAULT_WINDOW, Cut, Window, cut
+from commands.backends.weights.windows import DEFAULT_WINDOW, Cut, Pair, Window, cut
 
 lengths = st.integers(min_value=1, max_value=40)
 limits = st.integers(min_value=1, max_value=15)

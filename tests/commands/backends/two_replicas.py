@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from commands.backends.replicas import Replicas
+from commands.backends.huggingface.replicas import Replicas
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask, Generator, Passage, PassageRead, Reader
 from tests.builders import entrant, key

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from commands.battle_readers.formats import FORMATS
-from commands.battle_readers.records import records_of
-from commands.battle_readers.row import BadRow, BattleRow, Fields, Record
-from commands.wiring import open_parquet
+from commands.backends.wiring import open_parquet
+from commands.importing.formats.catalogue import FORMATS
+from commands.importing.formats.files import records_of
+from commands.importing.formats.rows import BadRow, BattleRow, Fields, Record
 
 
 def read_rows(name: str, *rows: Fields) -> list[BattleRow | BadRow]:

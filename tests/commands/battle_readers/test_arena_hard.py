@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.battle_readers.row import BadRow, BattleRow, Fields
+from commands.importing.formats.rows import BadRow, BattleRow, Fields
 from ledger.events.imports import Winner
 from tests.commands.battle_readers.reading import battles, mirrored, read_text, why_not
 

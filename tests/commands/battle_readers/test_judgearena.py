@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
 from pyarrow import parquet as pq
 
-from commands.battle_readers.row import BattleRow
+from commands.importing.formats.rows import BattleRow
 from tests.commands.battle_readers.reading import battles, read_file, read_text, why_not
 
 WON: dict[str, object] = {

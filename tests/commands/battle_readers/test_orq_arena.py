@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.battle_readers.row import BattleRow, Fields
+from commands.importing.formats.rows import BattleRow, Fields
 from ledger.events.imports import Winner
 from tests.commands.battle_readers.reading import battles, read_text, why_not
 

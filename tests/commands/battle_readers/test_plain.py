@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.battle_readers.row import BattleRow
+from commands.importing.formats.rows import BattleRow
 from tests.commands.battle_readers.reading import battles, read_rows, why_not
 
 ROW: dict[str, object] = {"model_a": "x", "model_b": "y", "winner": "model_a"}

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from commands.battle_readers.formats import Format
-from commands.battle_readers.plain import read
-from commands.battle_readers.records import records_of
-from commands.battle_readers.row import BadRow, Fields, Record
+from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.wiring import open_parquet
+from commands.importing.formats.catalogue import Format
+from commands.importing.formats.files import records_of
+from commands.importing.formats.plain import read
+from commands.importing.formats.rows import BadRow, Fields, Record
 
 FORMAT = Format("plain", 1, read, "a table", needs=("a",), may_have=("b",))
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from commands.shipped import lay_out_demo
+from commands.settings.inputs import lay_out_demo
 from tests.commands.cli.warm import run_warm
 
 Completed: TypeAlias = "subprocess.CompletedProcess[str]"

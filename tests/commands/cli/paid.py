@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from commands.cli.workshop import workshop
-from commands.command import RecordResponse
+from commands.cli.shared.workspace import workshop
+from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from ledger.audit import audit
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived

@@ -17,10 +17,10 @@ from commands.cli.app import main
 from tests.commands.cli.warm import Order
 
 IMPORTED: Final = (
-    "commands.backends.anthropic_batches",
-    "commands.backends.endpoint_generator",
-    "commands.backends.hf_generator",
-    "commands.backends.hf_reader",
+    "commands.backends.anthropic.batches",
+    "commands.backends.endpoint.generator",
+    "commands.backends.huggingface.generator",
+    "commands.backends.huggingface.reader",
     "commands.backends.reference_judge",
     "transformers.models.olmo2.modeling_olmo2",
     *(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.shipped import lay_out_demo
+from commands.settings.inputs import lay_out_demo
 from ledger.store import Ledger
 from tests.commands.cli.conftest import N_PROMPTS, Tourney, launch, lay_out_small
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commands.cli.options import DEFAULT_CONFIG
-from commands.cli.place import position_at, read_tournament
+from commands.cli.shared.ledger import position_at, read_tournament
+from commands.cli.shared.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
 from ledger.store import Ledger
 from tests.builders import STREAM, opened

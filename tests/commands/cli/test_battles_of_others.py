@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commands.battle_readers.formats import FORMATS
-from commands.battle_readers.records import records_of
-from commands.import_battles import import_battles
-from commands.recorder import Recorder
-from commands.wiring import open_parquet
+from commands.backends.wiring import open_parquet
+from commands.decisions.recorder import Recorder
+from commands.importing.battles import import_battles
+from commands.importing.formats.catalogue import FORMATS
+from commands.importing.formats.files import records_of
 from ledger.audit import audit
 from ledger.events.imports import BattlesImported
 from ledger.events.registry import Event

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.asked import Asked, pinned, read_verdicts
-from commands.cli.bt_imported import among_others
-from commands.cli.options import DEFAULT_CONFIG
-from commands.cli.softness import Softness
+from commands.cli.project.bt_options import Softness
+from commands.cli.project.bt_views import among_others
+from commands.cli.shared.options import DEFAULT_CONFIG
+from commands.cli.shared.reading import Asked, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger

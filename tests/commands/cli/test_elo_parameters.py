@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.elo import elo_parameters
+from commands.cli.project.elo import elo_parameters
 from commands.errors import ConfigurationError
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event

@@ -33,7 +33,7 @@ uses = "text-perplexity"
 parameters = { path = "texts" }
 """
 MINE = '''
-from commands.evaluations.rollout import RolloutEvaluation
+from commands.evaluating.rollout import RolloutEvaluation
 
 
 class Echo(RolloutEvaluation):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from commands.adapter_fit import require_head_fit
+from commands.entrants.weights import require_head_fit
 from tests.commands.cli.conftest import Tourney
 
 N_HEADS, DEPTH = 2, 2

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.workshop import workshop
-from commands.command import RecordResponse
+from commands.cli.shared.workspace import workshop
+from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from ledger.events.values import Usage
 from ledger.store import Ledger

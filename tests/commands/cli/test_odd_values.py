@@ -6,8 +6,8 @@ import pytest
 from typer import BadParameter
 
 from commands.cli.app import command_line
-from commands.cli.bt_options import bt_parameters, weights_of
-from commands.cli.elo import elo_parameters
+from commands.cli.project.bt_options import bt_parameters, weights_of
+from commands.cli.project.elo import elo_parameters
 from commands.errors import ConfigurationError
 from projections.tournament.state import Tournament
 from tests.builders import STREAM

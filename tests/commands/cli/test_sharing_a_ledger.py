@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.recorder import Recorder
+from commands.decisions.recorder import Recorder
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.commands.builders import P1, P2

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from commands.cli.served import spent_at_servers
-from commands.evaluate import evaluate_owed, plan_evaluation
-from commands.evaluation_recorder import EvaluationRecorder
-from commands.evaluations.terms import Terms
-from commands.prices import price_table
-from commands.progress import unheard
-from commands.recorder import Recorder
+from commands.cli.shared.money import spent_at_servers
+from commands.decisions.recorder import EvaluationRecorder, Recorder
+from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
+from commands.ports import unheard
+from commands.settings.sections import Terms
+from commands.spending.prices import price_table
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, known, opened, responses
 from tests.commands.cli.conftest import Tourney, launch

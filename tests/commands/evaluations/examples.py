@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from commands.evaluations.comparison import PerplexityComparisonEvaluation
-from commands.evaluations.encoding import EncodingEvaluation
-from commands.evaluations.inference import Inference
-from commands.evaluations.perplexity import PerplexityEvaluation
-from commands.evaluations.rollout import RolloutEvaluation
+from commands.evaluating.comparison import PerplexityComparisonEvaluation
+from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
+from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, Passage, PassageUnread
 from ledger.events.registration import Entrant
 from tests.builders import entrant

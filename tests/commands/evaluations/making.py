@@ -9,9 +9,9 @@ from typing import TypeVar
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.registry import evaluation_of
-from commands.evaluations.section import EvaluationSection
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.registry import evaluation_of
+from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
 Kind = TypeVar("Kind", bound=Evaluation)

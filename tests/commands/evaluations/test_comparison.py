@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluations.inference import Inference
-from commands.evaluations.sample import Seen
-from commands.evaluations.terms import Terms
+from commands.evaluating.samples import Inference, Seen
 from commands.ports import Passage, PassageUnread
+from commands.settings.sections import Terms
 from ledger.events.evaluations import ChoicesObserved
 from tests.commands.evaluations.examples import Endings, EndingsByPmi, answering, reading
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from commands.evaluations.sample import Seen
-from commands.evaluations.terms import Terms
+from commands.evaluating.samples import Seen
 from commands.ports import Passage
+from commands.settings.sections import Terms
 from ledger.events.evaluations import PredictionObserved
 from tests.commands.evaluations.examples import Echoes, reading
 

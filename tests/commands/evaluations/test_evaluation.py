@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from commands.errors import EvaluationFault
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.sample import named_items, subset
-from commands.evaluations.terms import Terms
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.samples import named_items, subset
+from commands.settings.sections import Terms
 from ledger.identity import Digest
 from tests.builders import key
 from tests.commands.evaluations.examples import Capitals, answering

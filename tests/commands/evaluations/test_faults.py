@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluations.faults import blaming
+from commands.evaluating.user_code import blaming
 
 
 def test_a_fault_is_told_with_evaluation_item_and_line() -> None:

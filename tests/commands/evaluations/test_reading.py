@@ -3,7 +3,7 @@
 import pytest
 
 from commands.errors import EvaluationFault
-from commands.evaluations.sample import Sample
+from commands.evaluating.samples import Sample
 from commands.ports import Passage
 from ledger.events.registration import Entrant
 from tests.commands.evaluations.examples import Letters, reading

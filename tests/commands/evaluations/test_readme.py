@@ -4,10 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from commands.evaluations.registry import evaluation_of
-from commands.evaluations.section import EvaluationSection
-from commands.evaluations.shipped.names import SHIPPED
+from commands.evaluating.registry import SHIPPED, evaluation_of
 from commands.ports import GenerationTask
+from commands.settings.sections import EvaluationSection
 from tests.commands.evaluations.examples import answering
 from tests.commands.evaluations.readme import SECTION, blocks
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from commands.errors import EvaluationFault
-from commands.evaluations.evaluation import Evaluation
-from commands.evaluations.perplexity import PerplexityEvaluation
-from commands.evaluations.shipped.names import SHIPPED
-from commands.evaluations.shipped.synthetic import Copying
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.likelihoods import PerplexityEvaluation
+from commands.evaluating.registry import SHIPPED
+from commands.evaluating.shipped.synthetic import Copying
 from tests.commands.evaluations.making import made, make, refusals
 
 DOCUMENTS = """
-from commands.evaluations.perplexity import PerplexityEvaluation
+from commands.evaluating.likelihoods import PerplexityEvaluation
 
 class Documents(PerplexityEvaluation):
     name = "one"

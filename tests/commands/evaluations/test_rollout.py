@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from commands.errors import EvaluationFault
-from commands.evaluate import plan_evaluation
-from commands.evaluations.inference import Inference
-from commands.evaluations.terms import Terms
+from commands.evaluating.evaluate import plan_evaluation
+from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask
+from commands.settings.sections import Terms
 from tests.builders import entrant, hydra
 from tests.commands.evaluations.examples import Capitals, answering
 

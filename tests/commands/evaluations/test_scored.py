@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.errors import EvaluationFault
-from commands.evaluations.scored import ScoredEvaluation
+from commands.evaluating.rollout import ScoredEvaluation
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
 from tests.commands.evaluations.examples import Capitals, Echoes, answering, reading
 from tests.evaluations import answer, choice, choices, prediction

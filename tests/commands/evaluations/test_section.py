@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from commands.evaluations.section import EvaluationSection
-from commands.evaluations.terms import Terms
+from commands.settings.sections import EvaluationSection, Terms
 
 
 def test_a_table_says_which_evaluation_and_on_what_terms() -> None:

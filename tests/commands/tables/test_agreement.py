@@ -1,7 +1,7 @@
 """The table of judges: each figure with what it rests on."""
 
-from commands.tables.agreement import agreement_table
-from commands.tables.table import Table
+from commands.cli.tables.reliability import agreement_table
+from commands.cli.tables.table import Table
 from projections.reliability.agreement import agreement
 from projections.verdicts.policies import RECORDED, Rule
 from tests.builders import known

@@ -5,9 +5,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from commands.render import Format
-from commands.tables.bt import bt_table
-from commands.tables.difference import difference_table
+from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from commands.render import Format
-from commands.tables.calibration import calibration_table
+from commands.cli.tables.reliability import calibration_table
+from commands.cli.tables.render import Format
 from ledger.identity import Dimension, EntrantId
 from projections.reliability.calibration import Calibration, Case
 from tests.builders import judge

@@ -3,8 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from commands.tables.difference import difference_table
-from commands.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, difference_table
 from ledger.identity import Json
 
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from commands.tables.elo import elo_table
+from commands.cli.tables.elo import elo_table
 from ledger.events.ratings import EloParameters
 from ledger.identity import Dimension, JudgeId
 from projections.ratings.standings import standings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.tables.history import event_fields, log_table
+from commands.cli.tables.history import event_fields, log_table
 from ledger.recorded import Row
 from ledger.store import Ledger
 from tests.builders import STREAM, opened, prompt

@@ -6,14 +6,12 @@ import io
 from msgspec.structs import replace
 from rich.console import Console
 
-from commands.plan import OwedVerdicts
-from commands.prices import price_table
-from commands.render import Format, print_table
-from commands.tables.cost import cost_fields, cost_notes
-from commands.tables.plan import owed_verdicts_table
-from commands.tables.prices import prices_table
-from commands.tables.spend import spend_table
-from commands.tables.table import Table
+from commands.cli.tables.plan import cost_fields, cost_notes, owed_verdicts_table
+from commands.cli.tables.render import Format, print_table
+from commands.cli.tables.spending import prices_table, spend_table
+from commands.cli.tables.table import Table
+from commands.decisions.recorder import OwedVerdicts
+from commands.spending.prices import price_table
 from ledger.events.registry import Event
 from ledger.events.values import Usage
 from ledger.identity import Dimension

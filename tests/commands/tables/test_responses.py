@@ -4,9 +4,9 @@ import json
 
 from msgspec.structs import replace
 
-from commands.render import Format
-from commands.tables.responses import responses_table
-from commands.tables.table import Table
+from commands.cli.tables.outcomes import responses_table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import Table
 from ledger.events.responses import Diagnostics
 from tests.builders import entrant, hydra, key, known, opened, responses
 from tests.commands.make_screens import rendered

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.tables.status import status_table
+from commands.cli.tables.status import status_table
 from ledger.storage.wal import wal_of
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM

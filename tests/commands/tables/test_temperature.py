@@ -3,8 +3,8 @@
 import json
 from math import nan
 
-from commands.render import Format
-from commands.tables.temperature import temperature_table
+from commands.cli.tables.reliability import temperature_table
+from commands.cli.tables.render import Format
 from projections.battles.settled import Calibrated
 from projections.battles.soft_scores import Temperature
 from tests.commands.make_screens import rendered

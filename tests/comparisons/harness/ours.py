@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Final
 
-from commands.backends.hf_reader import HfReader
-from commands.backends.loading import LastLoaded
+from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.worker import LastLoaded
 from commands.ports import Passage, PassageRead, PassageUnread
 from ledger.identity import digest_of
 from projections.evaluations.scores import credit

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.bank import read_bank
-from commands.evaluations.shipped.bank import BankChoices, BankRollout
-from commands.shipped import shipped_data
+from commands.evaluating.shipped.bank import BankChoices, BankRollout
+from commands.settings.inputs import read_bank, shipped_data
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from tests.commands.evaluations.examples import answering, reading

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from commands.evaluations.sample import Seen
-from commands.evaluations.shipped.blimp import Blimp
-from commands.evaluations.terms import Terms
+from commands.evaluating.samples import Seen
+from commands.evaluating.shipped.texts import Blimp
+from commands.settings.sections import Terms
 from tests.commands.evaluations.examples import reading
 from tests.commands.evaluations.making import made, refusals, write_lines
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.evaluations.shipped.documents import TextPerplexity
+from commands.evaluating.shipped.texts import TextPerplexity
 from tests.commands.evaluations.making import made, refusals
 
 

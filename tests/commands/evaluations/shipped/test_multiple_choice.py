@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.evaluations.shipped.multiple_choice import (
+from commands.evaluating.shipped.multiple_choice import (
     LetterChoices,
     LetterRollout,
     MmluChoices,

@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluations.shipped.order import shuffled
-from commands.evaluations.shipped.synthetic import Composition, Copying, LastWord
+from commands.evaluating.shipped.items import shuffled
+from commands.evaluating.shipped.synthetic import Composition, Copying, LastWord
 from tests.commands.evaluations.making import made, refusals
 
 HERE = Path()

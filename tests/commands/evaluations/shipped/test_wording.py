@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluations.shipped.wording import holds
+from commands.evaluating.shipped.bank import holds
 from projections.verdicts.parsers import holds_gold
 
 

@@ -1,0 +1,1 @@
+"""Judge through Anthropic's API, directly or in batches."""

@@ -1,0 +1,178 @@
+"""A judge that is asked through the Message Batches API.
+
+A batch carries no idempotency key, so sending it again may be paying again: `create` does so only
+where the provider certainly did nothing. Everything else may be repeated, and is.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+
+import httpx2
+import msgspec
+from anthropic import (
+    Anthropic,
+    AnthropicError,
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    BadRequestError,
+    NotFoundError,
+    omit,
+)
+
+from commands.backends.anthropic.client import (
+    Pace,
+    bare,
+    in_our_words,
+    nothing_was_done,
+    provider_error,
+    repeating,
+    said,
+    sent,
+    stop_of,
+    strange,
+    was_sent,
+)
+from commands.backends.anthropic.replies import answers_in, page_of, state_of
+from commands.backends.anthropic.requests import RequestForm
+from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.ports import Answer, BatchState
+from commands.settings.schema import CacheTtl
+from ledger.errors import TourneyError
+from ledger.events.registration import JudgeSettings
+from projections.verdicts.queries import JudgeQuery
+
+_PAGE: Final = 100
+_READS: Final = 8  # of one batch's results
+
+
+class AnthropicBatches:
+    """Sends each batch at most once, and reads its results line by line."""
+
+    def __init__(
+        self,
+        client: Anthropic,
+        judge: JudgeSettings,
+        *,
+        cache: CacheTtl,
+        pace: Pace | None = None,
+    ) -> None:
+        self._form = RequestForm.of(judge, cache=cache)
+        self._once = client.messages.batches.with_raw_response
+        self._batches = repeating(client).messages.batches
+        self._again = self._batches.with_raw_response
+        self._pace = pace or Pace()
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Send a batch, at most once."""
+        requests = [self._form.in_batch(query) for query in queries]
+
+        def send() -> bytes:
+            return self._once.create(requests=requests).read()
+
+        try:
+            return state_of(sent(send, self._pace, passes=nothing_was_done))
+        except APIError as error:
+            raise _not_created(error) from bare(error)
+        except msgspec.DecodeError as error:
+            raise _uncertain(strange(error)) from error
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return the bytes that a batch grows by with a query."""
+        return self._form.n_bytes(query)
+
+    def look(self, provider_batch_id: str) -> BatchState:
+        """Return how a batch is doing."""
+        with in_our_words():
+            try:
+                return state_of(self._again.retrieve(provider_batch_id).read())
+            except NotFoundError as error:
+                raise BatchGone(provider_batch_id) from bare(error)
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield the batches created at or after a moment, the newest first."""
+        after_id, has_more = "", True
+        while has_more:
+            with in_our_words():
+                page = self._again.list(limit=_PAGE, after_id=after_id or omit).read()
+                states, has_more = page_of(page)
+            for state in states:
+                if state.created_at < moment:
+                    return
+                after_id = state.provider_batch_id
+                yield state
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield an ended batch's answers; what was cut off is read again from the start."""
+        state = self.look(provider_batch_id)
+        if not state.has_ended:
+            raise ProviderError(f"batch {provider_batch_id} has not ended")
+        if not state.has_results:
+            raise ResultsLost(_lost(provider_batch_id))
+        read: set[str] = set()
+        for attempt in range(_READS):
+            self._pace.wait()
+            yield from self._unread(provider_batch_id, read)
+            if len(read) >= state.n_queries:  # a stream may end early without a sign
+                return
+            self._pace.back_off(attempt)
+        raise ProviderError(
+            f"of batch {provider_batch_id} only {len(read)} of {state.n_queries} results arrived"
+        )
+
+    def cancel(self, provider_batch_id: str) -> BatchState:
+        """Stop what is not yet answered; a batch that has ended stays as it is."""
+        with in_our_words():
+            try:
+                return state_of(self._again.cancel(provider_batch_id).read())
+            except BadRequestError:
+                return self.look(provider_batch_id)
+
+    def _unread(self, provider_batch_id: str, read: set[str]) -> Iterator[Answer]:
+        """Yield the answers that are not among those read, until the stream ends or is cut."""
+        try:
+            with self._batches.with_streaming_response.results(provider_batch_id) as response:
+                for answer in answers_in(response.iter_bytes()):
+                    if answer.query_key not in read:
+                        read.add(answer.query_key)
+                        yield answer
+        except NotFoundError as error:
+            raise ResultsLost(_lost(provider_batch_id)) from bare(error)
+        except (APIConnectionError, httpx2.TransportError):
+            return
+        except APIError as error:
+            raise provider_error(error) from bare(error)
+        except AnthropicError as error:  # the SDK found that the batch names no results
+            if self.look(provider_batch_id).has_results:
+                raise ProviderError(str(error)) from error.with_traceback(None)
+            raise ResultsLost(_lost(provider_batch_id)) from error.with_traceback(None)
+
+
+def _lost(provider_batch_id: str) -> str:
+    return f"the provider keeps the results of batch {provider_batch_id} no longer"
+
+
+def _not_created(error: APIError) -> TourneyError:
+    """Return the error that says whether a batch may exist."""
+    stop = stop_of(error)
+    if stop is not None:
+        return stop
+    status = error.status_code if isinstance(error, APIStatusError) else None
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return BatchRefused(f"{said(error)}; lower [judge] batch_queries")
+    if status == HTTPStatus.REQUEST_TIMEOUT or not _is_certain(error):
+        return _uncertain(said(error))
+    return BatchRefused(said(error))
+
+
+def _uncertain(why: str) -> BatchUncertain:
+    return BatchUncertain(f"{why}; the batch may exist all the same")
+
+
+def _is_certain(error: APIError) -> bool:
+    """Tell whether nothing was created: the provider said no, or never had the request."""
+    if isinstance(error, APIStatusError):
+        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or nothing_was_done(error)
+    return not was_sent(error)

@@ -1,0 +1,109 @@
+"""A judge that is asked through the Messages API, several queries at a time."""
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from threading import Event
+from typing import Final
+
+from anthropic import Anthropic, APIError, APIStatusError
+
+from commands.backends.anthropic.client import (
+    Pace,
+    asks_too_much,
+    bare,
+    in_our_words,
+    nothing_was_answered,
+    nothing_was_done,
+    provider_error,
+    said,
+    sent,
+    stop_of,
+)
+from commands.backends.anthropic.replies import answer_of
+from commands.backends.anthropic.requests import RequestForm
+from commands.backends.remote import Stopped, abreast
+from commands.ports import Answer, NoReply
+from commands.settings.schema import CacheTtl
+from ledger.events.registration import JudgeSettings
+from projections.tournament.spend import MAY_BE_BILLED
+from projections.verdicts.queries import JudgeQuery
+
+_REJECTING: Final = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    }
+)
+_TIMED_OUT: Final = HTTPStatus.REQUEST_TIMEOUT
+
+
+class AnthropicJudge:
+    """Asks each query once; it is sent again only where it certainly was not answered."""
+
+    def __init__(
+        self,
+        client: Anthropic,
+        judge: JudgeSettings,
+        *,
+        cache: CacheTtl,
+        n_at_a_time: int,
+        pace: Pace | None = None,
+    ) -> None:
+        self._client = client
+        self._form = RequestForm.of(judge, cache=cache)
+        self._n_at_a_time = n_at_a_time
+        self._pace = pace or Pace()
+
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+        """Yield answers as they come.
+
+        What was sent when a failure stopped the rest is still answered, before that is raised.
+        Once the iterator is closed nothing more is sent, and nothing is waited for.
+
+        Raises:
+            NoCredentials: The provider refuses the key.
+            SpendLimitReached: The provider's own limit.
+            ProviderError: The provider cannot be reached, is too busy, lacks the model,
+                or is another's.
+        """
+        stops = Event()
+        return abreast(
+            queries,
+            lambda query: self._answer(query, stops),
+            n_at_a_time=self._n_at_a_time,
+            stops=stops,
+        )
+
+    def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
+        try:
+            body = sent(lambda: self._ask(query, stops), self._pace, passes=nothing_was_answered)
+        except APIError as error:
+            reason = _no_reply(query, error)
+            if reason is None:
+                raise provider_error(error) from bare(error)
+            return reason
+        with in_our_words():
+            return answer_of(query.query_key, body)
+
+    def _ask(self, query: JudgeQuery, stops: Event) -> bytes:
+        if stops.is_set():
+            raise Stopped
+        response = self._client.messages.with_raw_response.create(**self._form.params(query))
+        self._pace.heed(response.headers)
+        return response.read()
+
+
+def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
+    """Return why this query has no answer; None where none of the others would have one."""
+    if stop_of(error) is not None or nothing_was_done(error):
+        return None
+    status = error.status_code if isinstance(error, APIStatusError) else None
+    if status in _REJECTING:
+        return NoReply(query.query_key, "rejected", said(error))
+    if nothing_was_answered(error):
+        is_everybodys = asks_too_much(error)
+        return None if is_everybodys else NoReply(query.query_key, "errored", said(error))
+    if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return NoReply(query.query_key, "errored", f"{said(error)}; {MAY_BE_BILLED}")
+    return None

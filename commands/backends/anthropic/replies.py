@@ -1,0 +1,228 @@
+"""Read what Anthropic's API tells of batches, checked: its SDK hands on whatever a server sends."""
+
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from commands.backends.anthropic.client import is_out_of_credit
+from commands.backends.remote import decoded
+from commands.ports import Answer, BatchState, NoReply, Reply
+from ledger.events.values import Count, Moment, Usage
+from ledger.identity import Digest
+from projections.tournament.spend import MAY_BE_BILLED
+
+
+class _Named(msgspec.Struct, frozen=True):
+    type: Literal["message"]
+
+
+class _Block(msgspec.Struct, frozen=True):
+    type: str
+    text: str | None = None
+
+
+class _Lives(msgspec.Struct, frozen=True):
+    ephemeral_5m_input_tokens: Count
+    ephemeral_1h_input_tokens: Count
+
+
+class _Used(msgspec.Struct, frozen=True):
+    input_tokens: Count
+    output_tokens: Count
+    cache_creation: _Lives | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    model: str
+    content: tuple[_Block, ...]
+    usage: _Used
+    stop_reason: str | None = None
+
+
+def answer_of(query_key: Digest, body: bytes) -> Answer:
+    """Return what a message says, or that it cannot be read.
+
+    Raises:
+        msgspec.DecodeError: It is no message.
+    """
+    decoded(body, _Named)
+    try:
+        return _reply(query_key, decoded(body, _Message))
+    except msgspec.ValidationError as error:
+        return unreadable(query_key, error)
+
+
+def unreadable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
+    """Return that a query was answered to no use; asked again, it may fare better."""
+    detail = f"the answer cannot be read ({why}); {MAY_BE_BILLED}"
+    return NoReply(query_key, "errored", detail)
+
+
+def _reply(query_key: Digest, message: _Message) -> Reply:
+    """Return what a message says; blocks that are no text, as thinking, are left out."""
+    texts = [block.text or "" for block in message.content if block.type == "text"]
+    return Reply(
+        query_key=query_key,
+        text="\n".join(texts),
+        stop_reason=message.stop_reason or "",
+        model=message.model,
+        usage=_usage(message.usage),
+    )
+
+
+def _usage(used: _Used) -> Usage:
+    """Return the tokens; cache writes that are not told by life are those of five minutes."""
+    written = used.cache_creation
+    n_5m = used.cache_creation_input_tokens or 0
+    return Usage(
+        n_input=used.input_tokens,
+        n_output=used.output_tokens,
+        n_cache_write_5m=n_5m if written is None else written.ephemeral_5m_input_tokens,
+        n_cache_write_1h=0 if written is None else written.ephemeral_1h_input_tokens,
+        n_cache_read=used.cache_read_input_tokens or 0,
+    )
+
+
+_FINAL: Final = frozenset({"invalid_request_error", "request_too_large"})
+
+
+class _Counts(msgspec.Struct, frozen=True):
+    processing: Count
+    succeeded: Count
+    errored: Count
+    canceled: Count
+    expired: Count
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    id: str
+    processing_status: str
+    created_at: Moment
+    expires_at: Moment
+    request_counts: _Counts
+    results_url: str | None = None
+
+
+class _Page(msgspec.Struct, frozen=True):
+    data: tuple[_Batch, ...]
+    has_more: bool = False
+
+
+class _Error(msgspec.Struct, frozen=True):
+    type: str
+    message: str
+
+
+class _ErrorAnswer(msgspec.Struct, frozen=True):
+    error: _Error
+
+
+class _Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
+    message: msgspec.Raw
+
+
+class _Errored(msgspec.Struct, frozen=True, tag="errored"):
+    error: _ErrorAnswer
+
+
+class _Expired(msgspec.Struct, frozen=True, tag="expired"):
+    pass
+
+
+class _Canceled(msgspec.Struct, frozen=True, tag="canceled"):
+    pass
+
+
+_Result: TypeAlias = _Succeeded | _Errored | _Expired | _Canceled
+
+
+class _Line(msgspec.Struct, frozen=True):
+    custom_id: str
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def state_of(body: bytes) -> BatchState:
+    """Return how a batch is doing.
+
+    Raises:
+        msgspec.DecodeError: It is no batch.
+    """
+    return _state(decoded(body, _Batch))
+
+
+def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
+    """Return the batches of a page, and whether there are more.
+
+    Raises:
+        msgspec.DecodeError: It is no list of batches.
+    """
+    page = decoded(body, _Page)
+    return tuple(map(_state, page.data)), page.has_more and bool(page.data)
+
+
+def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
+    """Yield answers as the lines of a file of results come; what is no line of one is left out."""
+    for line in _lines(chunks):
+        try:
+            answer = _result(line)
+        except msgspec.DecodeError:  # most often the last one of a stream that was cut
+            continue
+        yield answer
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest
+
+
+def _result(line: bytes) -> Answer:
+    """Return an answer, or that it cannot be read: then it is in no other's way."""
+    told = decoded(line, _Line)
+    query_key = Digest(told.custom_id)
+    try:
+        return _answer(query_key, msgspec.json.decode(told.result, type=_Result))
+    except msgspec.DecodeError as error:
+        return unreadable(query_key, error)
+
+
+def _answer(query_key: Digest, result: _Result) -> Answer:
+    match result:
+        case _Succeeded(message):
+            return answer_of(query_key, bytes(message))
+        case _Errored(answer):
+            return _errored(query_key, answer.error)
+        case _Expired():
+            return NoReply(query_key, "expired", "the batch expired before this query's turn")
+        case _Canceled():
+            return NoReply(query_key, "canceled", "the batch was canceled before this query's turn")
+
+
+def _errored(query_key: Digest, error: _Error) -> NoReply:
+    """Return why a query failed; what is invalid now is so at every further attempt."""
+    is_final = error.type in _FINAL and not is_out_of_credit(error.message)
+    detail = f"{error.type}: {error.message}"
+    return NoReply(query_key, "rejected" if is_final else "errored", detail)
+
+
+def _state(batch: _Batch) -> BatchState:
+    counts = batch.request_counts
+    n_done = counts.succeeded + counts.errored + counts.canceled + counts.expired
+    has_ended = batch.processing_status == "ended"
+    return BatchState(
+        provider_batch_id=batch.id,
+        created_at=batch.created_at,
+        expires_at=batch.expires_at,
+        has_ended=has_ended,
+        n_queries=counts.processing + n_done,
+        n_succeeded=counts.succeeded,
+        n_errored=counts.errored,
+        n_canceled=counts.canceled,
+        n_expired=counts.expired,
+        has_results=batch.results_url is not None or not has_ended,
+    )

@@ -1,0 +1,123 @@
+"""A judge query as a request to the Messages API.
+
+Sampling settings are never sent: the API takes none since its version of 2026-10-21.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, cast, get_args
+
+import msgspec
+from anthropic import Anthropic
+from anthropic.types import (
+    CacheControlEphemeralParam,
+    MessageCountTokensParams,
+    OutputConfigParam,
+    TextBlockParam,
+)
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+from anthropic.types.messages.batch_create_params import Request
+
+from commands.backends.anthropic.client import in_our_words, repeating
+from commands.backends.remote import decoded
+from commands.settings.schema import CacheTtl, Effort
+from ledger.events.registration import JudgeSettings
+from ledger.events.values import Count
+from ledger.identity import Digest
+from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
+
+_COMMA: Final = 1  # stands between two requests of a batch
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """What all requests of one judge share."""
+
+    model: str
+    max_tokens: int
+    output_config: OutputConfigParam
+    cache: CacheTtl
+
+    @classmethod
+    def of(cls, judge: JudgeSettings, *, cache: CacheTtl) -> Self:
+        """Return the form of a judge's requests.
+
+        Args:
+            judge: Whose parameters are `effort`, `max_tokens` and `protocol`.
+            cache: How long the provider keeps the system text, which a dimension's queries share.
+        """
+        parameters = dict(judge.parameters)
+        max_tokens = int(parameters["max_tokens"])
+        return cls(judge.model, max_tokens, _output_config(judge, parameters["effort"]), cache)
+
+    def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
+        """Return the params of a request."""
+        return {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "system": [self._system(query)],
+            "messages": [{"role": "user", "content": query.user}],
+            "output_config": self.output_config,
+        }
+
+    def counted(self, query: JudgeQuery) -> MessageCountTokensParams:
+        """Return the params that have a request's input tokens counted."""
+        return {
+            "model": self.model,
+            "system": [self._system(query)],
+            "messages": [{"role": "user", "content": query.user}],
+            "output_config": self.output_config,
+        }
+
+    def in_batch(self, query: JudgeQuery) -> Request:
+        """Return a batch's request; its custom_id is the query key."""
+        return {"custom_id": query.query_key, "params": self.params(query)}
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return the bytes that a batch grows by with a query, as the SDK writes it."""
+        written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
+        return len(written.encode()) + _COMMA
+
+    def _system(self, query: JudgeQuery) -> TextBlockParam:
+        block: TextBlockParam = {"type": "text", "text": query.system}
+        mark: CacheControlEphemeralParam
+        match self.cache:
+            case "off":
+                return block
+            case "5m":
+                mark = {"type": "ephemeral"}
+            case "1h":
+                mark = {"type": "ephemeral", "ttl": "1h"}
+        return {**block, "cache_control": mark}
+
+
+def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
+    """Return the effort, which has another default for each model, and a schema where asked."""
+    if effort not in get_args(Effort):
+        raise ValueError(f"judge {judge.judge_id!r} has no effort that is known: {effort!r}")
+    config: OutputConfigParam = {"effort": cast("Effort", effort)}
+    if judge.protocol == "schema":
+        config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
+    return config
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    input_tokens: Count
+
+
+class AnthropicTokens:
+    """Counts the input of a judge's requests, cached or not."""
+
+    def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
+        self._messages = repeating(client).messages.with_raw_response
+        self._form = RequestForm.of(judge, cache="off")
+
+    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
+        """Return the input tokens of queries, by query key."""
+        with in_our_words():
+            return {query.query_key: self._n_tokens(query) for query in queries}
+
+    def _n_tokens(self, query: JudgeQuery) -> int:
+        body = self._messages.count_tokens(**self._form.counted(query)).read()
+        return decoded(body, _Counted).input_tokens

@@ -1,0 +1,1 @@
+"""Judge and generate through any OpenAI-compatible server."""

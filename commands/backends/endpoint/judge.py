@@ -1,0 +1,67 @@
+"""Judge by a server that speaks OpenAI's chat completions, as vLLM and SGLang do."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import openai
+from openai.types.shared_params import ResponseFormatJSONSchema
+
+from commands.backends.endpoint.replies import reply_of
+from commands.backends.endpoint.server import Endpoint, Trial, Unanswered
+from commands.ports import Answer, NoReply
+from ledger.events.registration import JudgeSettings
+from projections.tournament.spend import MAY_BE_BILLED
+from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
+
+_VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
+    type="json_schema",
+    json_schema={"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)},
+)
+
+
+class EndpointJudge:
+    """Asks several queries at a time, each by a request of its own."""
+
+    def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
+        """Ask so many queries at a time; judge.model is the model's name on the server."""
+        self._model, self._server = judge.model, server
+        self._max_tokens = int(dict(judge.parameters)["max_tokens"])
+        self._format: ResponseFormatJSONSchema | openai.Omit
+        self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
+        self._n_at_a_time, self._trial = n_at_a_time, Trial(server)
+
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+        """Yield answers as they come; those under way at a fault come before it.
+
+        Raises:
+            NoCredentials: The server wants a key, or another.
+            ConfigurationError: The server does not serve the model.
+            SpendLimitReached: Nothing is left to pay the server with.
+            ProviderError: The server cannot be reached, is none of its kind, or rejects whatever
+                it is asked.
+        """
+        with self._server.client() as client:
+            ask = partial(self._answer, client)
+            yield from self._trial.asked(queries, ask, n_at_a_time=self._n_at_a_time)
+
+    def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer:
+        send, read = partial(self._sent, client, query), partial(reply_of, query.query_key)
+        reply = self._server.answer(send, read)
+        if isinstance(reply, Unanswered):
+            bill = f"; {MAY_BE_BILLED}" if reply.may_be_billed else ""
+            return NoReply(query.query_key, reply.reason, reply.detail + bill)
+        return reply
+
+    def _sent(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
+        response = client.chat.completions.with_raw_response.create(
+            model=self._model,
+            messages=[
+                {"role": "system", "content": query.system},
+                {"role": "user", "content": query.user},
+            ],
+            max_tokens=self._max_tokens,
+            temperature=0.0,
+            response_format=self._format,
+        )
+        return response.content

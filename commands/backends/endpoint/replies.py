@@ -1,0 +1,125 @@
+"""Read a chat completion, checked: OpenAI's client hands on whatever a server sends."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Final
+
+import msgspec
+
+from commands.backends.endpoint.server import Unanswered
+from commands.backends.remote import decoded
+from commands.ports import GeneratedText, GenerationFailure, Reply
+from ledger.events.values import Count, Usage
+from ledger.identity import Digest
+
+_STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+)
+
+
+class _Details(msgspec.Struct, frozen=True):
+    cached_tokens: Count | None = None
+
+
+class _JudgeUsage(msgspec.Struct, frozen=True):
+    prompt_tokens: Count
+    completion_tokens: Count
+    prompt_tokens_details: _Details | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _JudgeChoice(msgspec.Struct, frozen=True):
+    message: _Message
+    finish_reason: str
+
+
+class _JudgeCompletion(msgspec.Struct, frozen=True):
+    model: str
+    choices: Annotated[tuple[_JudgeChoice, ...], msgspec.Meta(min_length=1)]
+    usage: _JudgeUsage | None = None
+
+
+def reply_of(query_key: Digest, body: bytes) -> Reply:
+    """Return what a server answered to a query.
+
+    Raises:
+        msgspec.DecodeError: It is no chat completion.
+    """
+    completion = decoded(body, _JudgeCompletion)
+    choice = completion.choices[0]
+    refusal = choice.message.refusal
+    stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
+    return Reply(
+        query_key=query_key,
+        text=choice.message.content or refusal or "",
+        stop_reason="refusal" if refusal else stop_reason,
+        model=completion.model,
+        usage=None if completion.usage is None else _counted(completion.usage),
+    )
+
+
+def _counted(usage: _JudgeUsage) -> Usage:
+    """Return the tokens; those from the server's cache are not input again."""
+    details = usage.prompt_tokens_details
+    n_told = (details.cached_tokens if details else None) or 0
+    n_cached = min(n_told, usage.prompt_tokens)
+    return Usage(
+        n_input=usage.prompt_tokens - n_cached,
+        n_output=usage.completion_tokens,
+        n_cache_read=n_cached,
+    )
+
+
+class _TextUsage(msgspec.Struct, frozen=True):
+    prompt_tokens: Count
+    completion_tokens: Count
+
+
+class _TextChoice(msgspec.Struct, frozen=True):
+    finish_reason: str
+    message: _Message | None = None  # of a chat
+    text: str | None = None  # of a plain completion
+
+    @property
+    def said(self) -> str:
+        """What the model said, wherever it stands."""
+        if self.message is None:
+            return self.text or ""
+        return self.message.content or self.message.refusal or ""
+
+
+class _TextCompletion(msgspec.Struct, frozen=True):
+    choices: Annotated[tuple[_TextChoice, ...], msgspec.Meta(min_length=1)]
+    usage: _TextUsage  # without it nobody knows how long a response is
+
+
+def text_of(
+    response_key: Digest, body: bytes, *, elapsed_s: float
+) -> GeneratedText | GenerationFailure | Unanswered:
+    """Return what a server answered to a task, chat or not.
+
+    Raises:
+        msgspec.DecodeError: It is no completion.
+    """
+    completion = decoded(body, _TextCompletion)
+    choice, usage = completion.choices[0], completion.usage
+    match choice.finish_reason:
+        case "stop" | "length" as finish_reason:
+            return GeneratedText(
+                response_key=response_key,
+                text=choice.said,
+                finish_reason=finish_reason,
+                n_prompt_tokens=usage.prompt_tokens,
+                n_generated_tokens=usage.completion_tokens,
+                elapsed_s=elapsed_s,
+            )
+        case "content_filter":
+            detail = "the server's filter kept the answer back, or part of it"
+            used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
+            return GenerationFailure(response_key, "refused", detail, used)
+        case other:
+            return Unanswered("errored", f"the answer ended with {other!r}")

@@ -1,0 +1,1 @@
+"""Generate, read and judge with local weights, on one GPU or several."""

@@ -1,0 +1,138 @@
+"""Answer prompts with Hugging Face weights on this machine: the Generator port, for real."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from commands.backends.huggingface.worker import HfWorker, Loaded
+from commands.backends.hydra.answers import answer_as_hydra, n_question_tokens
+from commands.backends.hydra.weights import LoadedHydra
+from commands.backends.weights.batching import BatchQueue, drained, grouped
+from commands.backends.weights.chat import encode, encode_prompt, require_chat
+from commands.backends.weights.decoding import PromptRow, answer_batch
+from commands.backends.weights.folder import quiet_transformers
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+
+
+def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
+    """Return a task's prompt as tokens; it may still be too long for the weights."""
+    encoded = partial(encode_prompt if task.asking.is_chat else encode_text, loaded.tokenizer)
+    n_afterwards = n_question_tokens(loaded.tokenizer) if is_rated(task) else 0
+    row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
+    limit = loaded.n_positions
+    if limit is None or row.n_tokens <= limit or not task.asking.may_truncate:
+        return row
+    return shortened(row, encoded, limit)
+
+
+def is_rated(task: GenerationTask) -> bool:
+    """Tell if the answer's correctness is asked about, which is a chat of its own."""
+    return task.entrant.hydra is not None and task.entrant.hydra.uncertainty is not None
+
+
+def shortened(row: PromptRow, encoded: Callable[[str], tuple[int, ...]], limit: int) -> PromptRow:
+    """Leave out as much of the beginning of a row's text as it takes to fit within a limit.
+
+    What the chat template writes around the text stays. A text with one letter less may have a
+    token more, so the rest is the longest that fits but for a few letters. Where not even an empty
+    text fits, nothing is left out.
+    """
+    text = row.task.prompt_text
+
+    def without(n_letters: int) -> PromptRow:
+        rest = text[n_letters:]
+        task = replace(row.task, prompt_text=rest)
+        return row._replace(task=task, prompt_ids=encoded(rest), is_truncated=n_letters > 0)
+
+    n_letters = bisect_left(
+        range(len(text) + 1), 1, key=lambda n_letters: without(n_letters).n_tokens <= limit
+    )
+    return row if n_letters > len(text) else without(n_letters)
+
+
+def encode_text(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    """Return the tokens of a text by itself, behind the token that begins texts, if there is one.
+
+    Where there is none, an empty text is the token that ends texts: something must be followed.
+    """
+    ids = encode(tokenizer, text)
+    first = tokenizer.bos_token_id
+    if first is None and not ids:
+        first = tokenizer.eos_token_id
+    return ids if first is None or ids[:1] == (first,) else (first, *ids)
+
+
+Finished = tuple[GeneratedText | GenerationFailure, ...]
+
+
+class HfGenerator(HfWorker):
+    """Answers tasks; in float32 an answer does not depend on its batch."""
+
+    def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
+        """Yield what each finished batch made, each task exactly once.
+
+        Raises:
+            WeightsError: An entrant cannot be loaded as registered; what can be told of that before
+                its turn is told before the first answer.
+        """
+        yield from self._load_by_load(tasks, self._answer_load)
+
+    def _answer_load(self, loaded: Loaded, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
+        with quiet_transformers():
+            if any(task.asking.is_chat or is_rated(task) for task in tasks):
+                require_chat(loaded.tokenizer, Path(tasks[0].entrant.weights))
+            rows = [prompt_row(loaded, task) for task in tasks]
+        limit = float("inf") if loaded.n_positions is None else loaded.n_positions
+        too_long = tuple(_too_long(row, limit) for row in rows if row.n_tokens > limit)
+        if too_long:
+            yield too_long
+        fitting = [row for row in rows if row.n_tokens <= limit]
+        for same_decoding in grouped(fitting, lambda row: decoding_key(row.task)):
+            yield from self._answer_rows(loaded, same_decoding)
+
+    def _answer_rows(self, loaded: Loaded, rows: Sequence[PromptRow]) -> Iterator[Finished]:
+        queue = BatchQueue(rows, lambda row: row.n_tokens, self._batch_tokens)
+        for batch, finished in drained(queue, partial(_answer, loaded), self._device):
+            yield finished or (_out_of_memory(batch[0], self._device),)
+
+
+def decoding_key(task: GenerationTask) -> Hashable:
+    """Return what the rows of a batch must have in common."""
+    entrant, asking = task.entrant, task.asking
+    heads = entrant.hydra and (
+        entrant.hydra.bypass_jury,
+        entrant.hydra.gamma,
+        entrant.hydra.beta,
+    )
+    return entrant.temperature, asking.top_p, entrant.max_new_tokens, asking.stop, heads
+
+
+def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:
+    if isinstance(loaded, LoadedHydra):
+        return answer_as_hydra(loaded, rows)
+    return answer_batch(loaded, rows)
+
+
+def _too_long(row: PromptRow, limit: float) -> GenerationFailure:
+    detail = f"{_sizes(row)} are more than the {limit} positions of the weights"
+    return GenerationFailure(row.task.response_key, "prompt_too_long", detail)
+
+
+def _out_of_memory(row: PromptRow, device: torch.device) -> GenerationFailure:
+    detail = f"{_sizes(row)} do not fit into the memory of {device}, alone in a batch"
+    return GenerationFailure(row.task.response_key, "out_of_memory", detail)
+
+
+def _sizes(row: PromptRow) -> str:
+    n_prompt, n_new = len(row.prompt_ids), row.task.entrant.max_new_tokens
+    if row.n_afterwards:
+        return (
+            f"{n_prompt} prompt tokens, {n_new} new ones"
+            f" and {row.n_afterwards} to ask if they are right"
+        )
+    return f"{n_prompt} prompt tokens and {n_new} new ones"

@@ -1,0 +1,212 @@
+"""Judge with Hugging Face weights on this machine: the Judge port, without a provider."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from commands.backends.weights.batching import BatchQueue, drained
+from commands.backends.weights.chat import encode, render, require_chat, text_of
+from commands.backends.weights.decoding import Ending, generate_tokens
+from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
+from commands.backends.weights.sampling import FiniteWatch
+from commands.errors import ConfigurationError
+from commands.ports import Answer, NoReply, Reply
+from ledger.events.values import Usage
+from ledger.identity import Digest
+from projections.verdicts.queries import JudgeQuery
+
+Turns = list[dict[str, str]]
+
+_SYSTEM, _USER = "tourney-probe-system", "tourney-probe-user"
+
+
+class JudgeChat:
+    """A judge's chat template: as it was trained on, whatever the texts hold."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Find out what the template writes; one that shows a user's text is taken for granted."""
+        self._tokenizer = tokenizer
+        self._has_system = shows_system(tokenizer)
+        probe = encode(tokenizer, self._rendered(_SYSTEM, _USER))
+        self._controls = control_ids(tokenizer, probe)
+        self._written = self._controls_in(probe)
+        self._letters = letters_of(tokenizer, self._controls)
+
+    def encode(self, query: JudgeQuery) -> tuple[int, ...] | None:
+        """Return the tokens of a query, up to where the reply begins.
+
+        None: some text in it becomes a control token, however it is cut.
+        """
+        cut = f"\ue000{query.query_key}\ue000"  # a digest of the texts, so in none of them
+        system, user = (self._letters.sub(rf"\1{cut}", each) for each in (query.system, query.user))
+        pieces = self._rendered(system, user).split(cut)
+        tokens = tuple(token for piece in pieces for token in encode(self._tokenizer, piece))
+        return tokens if self._controls_in(tokens) == self._written else None
+
+    def _rendered(self, system: str, user: str) -> str:
+        return render(
+            self._tokenizer, turns(system, user, has_system=self._has_system), is_open=True
+        )
+
+    def _controls_in(self, tokens: Sequence[int]) -> list[int]:
+        return [token for token in tokens if token in self._controls]
+
+
+def turns(system: str, user: str, *, has_system: bool) -> Turns:
+    """Return a chat; where a template has no system turn, its text goes before the user's."""
+    if has_system:
+        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    return [{"role": "user", "content": f"{system}\n\n{user}"}]
+
+
+def shows_system(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Tell if the template shows a system turn; some refuse one, some leave it out in silence."""
+    try:
+        chat = render(tokenizer, turns(_SYSTEM, _USER, has_system=True), is_open=True)
+    except TemplateError:
+        return False
+    return _SYSTEM in chat and _USER in chat
+
+
+def control_ids(tokenizer: PreTrainedTokenizerBase, probe: Sequence[int]) -> frozenset[int]:
+    """Return the special tokens, and all others beyond the vocabulary that a template writes."""
+    added = tokenizer.added_tokens_decoder
+    special = {token for token, shown in added.items() if shown.special}
+    return frozenset(special | set(tokenizer.all_special_ids) | (added.keys() & set(probe)))
+
+
+def letters_of(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
+    """Match the first letter of every control token, wherever it is written out."""
+    written = sorted(filter(None, map(str, tokenizer.convert_ids_to_tokens(sorted(controls)))))
+    any_of_them = "|".join(map(re.escape, written)) or "(?!)"  # none at all matches nowhere
+    return re.compile(rf"(?=(?:{any_of_them}))(.)", re.DOTALL)
+
+
+class QueryRow(NamedTuple):
+    """A query as tokens."""
+
+    query_key: Digest
+    prompt_ids: tuple[int, ...]
+    max_new_tokens: int
+
+    @property
+    def n_tokens(self) -> int:
+        """Count the query's tokens and all that may be replied."""
+        return len(self.prompt_ids) + self.max_new_tokens
+
+
+class HfJudge:
+    """Replies greedily, in batches; in float32 a reply does not depend on its batch."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        dtype: str,
+        max_tokens: int,
+        batch_tokens: int,
+        device: str = "auto",
+        cpu_threads: int | None = None,
+        load: Callable[..., LoadedWeights] = load_folder,
+    ) -> None:
+        """Load the weights.
+
+        Args:
+            folder: The weights and their tokenizer; its name is the model's.
+            dtype: What they are computed in.
+            max_tokens: Of a reply.
+            batch_tokens: Of a batch: queries, padding and replies together.
+            device: Where; "auto" is the best one here.
+            cpu_threads: For the whole process; None leaves torch's own choice.
+            load: What loads.
+
+        Raises:
+            ConfigurationError: There is no such device here, or no room for any query.
+            WeightsError: The weights cannot be loaded.
+        """
+        self._loaded = load(folder, prepare_device(device, cpu_threads), dtype=dtype)
+        self._limit = _limit(self._loaded, folder, max_tokens)
+        with quiet_transformers():
+            require_chat(self._loaded.tokenizer, folder)
+            self._chat = JudgeChat(self._loaded.tokenizer)
+        self._model, self._dtype = folder.name, dtype
+        self._max_tokens, self._batch_tokens = max_tokens, batch_tokens
+
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+        """Yield the answers of each finished batch, longest queries first."""
+        with quiet_transformers():
+            rows = [self._row(query) for query in queries]
+        yield from (row for row in rows if isinstance(row, NoReply))
+        fitting = [row for row in rows if isinstance(row, QueryRow)]
+        queue = BatchQueue(fitting, lambda row: row.n_tokens, self._batch_tokens)
+        for batch, answers in drained(queue, self._answer_batch, self._loaded.device):
+            yield from answers or (_out_of_memory(batch[0], self._loaded.device),)
+
+    def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
+        rejected = partial(NoReply, query.query_key, "rejected")
+        prompt_ids = self._chat.encode(query)
+        if prompt_ids is None:
+            return rejected("a text in it cannot be told from the chat template's control tokens")
+        row = QueryRow(query.query_key, prompt_ids, self._max_tokens)
+        if row.n_tokens > self._limit:
+            n_most = self._limit - self._max_tokens
+            return rejected(
+                f"{len(prompt_ids)} tokens, at most {n_most} leave room for {self._max_tokens}"
+                f" of a reply in the {self._limit} positions of the weights"
+            )
+        return row
+
+    def _answer_batch(self, rows: Sequence[QueryRow]) -> tuple[Answer, ...]:
+        watch = FiniteWatch(len(rows), self._loaded.device)
+        generated = generate_tokens(
+            self._loaded,
+            [row.prompt_ids for row in rows],
+            watch,
+            ending=Ending(self._loaded.end_ids),
+            max_new_tokens=self._max_tokens,
+        )
+        return tuple(
+            self._broken(row, step) if step < len(tokens) else self._reply(row, tokens)
+            for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
+        )
+
+    def _reply(self, row: QueryRow, tokens: list[int]) -> Reply:
+        has_ended = tokens[-1] in self._loaded.end_ids
+        return Reply(
+            query_key=row.query_key,
+            text=text_of(self._loaded.tokenizer, tokens[:-1] if has_ended else tokens),
+            stop_reason="end_turn" if has_ended else "max_tokens",
+            model=self._model,
+            usage=Usage(n_input=len(row.prompt_ids), n_output=len(tokens)),
+        )
+
+    def _broken(self, row: QueryRow, step: int) -> NoReply:
+        detail = f"the logits of new token {step + 1} are not finite, in {self._dtype}"
+        return NoReply(row.query_key, "errored", detail)
+
+
+def _limit(loaded: LoadedWeights, folder: Path, max_tokens: int) -> float:
+    """Return how many tokens a query and its reply may have."""
+    limit = float("inf") if loaded.n_positions is None else loaded.n_positions
+    if max_tokens >= limit:
+        fault = (
+            f"judge {folder.name!r}: max_tokens = {max_tokens} leaves no room for a query in"
+            f" the {limit} positions of its weights; lower it"
+        )
+        raise ConfigurationError([fault])
+    return limit
+
+
+def _out_of_memory(row: QueryRow, device: torch.device) -> NoReply:
+    detail = (
+        f"{len(row.prompt_ids)} tokens and {row.max_new_tokens} of a reply do not fit into the"
+        f" memory of {device}, alone in a batch"
+    )
+    return NoReply(row.query_key, "errored", detail)

@@ -1,0 +1,1 @@
+"""Decode a multi-head Hydra, as a product of experts."""

@@ -1,0 +1,168 @@
+"""Answer one batch of prompts with a loaded Hydra."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, cast
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from commands.backends.hydra.context import padded
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.net import Place, Route
+from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.hydra.weights import CORRECT, WRONG, LoadedHydra
+from commands.backends.weights.chat import encode, encode_prompt
+from commands.backends.weights.decoding import Ending, PromptRow, answered, broken, ending_of
+from commands.ports import GeneratedText, GenerationFailure
+from ledger.events.registration import Hydra
+
+BEFORE, AFTER = " Answer: ", "\nTask: Reply A (correct) or B (wrong): "
+_N_GROWTH: Final = 8  # tokens by which a text is expected to grow as part of another
+
+
+class Testimony(NamedTuple):
+    """A response, and the state in which it was begun."""
+
+    prompt_text: str
+    response_text: str
+    witness: torch.Tensor  # (D,)
+
+
+class _Question(NamedTuple):
+    """What the head is asked of a response."""
+
+    ids: tuple[int, ...]
+    witness: torch.Tensor  # (D,)
+
+
+def p_correct(loaded: LoadedHydra, testimonies: Sequence[Testimony]) -> list[float | None]:
+    """Return for each response the probability that it is correct, NaN where logits are no numbers.
+
+    None where the question has more tokens than the weights have positions: how many a response
+    has when it is read again is not known before.
+    """
+    limit = math.inf if loaded.n_positions is None else loaded.n_positions
+    questions = [_question(loaded.tokenizer, each) for each in testimonies]
+    rates = iter(_rates(loaded, [each for each in questions if len(each.ids) <= limit]))
+    return [next(rates) if len(each.ids) <= limit else None for each in questions]
+
+
+def _question(tokenizer: PreTrainedTokenizerBase, testimony: Testimony) -> _Question:
+    text = f"{testimony.prompt_text}{BEFORE}{testimony.response_text}{AFTER}"
+    return _Question(encode_prompt(tokenizer, text), testimony.witness)
+
+
+@torch.inference_mode()
+def _rates(loaded: LoadedHydra, questions: Sequence[_Question]) -> list[float]:
+    """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
+    if not questions:
+        return []
+    net = loaded.net
+    ids, positions, mask, _ = padded([each.ids for each in questions], net.device)
+    place = Place(positions, mask[:, None], None)
+    states = net.trunk_states(ids, place)  # (B, S, D)
+    states[:, -1] += torch.stack([each.witness for each in questions])
+    route = Route([loaded.n_heads] * len(questions), net.device)
+    logits = net.logits(net.head_states(states, route, place)[:, -1]).float()  # (B, V)
+    correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))
+    return torch.sigmoid(logits[:, correct] - logits[:, wrong]).tolist()
+
+
+def n_question_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Return for how many tokens a question about a response needs room, beside those of both."""
+    return len(encode(tokenizer, BEFORE + AFTER)) + _N_GROWTH
+
+
+Answer = GeneratedText | GenerationFailure
+
+
+def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[Answer, ...]:
+    """Generate an answer to each prompt; all are of one decoding.
+
+    Raises:
+        torch.OutOfMemoryError: The batch is too large for the device.
+    """
+    started = time.perf_counter()
+    heads = cast("Hydra", prompts[0].task.entrant.hydra)  # or no Hydra would have been loaded
+    rows = [
+        start_row(
+            prompt.prompt_ids,
+            seed=prompt.task.seed,
+            n_heads=loaded.n_heads,
+            bypass_jury=heads.bypass_jury,
+        )
+        for prompt in prompts
+    ]
+    ending = ending_of(loaded.tokenizer, loaded.end_ids, prompts[0])
+    decode(loaded.net, rows, _decoding(prompts[0], heads, ending))
+    answers = tuple(_answer(loaded, ending, *each) for each in zip(prompts, rows, strict=True))
+    if heads.uncertainty:
+        answers = _rated(loaded, prompts, rows, answers)
+    return _timed(answers, time.perf_counter() - started)
+
+
+def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
+    return HydraDecoding(
+        temperature=prompt.task.entrant.temperature,
+        max_new_tokens=prompt.task.entrant.max_new_tokens,
+        ending=ending,
+        gamma=heads.gamma,
+        beta=heads.beta,
+        top_p=prompt.task.asking.top_p,
+    )
+
+
+def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRow) -> Answer:
+    if row.is_broken:
+        return broken(prompt, len(row.tokens))
+    text = answered(prompt, row.tokens, loaded.tokenizer, ending, elapsed_s=0.0)
+    return replace(text, diagnostics=row.diagnostics())
+
+
+def _timed(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
+    """Say how long the batch took, which is known when nothing is left to do for it."""
+    return tuple(
+        replace(answer, elapsed_s=elapsed_s) if isinstance(answer, GeneratedText) else answer
+        for answer in answers
+    )
+
+
+def _rated(
+    loaded: LoadedHydra,
+    prompts: Sequence[PromptRow],
+    rows: Sequence[HydraRow],
+    answers: Sequence[Answer],
+) -> tuple[Answer, ...]:
+    """Let the uncertainty head say of each answer how probably it is correct."""
+    testimonies = [
+        Testimony(prompt.task.prompt_text, answer.text, row.witness)
+        for prompt, row, answer in zip(prompts, rows, answers, strict=True)
+        if isinstance(answer, GeneratedText) and row.witness is not None
+    ]
+    rates = iter(p_correct(loaded, testimonies))
+    return tuple(
+        _with_p(loaded, prompt, answer, next(rates))
+        if isinstance(answer, GeneratedText)
+        else answer
+        for prompt, answer in zip(prompts, answers, strict=True)
+    )
+
+
+def _with_p(
+    loaded: LoadedHydra, prompt: PromptRow, answer: GeneratedText, p: float | None
+) -> Answer:
+    if p is None:
+        detail = (
+            f"the prompt, the answer and the question if it is right are more tokens than the"
+            f" {loaded.n_positions} positions of the weights"
+        )
+        return GenerationFailure(answer.response_key, "prompt_too_long", detail)
+    if math.isnan(p):
+        detail = (
+            f"the logits of the uncertainty head are not finite, in {prompt.task.entrant.dtype}"
+        )
+        return GenerationFailure(answer.response_key, "not_finite", detail)
+    return replace(answer, p_correct=p)

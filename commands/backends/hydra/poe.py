@@ -1,0 +1,186 @@
+"""The product of experts, and drafts that are accepted or replaced so that it is followed exactly.
+
+P(x) is proportional to the product over the experts of p_e(x)^beta (Hinton 2002, "Training
+Products of Experts by Minimizing Contrastive Divergence", with an exponent). A draft x that was
+drawn from q is accepted with probability min(1, P(x) / q(x)); in place of one that is not, a token
+is drawn from max(P - q, 0), normalised. What is emitted then follows P, whatever q is: Leviathan,
+Kalman and Matias 2023, "Fast Inference from Transformers via Speculative Decoding", algorithm 1
+and appendix A.1; Chen et al. 2023, "Accelerating Large Language Model Decoding with Speculative
+Sampling".
+
+Greedy decoding needs no rule of its own. It is the same with `point_mass(log_p)` for P and for q:
+the draft is q's first choice, it is accepted if it is P's, and else P's takes its place.
+
+Distributions are natural logarithms over the last dimension, -inf for probability 0. Shapes:
+E experts, B rows, G drafts in a row, V tokens, ... any dimensions or none.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+
+
+class Verified(NamedTuple):
+    """What became of the drafts of B rows."""
+
+    n_accepted: torch.Tensor  # (B,) long, the drafts before the first that is not accepted
+    replacement: torch.Tensor  # (B,) long, for that first; means nothing where all are accepted
+    is_sound: torch.Tensor  # (B,) bool, False where P or q, as far as they decided, were no numbers
+
+
+def product_of_experts(
+    logits: torch.Tensor, *, temperature: float, beta: float = 1.0
+) -> torch.Tensor:
+    """Return log P of the experts: of one alone, with beta 1, its softmax at the temperature.
+
+    log P(x) = beta * sum_e log p_e(x) - log Z, where log p_e(x) = z_e(x) / temperature - log Z_e.
+    No Z_e depends on x, so log Z takes them in, and only the sum of the logits matters. Nothing is
+    exponentiated before the maximum is taken off, so no number of experts underflows. A token that
+    one expert gives probability 0 has probability 0.
+
+    Args:
+        logits: (E, ..., V), of any float type; those under 32 bits are raised to float32.
+        temperature: Above 0.
+        beta: The exponent of every expert, above 0.
+
+    Returns:
+        (..., V); no numbers (see `is_sound`) where a logit is NaN or infinite, or where the experts
+        together rule every token out.
+    """
+    at_least_float32 = torch.promote_types(logits.dtype, torch.float32)
+    joint = logits.sum(0, dtype=at_least_float32)  # (..., V)
+    return (joint * (beta / temperature)).log_softmax(-1)
+
+
+def point_mass(log_p: torch.Tensor) -> torch.Tensor:
+    """Put all probability on the most probable token, the first of equals: (..., V) to (..., V)."""
+    top, token = log_p.max(-1, keepdim=True)  # (..., 1)
+    certain = top - top  # log 1, but NaN where there is no distribution: that is not to be hidden
+    return (certain - math.inf).expand_as(log_p).scatter(-1, token, certain)
+
+
+def is_sound(log_p: torch.Tensor) -> torch.Tensor:
+    """Say of (..., V) which are distributions, (...): one NaN, or no token left, and it is none."""
+    return log_p.amax(-1).isfinite()  # amax hands a NaN on
+
+
+def draw(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """Return the token at which the running sum of P passes the uniform.
+
+    One uniform gives one token, on every device and in every batch, as torch.multinomial's shared
+    generator would not. A token of probability 0 is never drawn, not even where a device sums in
+    parallel and its running sum wavers by a rounding; and as the uniform is scaled by the sum that
+    was reached, some token always passes it. Where P is no distribution, the token is 0.
+
+    Args:
+        log_p: (..., V).
+        uniform: (...) in [0, 1), on the same device; sums are taken in its type.
+
+    Returns:
+        (...) long.
+    """
+    p = log_p.to(uniform.dtype).exp()
+    reached = torch.where(p > 0, p.cumsum(-1), 0)  # (..., V); impossible tokens pass nothing
+    target = uniform * reached.amax(-1)  # (...)
+    return (reached > target.unsqueeze(-1)).int().argmax(-1)  # argmax returns the first
+
+
+def verify(
+    log_p: torch.Tensor,
+    log_q: torch.Tensor,
+    drafts: torch.Tensor,
+    *,
+    uniforms: torch.Tensor,
+    replacement_uniforms: torch.Tensor,
+) -> Verified:
+    """Accept the drafts of each row up to the first that P refuses, and draw what replaces it.
+
+    Args:
+        log_p: (B, G, V), what is to be followed, at each place given the drafts before it.
+        log_q: (B, G, V), what the drafts were drawn from.
+        drafts: (B, G) long.
+        uniforms: (B, G) in [0, 1), one for each draft.
+        replacement_uniforms: (B,) in [0, 1).
+    """
+    is_accepted = uniforms < acceptance(log_p, log_q, drafts)  # (B, G); not where it is NaN
+    n_accepted = is_accepted.long().cumprod(-1).sum(-1)  # (B,)
+    rows = torch.arange(len(drafts), device=drafts.device)
+    place = n_accepted.clamp(max=drafts.shape[-1] - 1)  # (B,)
+    left_over = residual(log_p[rows, place], log_q[rows, place])  # (B, V)
+    return Verified(n_accepted, draw(left_over, replacement_uniforms), is_sound(left_over))
+
+
+def acceptance(log_p: torch.Tensor, log_q: torch.Tensor, drafts: torch.Tensor) -> torch.Tensor:
+    """Return the probability min(1, P/q) to accept each draft: (..., V), (..., V), (...) to (...).
+
+    It is NaN for a draft that neither P nor q allows.
+    """
+    return (of_token(log_p, drafts) - of_token(log_q, drafts)).clamp(max=0).exp()
+
+
+def residual(log_p: torch.Tensor, log_q: torch.Tensor) -> torch.Tensor:
+    """Return log of max(P - q, 0), normalised: (..., V) and (..., V) to (..., V).
+
+    Where P and q differ by less than rounding shows, nothing is left over, and it is P itself.
+    """
+    excess = (log_p.exp() - log_q.exp()).clamp(min=0)
+    is_empty = (excess == 0).all(-1, keepdim=True)
+    return torch.where(is_empty, log_p, excess.log()).log_softmax(-1)
+
+
+def of_token(log_p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    """Return the log probability of one token each: (..., V) and (...) to (...)."""
+    return log_p.gather(-1, token.unsqueeze(-1)).squeeze(-1)
+
+
+def entropy(log_p: torch.Tensor) -> torch.Tensor:
+    """Return -sum P ln P, in nats, where 0 ln 0 = 0: (..., V) to (...)."""
+    terms: torch.Tensor = torch.special.entr(log_p.exp())  # (..., V)
+    return terms.sum(-1)
+
+
+def stability_margin(log_p: torch.Tensor) -> torch.Tensor:
+    """Return the largest P less the second largest, 0 if there is but one: (..., V) to (...)."""
+    if log_p.shape[-1] < 2:  # noqa: PLR2004  # the second largest of two
+        return torch.zeros_like(log_p[..., 0])
+    largest, second = log_p.topk(2).values.exp().unbind(-1)
+    return largest - second
+
+
+def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    """Return how many votes may turn, whichever they are, before another token leads: (...) long.
+
+    max(0, floor((n - n_rival) / 2)), of the token's own votes and those of its largest rival.
+
+    Args:
+        votes: (E, ...) long, each expert's favourite.
+        token: (...) long, the token that is emitted.
+    """
+    n_agreeing = (votes.unsqueeze(0) == votes.unsqueeze(1)).sum(0)  # (E, ...), an expert and others
+    is_for = votes == token  # (E, ...)
+    n_rival = n_agreeing.masked_fill(is_for, 0).amax(0)  # (...)
+    return (is_for.sum(0) - n_rival).clamp(min=0) // 2
+
+
+def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
+    """Return P of a rejected draft, (..., V) and (...) to (...): the lower, the more suppressed."""
+    return of_token(log_p, draft).exp()
+
+
+def validity_radius(votes: Iterable[int], draft: int) -> int:
+    """Return how few votes must turn for the draft to have more than any other token.
+
+    A vote of the largest rival at a time: no other lowers the lead by as much.
+    """
+    rivals = Counter(votes)
+    n_votes = rivals.pop(draft, 0)
+    n_turned = 0
+    while rivals and max(rivals.values()) >= n_votes:
+        [(largest, _)] = rivals.most_common(1)
+        rivals[largest] -= 1
+        n_votes += 1
+        n_turned += 1
+    return n_turned

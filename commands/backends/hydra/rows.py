@@ -1,0 +1,166 @@
+"""One response on its way out of a Hydra: its tokens so far, and how its heads decided on them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+
+from commands.backends.hydra.context import Roles
+from commands.backends.hydra.poe import validity_radius
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.sampling import random_stream
+from ledger.events.responses import Diagnostics
+
+
+class Votes(NamedTuple):
+    """What a jury thought of one token that was emitted."""
+
+    entropy: float
+    stability_radius: int
+    stability_margin: float
+
+
+class Rejection(NamedTuple):
+    """What a jury thought of one draft that it did not let pass."""
+
+    draft: int
+    validity_radius: int
+    suppression: float
+
+
+class Emitted(NamedTuple):
+    """One token, and what is known of it; nothing where one head decided alone."""
+
+    token: int
+    votes: Votes | None = None
+    instead_of: Rejection | None = None
+
+
+@dataclass
+class HydraRow:
+    """A prompt, the randomness of its own, and what was emitted so far."""
+
+    prompt_ids: Sequence[int]
+    roles: Roles
+    stream: torch.Generator
+    emitted: list[Emitted] = field(default_factory=list)
+    witness: torch.Tensor | None = None  # (D,) what the deciding head held at the prompt's end
+    is_broken: bool = False  # the logits of the next token were not finite
+    is_complete: bool = False
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens that were emitted."""
+        return [each.token for each in self.emitted]
+
+    @property
+    def next_to_read(self) -> int:
+        """The token that no head has read yet."""
+        return self.emitted[-1].token if self.emitted else self.prompt_ids[-1]
+
+    def extend(
+        self,
+        emitted: Iterable[Emitted | None],
+        witness: torch.Tensor,
+        ending: Ending,
+        max_new_tokens: int,
+    ) -> None:
+        """Take what a round emitted, up to what ends it and never more than max_new_tokens."""
+        if self.witness is None:
+            self.witness = witness
+        for each in emitted:
+            if each is None:
+                self.is_broken = self.is_complete = True
+                return
+            self.emitted.append(each)
+            if len(self.emitted) == max_new_tokens or ending.is_at(self.tokens):
+                self.is_complete = True
+                return
+
+    def diagnostics(self) -> Diagnostics:
+        """Return the decisions as the ledger keeps them, to four digits.
+
+        float32 has some seven, but the last of them depend on how many rows share a batch, in whose
+        shape matrices are multiplied: kept, they would tell a response from the same one again.
+        """
+        votes = [each.votes for each in self.emitted if each.votes]
+        rejected = [
+            (at, each.instead_of) for at, each in enumerate(self.emitted) if each.instead_of
+        ]
+        return Diagnostics(
+            draft_head_idx=self.roles.draft,
+            bypass_jury=not self.roles.jury,
+            entropies=tuple(_four_digits(vote.entropy) for vote in votes),
+            stability_radii=tuple(vote.stability_radius for vote in votes),
+            stability_margins=tuple(_four_digits(vote.stability_margin) for vote in votes),
+            resampled_at=tuple(at for at, _ in rejected),
+            rejected_tokens=tuple(each.draft for _, each in rejected),
+            validity_radii=tuple(each.validity_radius for _, each in rejected),
+            suppressions=tuple(_four_digits(each.suppression) for _, each in rejected),
+        )
+
+
+def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury: bool) -> HydraRow:
+    """Draw the head that drafts, the first thing that a seed decides.
+
+    So entrants that answer a prompt with equally many heads share it.
+
+    Args:
+        prompt_ids: The prompt's tokens, one at least.
+        seed: Of the response.
+        n_heads: How many heads may draft.
+        bypass_jury: Whether the head that drafts decides alone.
+    """
+    stream = random_stream(seed)
+    draft = int(torch.randint(n_heads, (), generator=stream))
+    jury = () if bypass_jury else tuple(head for head in range(n_heads) if head != draft)
+    return HydraRow(prompt_ids, Roles(draft, jury), stream)
+
+
+def _four_digits(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+class Block(NamedTuple):
+    """What a round made of each row."""
+
+    emitted: list[list[Emitted | None]]  # None: the logits were not finite; nothing follows
+    witness: torch.Tensor  # (B, D) states of the heads that decided on the first tokens
+
+
+class BlockTold(NamedTuple):
+    """A block off the device; what is said of drafts means nothing where all were accepted."""
+
+    n_accepted: list[int]  # by row, as the others
+    is_sound: list[bool]  # False: the logits behind the accepted drafts are no numbers
+    tokens: list[list[int]]  # by row and step, as the next three
+    entropy: list[list[float]]
+    stability_radius: list[list[int]]
+    stability_margin: list[list[float]]
+    draft: list[int]  # the first that was not accepted
+    suppression: list[float]  # of that draft
+    votes: list[list[int]]  # of each row's jurors, where it was
+
+    def emitted(self, row: int) -> Iterator[Emitted | None]:
+        """Yield a row's accepted drafts and what replaced the first that was not."""
+        n_accepted, tokens = self.n_accepted[row], self.tokens[row]
+        for step in range(n_accepted):
+            yield Emitted(tokens[step], self._votes(row, step))
+        if n_accepted == len(tokens):
+            return
+        if self.is_sound[row]:
+            yield Emitted(tokens[n_accepted], self._votes(row, n_accepted), self._rejection(row))
+        else:
+            yield None
+
+    def _votes(self, row: int, step: int) -> Votes:
+        return Votes(
+            self.entropy[row][step],
+            self.stability_radius[row][step],
+            self.stability_margin[row][step],
+        )
+
+    def _rejection(self, row: int) -> Rejection:
+        draft = self.draft[row]
+        return Rejection(draft, validity_radius(self.votes[row], draft), self.suppression[row])

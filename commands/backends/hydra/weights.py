@@ -1,0 +1,173 @@
+"""Load a Hydra: weights, and for each head the LoRA shards that are merged into its layers."""
+
+import copy
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from peft import PeftModel
+from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
+
+from commands.backends.hydra.net import HydraNet, grow, sharing_copy
+from commands.backends.remote import gist
+from commands.backends.weights.chat import encode
+from commands.backends.weights.folder import (
+    DOWNLOAD,
+    UNREADABLE,
+    check_folder,
+    check_vocabulary,
+    load_tokenizer,
+    n_embeddings,
+    quiet_transformers,
+    read_folder,
+)
+from commands.backends.weights.loaded import made_ready
+from commands.backends.weights.lora import (
+    ADAPTER,
+    Lora,
+    check_fit,
+    read_lora,
+    refusals,
+    require_head_lora,
+)
+from commands.entrants.weights import head_layers
+from commands.errors import WeightsError
+from ledger.events.registration import Entrant, Hydra
+
+CORRECT, WRONG = "A", "B"
+
+
+def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Require that each letter is one token, and not that of the other.
+
+    Were both of them unknown, say, their logits would be one, and every response as good as any.
+
+    Raises:
+        WeightsError: They are not.
+    """
+    correct, wrong = (encode(tokenizer, letter) for letter in (CORRECT, WRONG))
+    if len(correct) == len(wrong) == 1 and correct != wrong:
+        return
+    why = (
+        f"the tokenizer makes {[*correct]} of {CORRECT} and {[*wrong]} of {WRONG}: an uncertainty"
+        " head answers by a single token each, and they must differ"
+    )
+    raise WeightsError(
+        folder, why, "leave uncertainty out, or put the tokenizer there that it was trained with"
+    )
+
+
+class LoadedHydra(NamedTuple):
+    """A Hydra ready to answer on a device, and what must be known to ask it."""
+
+    net: HydraNet
+    n_heads: int  # that answer; where there is one more, it says p_correct
+    tokenizer: PreTrainedTokenizerBase
+    device: torch.device
+    end_ids: frozenset[int]
+    n_positions: int | None  # None: the weights set no limit
+
+
+def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHydra:
+    """Load what an entrant answers with, merged on the CPU and then moved.
+
+    Args:
+        entrant: Who answers.
+        heads: Its own, `entrant.hydra`.
+        device: Where it will.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    folder = Path(entrant.weights)
+    shards = read_shards(entrant, heads)
+    read = read_folder(folder, dtype=str(entrant.dtype))
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        net = grow(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
+    return LoadedHydra(
+        net=cast("HydraNet", made_ready(net, device, folder)),
+        n_heads=len(heads.security),
+        tokenizer=read.tokenizer,
+        device=device,
+        end_ids=read.end_ids,
+        n_positions=read.n_positions,
+    )
+
+
+def check_hydra(entrant: Entrant, heads: Hydra) -> None:
+    """Read all of a Hydra but its weights: what is wrong is found before anything is generated.
+
+    Raises:
+        WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
+    """
+    folder = Path(entrant.weights)
+    check_folder(folder)
+    shards = read_shards(entrant, heads)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        blank = blank_model(folder)
+        tokenizer = load_tokenizer(folder)
+        check_vocabulary(tokenizer, n_embeddings(blank), folder)
+        if heads.uncertainty:
+            require_letters(tokenizer, folder)
+        for lora in chain.from_iterable(shards):
+            require_fit(blank, lora)
+
+
+def blank_model(folder: Path) -> Olmo2ForCausalLM:
+    """Return the model of a folder's config.json, whose tensors have shapes and no numbers.
+
+    Raises:
+        WeightsError: The config is unreadable.
+    """
+    try:
+        config = Olmo2Config.from_pretrained(folder, local_files_only=True)
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"config.json cannot be read: {gist(error)}", DOWNLOAD
+        ) from error
+    with torch.device("meta"):
+        return Olmo2ForCausalLM(config)
+
+
+def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
+    """Require of a shard what merging it will.
+
+    Raises:
+        WeightsError: A part of it does not fit the model.
+    """
+    with refusals(lora.source):
+        settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
+        check_fit(PeftModel(sharing_copy(model), settings, ADAPTER), settings, lora)
+
+
+def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:
+    """Read each head's shards in the order of merging; an uncertainty head is the last.
+
+    Raises:
+        WeightsError: A shard is unreadable, or changes what is not the head's.
+    """
+    layers = head_layers(Path(entrant.weights), heads.heads_depth)
+    uncertainty = [heads.uncertainty] if heads.uncertainty else []
+    of_heads = [
+        *([*filter(None, pair)] for pair in zip_longest(heads.security, heads.robustness)),
+        uncertainty,
+    ]
+    return [
+        [read_shard(Path(shard.path), layers) for shard in shards] for shards in of_heads if shards
+    ]
+
+
+def read_shard(folder: Path, layers: range) -> Lora:
+    """Read a head's shard.
+
+    Args:
+        folder: Where peft saved it.
+        layers: The model's layers that are the head's own.
+
+    Raises:
+        WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
+    """
+    lora = read_lora(folder)
+    require_head_lora(lora, layers)
+    return lora

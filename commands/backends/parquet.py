@@ -1,0 +1,45 @@
+"""The rows of a Parquet file, through pyarrow, batch by batch."""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
+from pyarrow import parquet as pq
+
+from commands.errors import ConfigurationError
+from commands.importing.formats.files import Sheet
+from commands.importing.formats.rows import Record
+
+_BATCH: Final = 5_000  # rows that are in memory at once
+
+
+def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
+    """Open a Parquet file, to read those of the wanted columns that it has.
+
+    Raises:
+        ConfigurationError: It is none, now or when its rows are read.
+        OSError: It cannot be opened.
+    """
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowException as error:
+        raise _unreadable(path, error) from error
+    header = file.schema_arrow.names
+    return Sheet(header, _rows(path, file, [name for name in header if name in wanted]))
+
+
+def _rows(path: Path, file: pq.ParquetFile, names: Sequence[str]) -> Iterator[Record]:
+    rows = count(1)
+    try:
+        for batch in file.iter_batches(_BATCH, columns=names):
+            columns = [column.to_pylist() for column in batch.columns]
+            for cells in zip(*columns, strict=True):
+                yield Record(next(rows), dict(zip(names, cells, strict=True)))
+    except pa.ArrowException as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: pa.ArrowException) -> ConfigurationError:
+    return ConfigurationError([f"{path}: cannot be read as Parquet: {error}"])

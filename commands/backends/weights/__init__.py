@@ -1,0 +1,1 @@
+"""Load weights, merge LoRA, decode, sample and compute log-likelihoods."""

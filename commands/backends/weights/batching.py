@@ -1,0 +1,94 @@
+"""Batches under a token budget, longest rows first, so that running out of memory shows first."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+import torch
+
+from commands.backends.weights.loaded import free_memory
+
+PAD_ID = 0  # masked wherever it stands, so any token of the vocabulary does
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+
+
+class BatchQueue(Generic[Row]):
+    """The rows still to do, widest first, and how many tokens one batch may hold.
+
+    A batch is as wide as its widest row, so it holds rows * widest tokens, padding included.
+    One row is always let through, however wide.
+    """
+
+    def __init__(self, rows: Iterable[Row], width: Callable[[Row], int], batch_tokens: int) -> None:
+        """Queue the rows; width gives a row's prompt and new tokens together."""
+        self._waiting = deque(sorted(rows, key=width, reverse=True))
+        self._width = width
+        self._batch_tokens = batch_tokens
+
+    def __len__(self) -> int:
+        """Count the rows still to do."""
+        return len(self._waiting)
+
+    def take(self) -> tuple[Row, ...]:
+        """Remove and return the next batch; at least one row when any is waiting."""
+        if not self._waiting:
+            return ()
+        n_fitting = max(1, self._batch_tokens // self._width(self._waiting[0]))
+        n_rows = min(n_fitting, len(self._waiting))
+        return tuple(self._waiting.popleft() for _ in range(n_rows))
+
+    def halve(self, batch: tuple[Row, ...]) -> None:
+        """Put a batch that was too much back in front and allow half of it from now on.
+
+        What follows is at most as wide, so it would have been too much for the old budget too.
+        """
+        self._waiting.extendleft(reversed(batch))
+        self._batch_tokens = len(batch) * self._width(batch[0]) // 2
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
+    """Return the items in groups of one key, in the order in which the keys are first seen."""
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (B, T) tokens, padded on the left, and the (B, T) mask that is 1 on real tokens."""
+    width = max(len(prompt) for prompt in prompts)
+    tokens = [[PAD_ID] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+    mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+    return torch.tensor(tokens), torch.tensor(mask)
+
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+def drained(
+    queue: BatchQueue[Row], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
+) -> Iterator[tuple[tuple[Row, ...], Result | None]]:
+    """Yield each batch and what was answered to it; None to one row that is too much alone."""
+    while batch := queue.take():
+        result = _tried(batch, answer, device)
+        if result is None and len(batch) > 1:
+            queue.halve(batch)
+        else:
+            yield batch, result
+
+
+def _tried(
+    batch: tuple[Row, ...], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
+) -> Result | None:
+    """Answer a batch; None says that the device's memory was too small."""
+    try:
+        return answer(batch)
+    except torch.OutOfMemoryError:
+        logger.info("out of memory on %s with a batch of %d rows", device, len(batch))
+    free_memory(device)  # here, as the error's traceback no longer holds the tensors
+    return None

@@ -1,0 +1,97 @@
+"""Show a prompt to an entrant as one user turn, by its tokenizer's own chat template."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from commands.backends.remote import gist
+from commands.errors import WeightsError
+
+ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
+
+# Some templates (Llama 3.2's among them) print today's date. A response is named by its entrant
+# and prompt, so every day is the same day here; this hides transformers' strftime_now from them.
+SAME_DAY = (
+    "{%- macro strftime_now(format) -%}"
+    "{{ format | replace('%d', '26') | replace('%b', 'Jul') | replace('%B', 'July')"
+    " | replace('%m', '07') | replace('%Y', '2024') | replace('%y', '24') }}"
+    "{%- endmacro %}"
+)
+
+
+def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt_text: str) -> tuple[int, ...]:
+    """Return the tokens of a prompt as a user turn, up to where the answer begins.
+
+    The template writes the special tokens, so the tokenizer must not add them again.
+    """
+    turns = [{"role": "user", "content": prompt_text}]
+    return encode(tokenizer, render(tokenizer, turns, is_open=True))
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    """Return the tokens of a text and nothing else."""
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def render(
+    tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], *, is_open: bool
+) -> str:
+    """Return a chat as the weights were trained to see it; open means an answer comes next."""
+    template = tokenizer.get_chat_template()
+    return str(
+        tokenizer.apply_chat_template(
+            turns,
+            chat_template=SAME_DAY + template if "strftime_now" in template else template,
+            tokenize=False,
+            add_generation_prompt=is_open,
+        )
+    )
+
+
+def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Require that prompts can be shown as a user's turn.
+
+    Raises:
+        WeightsError: There is no chat template, or it cannot show a plain question and answer.
+    """
+    if tokenizer.chat_template is None:
+        remedy = "use instruction-tuned weights, or put a chat_template.jinja in the folder"
+        raise WeightsError(folder, "the tokenizer has no chat template", remedy)
+    try:
+        chat = probe(tokenizer)
+    except TemplateError as error:
+        remedy = "correct the template in that folder"
+        raise WeightsError(folder, f"the chat template fails: {gist(error)}", remedy) from error
+    if ASKED not in chat:
+        remedy = "use weights for plain text, or correct the template in that folder"
+        raise WeightsError(folder, "the chat template leaves the user's text out", remedy)
+
+
+def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Return the token by which the chat template ends an answer; empty if there is none.
+
+    It is read off a rendered chat: ChatML's <|im_end|> is often not the tokenizer's own end token.
+    """
+    if tokenizer.chat_template is None:
+        return frozenset()
+    try:
+        _, answer, after = probe(tokenizer).rpartition(ANSWERED)
+    except TemplateError:
+        return frozenset()
+    ends = encode(tokenizer, after.lstrip())[:1] if answer else ()
+    return frozenset(ends) & tokenizer.added_tokens_decoder.keys()
+
+
+def probe(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return a question and its answer as the chat template shows them."""
+    turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWERED}]
+    return render(tokenizer, turns, is_open=False)
+
+
+def text_of(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
+    """Decode a whole answer at once, without its special tokens."""
+    return str(
+        tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    )

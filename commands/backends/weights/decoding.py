@@ -1,0 +1,225 @@
+"""Answer one batch of prompts with loaded weights."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, cast
+
+import torch
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
+
+from commands.backends.weights.batching import PAD_ID, pad_left
+from commands.backends.weights.chat import text_of
+from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.sampling import FiniteWatch, GumbelNoise, StopBrokenRows
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+
+_N_SILENT: Final = 8  # tokens beyond a stop text's bytes: special ones in it write nothing
+
+
+class StopTexts(NamedTuple):
+    """Texts that end an answer as soon as they are complete."""
+
+    texts: tuple[str, ...]
+    read: Callable[[Sequence[int]], str]  # text of tokens
+
+    def is_complete(self, tokens: Sequence[int]) -> bool:
+        """Tell if the last of these tokens completes one of the texts.
+
+        Only their tail is read, as this is asked behind every token, and all of them only where
+        the tail holds a text: one that begins in the middle of a letter reads differently.
+        """
+        n_bytes = max(len(text.encode()) for text in self.texts)
+        return self._is_in(tokens[-n_bytes - _N_SILENT :]) and self._is_in(tokens)
+
+    def _is_in(self, tokens: Sequence[int]) -> bool:
+        whole = self.read(tokens)
+        return any(text in whole for text in self.texts)
+
+    def cut(self, whole: str) -> str:
+        """Return what of a text stands before the first of the texts."""
+        places = [whole.index(text) for text in self.texts if text in whole]
+        return whole[: min(places, default=len(whole))]
+
+
+class Ending(NamedTuple):
+    """All that ends an answer, but its length."""
+
+    end_ids: frozenset[int]
+    stop: StopTexts | None = None
+
+    def is_at(self, tokens: Sequence[int]) -> bool:
+        """Tell if the last of an answer's tokens ends it."""
+        return tokens[-1] in self.end_ids or bool(self.stop and self.stop.is_complete(tokens))
+
+    def up_to(self, tokens: Sequence[int]) -> list[int]:
+        """Return the tokens up to and with the first that ends the answer."""
+        lengths = range(1, len(tokens) + 1)
+        n_kept = next((n for n in lengths if self.is_at(tokens[:n])), len(tokens))
+        return list(tokens[:n_kept])
+
+    def cut(self, text: str) -> str:
+        """Return what of an answer's text stands before a text that ends it."""
+        return self.stop.cut(text) if self.stop else text
+
+
+class StopAtTexts(StoppingCriteria):
+    """End each row of a batch that holds a text that ends it."""
+
+    def __init__(self, stop: StopTexts, n_prompt_tokens: int) -> None:
+        """Look behind the prompts, which are padded to that many tokens."""
+        self._stop = stop
+        self._n_prompt_tokens = n_prompt_tokens
+
+    def __call__(self, whole: torch.Tensor, _: object, **__: object) -> torch.BoolTensor:
+        """Return (B,) bool, true for the rows to end, for their (B, T + new) tokens."""
+        answers = whole[:, self._n_prompt_tokens :].tolist()
+        is_done = [self._stop.is_complete(answer) for answer in answers]
+        return cast("torch.BoolTensor", torch.tensor(is_done, device=whole.device))
+
+
+class PromptRow(NamedTuple):
+    """A task and its prompt's tokens; what was left out of its beginning is in neither."""
+
+    task: GenerationTask
+    prompt_ids: tuple[int, ...]
+    n_afterwards: int = 0  # tokens of a question about the answer
+    is_truncated: bool = False
+
+    @property
+    def n_tokens(self) -> int:
+        """Count the prompt's tokens, all that may be generated, and what is asked of that."""
+        return len(self.prompt_ids) + self.task.entrant.max_new_tokens + self.n_afterwards
+
+
+def answer_batch(
+    loaded: LoadedWeights, rows: Sequence[PromptRow]
+) -> tuple[GeneratedText | GenerationFailure, ...]:
+    """Generate an answer to each row; all rows are of one decoding.
+
+    Raises:
+        torch.OutOfMemoryError: The batch is too large for the device.
+    """
+    started = time.perf_counter()
+    watch = FiniteWatch(len(rows), loaded.device)
+    ending = ending_of(loaded.tokenizer, loaded.end_ids, rows[0])
+    generated = generate_tokens(
+        loaded,
+        [row.prompt_ids for row in rows],
+        watch,
+        ending=ending,
+        max_new_tokens=rows[0].task.entrant.max_new_tokens,
+        processors=sampling(rows),
+    )
+    elapsed_s = time.perf_counter() - started
+    return tuple(
+        broken(row, step)
+        if step < len(tokens)
+        else answered(row, tokens, loaded.tokenizer, ending, elapsed_s=elapsed_s)
+        for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
+    )
+
+
+def generate_tokens(
+    loaded: LoadedWeights,
+    prompts: Sequence[Sequence[int]],
+    watch: FiniteWatch,
+    *,
+    ending: Ending,
+    max_new_tokens: int,
+    processors: Sequence[LogitsProcessor] = (),
+) -> list[list[int]]:
+    """Return each prompt's new tokens, up to and with the first that ends the answer.
+
+    generate() derives position ids from the mask (cumsum - 1, for Llama's kind of positions as
+    well as GPT-2's), so rows that are padded on the left get the tokens they would get alone.
+    """
+    padded, mask = pad_left(prompts)  # (B, T), (B, T)
+    stops = [StopAtTexts(ending.stop, padded.shape[1])] if ending.stop else []
+    with torch.inference_mode(), quiet_transformers():
+        whole = loaded.model.generate(
+            padded.to(loaded.device),
+            attention_mask=mask.to(loaded.device),
+            generation_config=decoding_settings(ending.end_ids, max_new_tokens),
+            logits_processor=LogitsProcessorList([watch, *processors]),
+            stopping_criteria=StoppingCriteriaList([StopBrokenRows(watch), *stops]),
+        )  # (B, T + new)
+    new = whole[:, padded.shape[1] :].tolist()
+    return [ending.up_to(tokens) for tokens in new]
+
+
+def ending_of(
+    tokenizer: PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
+) -> Ending:
+    """Return what ends the answers to a row and to those of its batch.
+
+    A stop text that is a special token is one of the end tokens: it is never read in a text.
+    """
+    texts = row.task.asking.stop
+    if not texts:
+        return Ending(end_ids)
+    added = tokenizer.added_tokens_decoder.items()
+    special = frozenset(token for token, shown in added if shown.content in texts)
+    return Ending(end_ids | special, StopTexts(texts, partial(text_of, tokenizer)))
+
+
+def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> GenerationConfig:
+    """Return settings for a greedy search; sampling is the work of the logits processors."""
+    settings = {
+        "do_sample": False,
+        "max_new_tokens": max_new_tokens,
+        "eos_token_id": sorted(end_ids) or None,
+        "pad_token_id": PAD_ID,
+    }
+    return GenerationConfig.from_dict(settings)
+
+
+def sampling(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
+    """Return the noise that turns the greedy search into sampling; none for greedy entrants."""
+    first = rows[0].task
+    if first.entrant.temperature is None:
+        return []
+    seeds = [row.task.seed for row in rows]
+    return [GumbelNoise(seeds, first.entrant.temperature, first.asking.top_p)]
+
+
+def answered(
+    row: PromptRow,
+    tokens: list[int],
+    tokenizer: PreTrainedTokenizerBase,
+    ending: Ending,
+    *,
+    elapsed_s: float,
+) -> GeneratedText:
+    """Return what a row answered: one new token at least, up to and with what ended it, if any.
+
+    All tokens are told, the text without what ended it: it may end within the last token.
+    """
+    has_ended = tokens[-1] in ending.end_ids
+    whole = text_of(tokenizer, tokens[:-1] if has_ended else tokens)
+    text = ending.cut(whole)
+    return GeneratedText(
+        response_key=row.task.response_key,
+        text=text,
+        finish_reason="stop" if has_ended or text != whole else "length",
+        n_prompt_tokens=len(row.prompt_ids),
+        n_generated_tokens=len(tokens),
+        elapsed_s=elapsed_s,
+        is_truncated=row.is_truncated,
+        prompt_ids=row.prompt_ids,
+        generated_ids=tuple(tokens),
+    )
+
+
+def broken(row: PromptRow, n_tokens: int) -> GenerationFailure:
+    """Return why a row has no answer: after n_tokens the logits were no numbers."""
+    detail = f"the logits of new token {n_tokens + 1} are not finite, in {row.task.entrant.dtype}"
+    return GenerationFailure(row.task.response_key, "not_finite", detail)

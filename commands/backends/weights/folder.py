@@ -1,0 +1,177 @@
+"""A folder of Hugging Face weights: read whole, or refused by what is wrong with it.
+
+Only local safetensors files are read; no code and no pickle that lies beside them is ever run.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as chatter
+
+from commands.backends.remote import gist
+from commands.backends.weights.chat import end_of_turn
+from commands.errors import WeightsError, listed
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Show errors of transformers only, and no bars; afterwards all is as it was."""
+    verbosity, had_bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
+    chatter.set_verbosity(logging.ERROR)
+    chatter.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it so
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(verbosity)
+        if had_bars:
+            chatter.enable_progress_bar()  # type: ignore[no-untyped-call]  # likewise
+
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
+UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
+
+
+class ReadWeights(NamedTuple):
+    """A folder's weights as they are, in memory, and what goes with them."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    end_ids: frozenset[int]
+    n_positions: int | None  # None: the weights set no limit
+
+
+def read_folder(folder: Path, *, dtype: str) -> ReadWeights:
+    """Read a folder's weights and tokenizer.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    check_folder(folder)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        tokenizer = load_tokenizer(folder)
+        model = load_model(folder, DTYPES[dtype])
+        check_vocabulary(tokenizer, n_embeddings(model), folder)
+        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
+    return ReadWeights(model, tokenizer, end_ids, n_positions(model))
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
+    """Require that the weights have an embedding for each token of the tokenizer.
+
+    More embeddings than tokens are padding, as OLMo 2 has, and do no harm.
+
+    Raises:
+        WeightsError: A token would be looked up beyond the end of the embeddings.
+    """
+    last = max(tokenizer.get_vocab().values(), default=-1)
+    if last >= n_tokens:
+        why = f"the tokenizer's tokens go up to {last}, the weights' embeddings to {n_tokens - 1}"
+        raise WeightsError(
+            folder, why, "put the tokenizer there that the weights were trained with"
+        )
+
+
+def check_folder(folder: Path) -> None:
+    """Look for the files that weights are made of, to say plainly what is missing.
+
+    Raises:
+        WeightsError: The folder, its config or its safetensors are missing, or it is an adapter's.
+    """
+    if not folder.is_dir():
+        raise WeightsError(folder, "there is no such folder of weights", DOWNLOAD)
+    if (folder / "adapter_config.json").exists():
+        remedy = "name the base weights here and this folder under the entrant's adapters"
+        raise WeightsError(folder, "this is an adapter", remedy)
+    if not (folder / "config.json").is_file():
+        raise WeightsError(folder, "config.json is missing", DOWNLOAD)
+    if not any(folder.glob("*.safetensors")):
+        remedy = f"{DOWNLOAD}, in the safetensors format"
+        raise WeightsError(folder, "there are no *.safetensors files", remedy)
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """Load a folder's tokenizer.
+
+    Raises:
+        WeightsError: The tokenizer is missing or unreadable.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"the tokenizer cannot be read: {gist(error)}", DOWNLOAD
+        ) from error
+    return tokenizer
+
+
+def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
+    """Load a folder's weights, every tensor of them.
+
+    transformers fills what is missing with random numbers and drops what is left over, so both
+    are refused; sizes that differ are let through only to be listed too.
+
+    Raises:
+        WeightsError: The weights are unreadable or are not those that config.json describes.
+    """
+    try:
+        loaded: object = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"the weights cannot be read: {gist(error)}", DOWNLOAD
+        ) from error
+    model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
+    faults = [
+        *(f"missing {key}" for key in sorted(report["missing_keys"])),
+        *(f"left over {key}" for key in sorted(report["unexpected_keys"])),
+        *(f"of another size {key[0]}" for key in sorted(report["mismatched_keys"])),
+    ]
+    if faults:
+        why = f"config.json and the weights disagree: {listed(faults)}"
+        raise WeightsError(folder, why, DOWNLOAD)
+    return model
+
+
+def n_embeddings(model: PreTrainedModel) -> int:
+    """Return how many tokens the weights have an embedding for."""
+    return cast("torch.Tensor", model.get_input_embeddings().weight).shape[0]
+
+
+def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Return the end tokens that the weights and the tokenizer name themselves."""
+    named = getattr(model.generation_config, "eos_token_id", None)
+    ids = named if isinstance(named, list) else [named]
+    return frozenset(n for n in [*ids, tokenizer.eos_token_id] if isinstance(n, int))
+
+
+def n_positions(model: PreTrainedModel) -> int | None:
+    """Return how many tokens the weights can place; None if they set no limit."""
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return limit if isinstance(limit, int) else None

@@ -1,0 +1,206 @@
+"""Weigh tokens with Hugging Face weights."""
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
+from math import fsum
+from typing import Final, NamedTuple, Protocol, cast
+
+import torch
+from transformers import DynamicCache, PreTrainedConfig
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from commands.backends.weights.batching import PAD_ID, pad_left
+from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.windows import Window
+
+N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
+
+
+class Row(NamedTuple):
+    """What is read in one go, and the windows that ask about it: they differ in the last token."""
+
+    inputs: tuple[int, ...]
+    windows: tuple[Window, ...]
+
+
+class Weighed(NamedTuple):
+    """How likely a window's targets are together, and which token is likeliest in each place."""
+
+    log_likelihood: float  # nats; no finite number where the logits are none
+    predicted: tuple[int, ...]
+
+
+class Reading(Protocol):
+    """Reads one batch: first, maybe, prefixes that rows share, then the rows."""
+
+    def begin(self, prefixes: Sequence[Sequence[int]]) -> None:
+        """Read prefixes, none of them empty, and keep them in mind."""
+        ...
+
+    def weigh(self, rows: Sequence[Row], prefix_of: Sequence[int]) -> dict[Window, Weighed]:
+        """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
+        ...
+
+
+class Place(NamedTuple):
+    """Where a window is in a batch."""
+
+    window: Window
+    row: int
+    column: int  # of the token behind which the first target stands
+
+
+def placed(rows: Iterable[Row], n_read: Iterable[int]) -> list[Place]:
+    """Return where windows are in rows of which so many tokens were read before."""
+    return [
+        Place(window, row, window.n_context - 1 - n_before)
+        for row, (each, n_before) in enumerate(zip(rows, n_read, strict=True))
+        for window in each.windows
+    ]
+
+
+def pad_right(rows: Iterable[Sequence[int]], device: torch.device) -> torch.Tensor:
+    """Return (R, S) tokens, padded on the right."""
+    tensors = [torch.tensor(row) for row in rows]
+    padded = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=PAD_ID)
+    return padded.to(device)
+
+
+def positions_behind(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor:
+    """Return (R, S) positions of n_new[r] tokens behind the n_read[r] that row r has read.
+
+    Padding takes the position of the token before it: there may be none beyond.
+    """
+    last = torch.tensor(n_new, device=n_read.device)[:, None] - 1  # (R, 1)
+    steps = torch.arange(max(n_new), device=n_read.device)
+    return n_read[:, None] + torch.minimum(steps, last)
+
+
+# What a model must understand of what it read before.
+_OF_THE_PAST: Final = frozenset({"past_key_values", "attention_mask", "position_ids", "use_cache"})
+
+
+class Logits(Protocol):
+    """What a forward pass returns."""
+
+    logits: torch.Tensor  # (R, S, V)
+
+
+class ForwardModel(Protocol):
+    """What is asked of a model; transformers' own types for it contradict each other."""
+
+    config: PreTrainedConfig
+
+    def __call__(self, input_ids: torch.Tensor, **settings: object) -> Logits:
+        """Return logits for (R, S) tokens."""
+        ...
+
+    def forward(self, input_ids: torch.Tensor, **settings: object) -> Logits:
+        """Do the same; its signature says what a model understands."""
+        ...
+
+
+class HfReading:
+    """Reads one batch with plain weights."""
+
+    def __init__(self, loaded: LoadedWeights, *, n_logits: int = N_LOGITS) -> None:
+        """Begin with nothing read, and weigh by so many logits at once."""
+        self._n_logits = n_logits
+        self._model = cast("ForwardModel", loaded.model)
+        self._understood = signature(self._model.forward).parameters
+        self._device = loaded.device
+        self._past: _Past | None = None
+
+    def begin(self, prefixes: Sequence[Sequence[int]]) -> None:
+        """Read prefixes, none of them empty, and keep them in mind."""
+        ids, mask = (each.to(self._device) for each in pad_left(prefixes))  # (G, P) each
+        self._past = _Past(DynamicCache(config=self._model.config), mask)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        self._logits(ids, 1, past_key_values=self._past.cache, **_placing(mask, positions))
+
+    def weigh(self, rows: Sequence[Row], prefix_of: Sequence[int]) -> dict[Window, Weighed]:
+        """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
+        past = self._past and self._past.chosen(prefix_of)
+        n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
+        tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
+        ids = pad_right(tails, self._device)  # (R, S)
+        places = placed(rows, n_read)
+        first_column = min(place.column for place in places)
+        settings = past.before([*map(len, tails)]) if past else {"use_cache": False}
+        logits = self._logits(ids, ids.shape[1] - first_column, **settings)
+        n_at_once = max(1, self._n_logits // logits.shape[-1])
+        return dict(_weighed(logits, places, first_column, n_at_once))
+
+    def _logits(self, ids: torch.Tensor, n_last: int, **settings: object) -> torch.Tensor:
+        """Return (R, n_last, V) logits of the last columns of (R, S) tokens."""
+        settings["logits_to_keep"] = n_last
+        understood = {key: each for key, each in settings.items() if key in self._understood}
+        with quiet_transformers():
+            return self._model(ids, **understood).logits[:, -n_last:]
+
+
+class _Past(NamedTuple):
+    """What was read before, of prefixes that are padded on the left."""
+
+    cache: DynamicCache
+    mask: torch.Tensor  # (R, P) long, 1 on real tokens
+
+    def chosen(self, rows: Sequence[int]) -> "_Past":
+        """Return that of some rows."""
+        cache = chosen(self.cache, rows, self.mask.device)
+        return _Past(cache, self.mask[[*rows]])
+
+    def before(self, n_new: Sequence[int]) -> dict[str, object]:
+        """Say to a model where n_new[r] tokens stand that follow in row r."""
+        positions = positions_behind(self.mask.sum(dim=1), n_new)  # (R, S)
+        mask = torch.cat([self.mask, torch.ones_like(positions)], dim=1)
+        return {"past_key_values": self.cache, **_placing(mask, positions)}
+
+
+def _placing(mask: torch.Tensor, positions: torch.Tensor) -> dict[str, object]:
+    return {"attention_mask": mask, "position_ids": positions, "use_cache": True}
+
+
+def can_share(loaded: LoadedWeights) -> bool:
+    """Say whether what was read can be kept in mind for several rows: of attention alone it can.
+
+    Not where a model does not name what it would be told of it: peft's hide that behind **kwargs.
+    """
+    model = cast("ForwardModel", loaded.model)
+    named = signature(model.forward).parameters.keys()
+    if getattr(model, "_is_stateful", False) or not named >= _OF_THE_PAST:
+        return False
+    layers = DynamicCache(config=model.config).layers
+    return all(type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} for layer in layers)
+
+
+def chosen(cache: DynamicCache, rows: Sequence[int], device: torch.device) -> DynamicCache:
+    """Return a cache of some rows of another, each maybe several times; that one stays as it is."""
+    mine = copy.copy(cache)
+    mine.layers = [copy.copy(layer) for layer in cache.layers]
+    mine.batch_select_indices(torch.tensor(rows, device=device))
+    return mine
+
+
+def _weighed(
+    logits: torch.Tensor, places: Sequence[Place], first_column: int, n_at_once: int
+) -> Iterator[tuple[Window, Weighed]]:
+    """Weigh each window by (R, C, V) logits, whose columns are counted from first_column."""
+    wanted = [
+        (place.row, place.column - first_column + step, target)
+        for place in places
+        for step, target in enumerate(place.window.targets)
+    ]
+    log_p: list[float] = []
+    best: list[int] = []
+    for some in torch.split(torch.tensor(wanted, device=logits.device), n_at_once):
+        row, column, target = some.unbind(dim=1)  # (m,) each
+        said = logits[row, column].float()  # (m, V)
+        log_p += (said.gather(1, target[:, None])[:, 0] - said.logsumexp(dim=1)).tolist()
+        best += said.argmax(dim=1).tolist()
+    done = 0
+    for place in places:
+        mine = slice(done, done := done + len(place.window.targets))
+        yield place.window, Weighed(fsum(log_p[mine]), (*best[mine],))

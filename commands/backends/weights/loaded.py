@@ -1,0 +1,101 @@
+"""Load what answers: weights, adapters merged in order, tokenizer, end tokens."""
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+import torch
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from commands.backends.weights.folder import quiet_transformers, read_folder
+from commands.backends.weights.lora import merge_adapter
+from commands.errors import ConfigurationError, WeightsError
+from ledger.events.registration import Entrant
+
+
+def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
+    """Return the device of that name; "auto" is the best one here.
+
+    cpu_threads is set for the whole process; None leaves torch's own choice.
+
+    Raises:
+        ConfigurationError: There is no such device here.
+    """
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(kind for kind, is_here in has.items() if is_here)
+    if not has.get(name.partition(":")[0], False):
+        here = ", ".join(kind for kind, is_here in has.items() if is_here)
+        raise ConfigurationError([f"device {name!r} is not here; use auto or one of: {here}"])
+    if cpu_threads is not None:
+        torch.set_num_threads(cpu_threads)
+    return torch.device(name)
+
+
+def free_memory(device: torch.device) -> None:
+    """Give the memory of tensors that nothing refers to back to the device."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+class TextModel(Protocol):
+    """What is asked of a model; transformers' own types for it contradict each other."""
+
+    def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
+        """Return (B, T + new) tokens for (B, T) tokens."""
+        ...
+
+
+class LoadedWeights(NamedTuple):
+    """A model ready to answer on a device, and what must be known to ask it."""
+
+    model: TextModel
+    tokenizer: PreTrainedTokenizerBase
+    device: torch.device
+    end_ids: frozenset[int]
+    n_positions: int | None  # None: the weights set no limit
+
+
+def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
+    """Load what an entrant answers with.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    adapters = [Path(adapter.path) for adapter in entrant.adapters]
+    return load_folder(Path(entrant.weights), device, dtype=str(entrant.dtype), adapters=adapters)
+
+
+def load_folder(
+    folder: Path, device: torch.device, *, dtype: str, adapters: Sequence[Path] = ()
+) -> LoadedWeights:
+    """Load a folder's weights and tokenizer and merge adapters, on the CPU, then move them.
+
+    Merging on the CPU gives the same weights whatever the device.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    read = read_folder(folder, dtype=dtype)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        model = read.model
+        for adapter in adapters:
+            model = merge_adapter(model, adapter)
+    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
+    placed = cast("TextModel", made_ready(model, device, folder))
+    return LoadedWeights(placed, read.tokenizer, device, read.end_ids, read.n_positions)
+
+
+def made_ready(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:
+    """Move a module to a device, for inference.
+
+    Raises:
+        WeightsError: The device's memory is too small.
+    """
+    try:
+        return module.eval().to(device)
+    except torch.OutOfMemoryError as error:
+        remedy = "choose a smaller dtype or another --device"
+        raise WeightsError(folder, f"the weights do not fit on {device}", remedy) from error

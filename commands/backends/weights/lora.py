@@ -1,0 +1,222 @@
+"""LoRA, and merging it into weights with peft: wholly or not at all.
+
+peft itself only warns of tensors that are missing from an adapter and says nothing of those that
+fit nowhere, so they are compared with what peft expects before they are loaded, and a warning of
+peft's is an error here.
+"""
+
+import copy
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from peft import (
+    LoraConfig,
+    PeftConfig,
+    PeftModel,
+    PeftType,
+    get_peft_model_state_dict,
+    set_peft_model_state_dict,
+)
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from transformers import PreTrainedModel
+
+from commands.backends.remote import gist
+from commands.errors import WeightsError, listed
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+ADAPTER = "default"  # peft's name for an adapter that has no other
+OLD_NAME = "`is_gradient_checkpointing`"  # peft 0.21 still asks transformers 5.23 by that name
+
+OF_AN_MLP = re.compile(
+    r"base_model\.model\.model\.layers\.(?P<layer>[0-9]+)\.mlp\.(?:gate|up|down)_proj"
+    r"\.lora_[AB]\.weight"
+)
+
+
+class Lora(NamedTuple):
+    """A LoRA adapter in memory."""
+
+    source: Path  # what it was read from
+    settings: LoraConfig
+    tensors: Mapping[str, torch.Tensor]  # by peft's names, without an adapter's name in them
+
+
+def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
+    """Return the model with W + scale * B @ A in the place of every W the adapter is for.
+
+    These are the steps of PeftModel.from_pretrained, with the check between the second and third.
+    The model passed in is used up, whether this succeeds or not.
+
+    Raises:
+        WeightsError: Any part of the adapter does not fit this model.
+    """
+    with refusals(lora.source):
+        settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
+        adapted = PeftModel(model, settings, ADAPTER)
+        check_fit(adapted, settings, lora)
+        set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
+        merged = adapted.merge_and_unload(safe_merge=True)
+    return cast("PreTrainedModel", merged)
+
+
+def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
+    """Compare an adapter's tensors with what the model expects of it.
+
+    Raises:
+        WeightsError: A module asked for is not in the model, or a tensor is missing, of another
+            shape, or for no module.
+    """
+    found, expected = shapes(lora.tensors), expected_shapes(adapted)
+    loadable = {**whole_shapes(adapted), **expected}
+    faults = [
+        *(f"no module {target!r} in the weights" for target in unmatched(settings, expected)),
+        *(f"missing {key}" for key in sorted(expected.keys() - found.keys())),
+        *(f"for no module: {key}" for key in sorted(found.keys() - loadable.keys())),
+        *(
+            f"{key} is {list(found[key])}, expected {list(loadable[key])}"
+            for key in sorted(found.keys() & loadable.keys())
+            if found[key] != loadable[key]
+        ),
+    ]
+    if faults:
+        remedy = "use the weights that the adapter was trained on, or save the adapter again"
+        raise WeightsError(lora.source, f"the adapter does not fit: {listed(faults)}", remedy)
+
+
+def require_head_lora(lora: Lora, layers: range) -> None:
+    """Require that LoRA changes the MLPs of a head's layers and nothing else.
+
+    Raises:
+        WeightsError: It is for other layers or other modules, or brings whole weights.
+    """
+    matches = {key: OF_AN_MLP.fullmatch(key) for key in lora.tensors}
+    others = [key for key, at in matches.items() if at is None or int(at["layer"]) not in layers]
+    if others:
+        here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
+        why = f"LoRA for another layer or module than {here}: {listed(sorted(others))}"
+        raise WeightsError(lora.source, why, "set heads_depth to what it was trained with")
+
+
+def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
+    """Return the modules and layers that the settings ask for and the model does not have."""
+    targets = settings.target_modules
+    names = [] if targets is None or isinstance(targets, str) else sorted(targets)
+    layers = settings.layers_to_transform
+    numbers = [] if layers is None else [layers] if isinstance(layers, int) else layers
+    return [
+        *(name for name in names if not any(f".{name}.lora_" in key for key in expected)),
+        *(f"layer {n}" for n in numbers if not any(f".{n}." in key for key in expected)),
+    ]
+
+
+def expected_shapes(adapted: PeftModel) -> Shapes:
+    """Return the shape of each tensor that the adapter must bring."""
+    tensors = get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
+    return shapes(tensors)
+
+
+def whole_shapes(adapted: PeftModel) -> Shapes:
+    """Return the shapes of base weights too: an adapter may bring embeddings trained with it."""
+    return shapes({k: v for k, v in adapted.state_dict().items() if f".{ADAPTER}." not in k})
+
+
+def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
+    """Return the shape of each tensor."""
+    return {key: tuple(tensor.shape) for key, tensor in tensors.items()}
+
+
+@contextmanager
+def refusals(source: Path) -> Iterator[None]:
+    """Translate what peft refuses, or is in doubt about, into a WeightsError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", category=UserWarning)
+            warnings.filterwarnings("ignore", OLD_NAME, category=FutureWarning)
+            yield
+    except (ValueError, TypeError, OSError, SafetensorError, UserWarning) as error:
+        remedy = "use the weights that the adapter was trained on, or upgrade peft"
+        raise WeightsError(
+            source, f"peft cannot merge the adapter: {gist(error)}", remedy
+        ) from error
+
+
+SETTINGS, TENSORS = "adapter_config.json", "adapter_model.safetensors"
+
+
+def merge_adapter(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
+    """Return the model with a folder's adapter merged; the model passed in is used up.
+
+    Raises:
+        WeightsError: The adapter cannot be read, or any part of it does not fit this model.
+    """
+    return merge_lora(model, read_lora(folder))
+
+
+def read_lora(folder: Path) -> Lora:
+    """Read an adapter's folder.
+
+    Raises:
+        WeightsError: The folder or a file in it is missing or unreadable, or it is no LoRA.
+    """
+    file = adapter_file(folder)
+    with refusals(folder):
+        return Lora(folder, read_settings(folder), load_file(file))
+
+
+def adapter_file(folder: Path) -> Path:
+    """Return the file of an adapter's tensors; its settings lie beside it.
+
+    Raises:
+        WeightsError: The folder or a file in it is missing.
+    """
+    if not folder.is_dir():
+        raise WeightsError(folder, "there is no such adapter folder", "correct the path")
+    if not (folder / SETTINGS).is_file():
+        remedy = "name a folder written by peft's save_pretrained"
+        raise WeightsError(folder, f"{SETTINGS} is missing", remedy)
+    file = folder / TENSORS
+    if not file.is_file():
+        remedy = "save the adapter with peft's save_pretrained, which writes that file"
+        raise WeightsError(folder, f"{TENSORS} is missing", remedy)
+    return file
+
+
+def read_settings(folder: Path) -> LoraConfig:
+    """Read an adapter's settings.
+
+    Raises:
+        WeightsError: The adapter is of another kind than LoRA.
+    """
+    settings = PeftConfig.from_pretrained(str(folder))
+    if not isinstance(settings, LoraConfig) or settings.peft_type != PeftType.LORA:
+        why = f"the adapter is of type {settings.peft_type!r}, only LORA can be merged"
+        raise WeightsError(folder, why, "train a LoRA adapter or merge this one into the weights")
+    return settings
+
+
+def peft_files(lora: Lora, weights: str) -> Mapping[str, bytes]:
+    """Return an adapter's folder as files by name, the same bytes whenever it is written.
+
+    Args:
+        lora: The adapter.
+        weights: What the settings say it was trained on.
+    """
+    settings = lora.settings.to_dict()  # type: ignore[no-untyped-call]  # theirs
+    settings["base_model_name_or_path"] = weights
+    written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # of sets
+    tensors = {
+        key: tensor.clone(memory_format=torch.contiguous_format)
+        for key, tensor in lora.tensors.items()
+    }
+    return {
+        SETTINGS: f"{written}\n".encode(),
+        TENSORS: save(tensors, metadata={"format": "pt"}),
+    }

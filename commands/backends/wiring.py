@@ -1,0 +1,258 @@
+"""The composition root: settings in, backends out. The only place that imports backends.
+
+They are imported inside functions, so that a command that needs no torch never pays for it.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, assert_never
+from weakref import finalize
+
+from commands.entrants.generate import ByLoader
+from commands.entrants.hydra_import import ToPeft
+from commands.errors import MissingExtra
+from commands.evaluating.samples import Inference
+from commands.importing.formats.files import Sheet
+from commands.judging.panel import section_of, weights_of
+from commands.ports import BatchJudge, Generator, Judge, Reader, TokenCounter
+from commands.settings.schema import Settings
+from commands.settings.sections import EndpointSection
+from commands.version import VERSION
+from ledger.events.registration import Entrant, JudgeSettings
+from ledger.identity import EntrantId
+
+if TYPE_CHECKING:
+    from commands.backends.huggingface.replicas import Replicas
+
+Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
+_RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
+
+
+def make_generator(settings: Settings) -> Generator:
+    """Return what answers as the entrants; what a loader needs is imported with its first task."""
+    device = settings.generation.device
+    return ByLoader(
+        lambda: _local(settings, device).generator, lambda: _endpoint_generator(settings)
+    )
+
+
+def _endpoint_generator(settings: Settings) -> Generator:
+    try:
+        from commands.backends.endpoint.generator import EndpointGenerator, Served
+        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "openai", "endpoint") from error
+    api_key, served = os.environ.get(KEY_VARIABLE), {}
+    for section in settings.entrants:
+        if isinstance(section, EndpointSection):
+            whom = f"{section.model!r} of entrant {section.id!r}"
+            server = Endpoint(section.base_url, whom, api_key)
+            served[EntrantId(section.id)] = Served(server, section.concurrency)
+    return EndpointGenerator(served)
+
+
+class _Local(NamedTuple):
+    """What answers and what reads with weights here."""
+
+    generator: Generator
+    reader: Reader
+
+
+@contextmanager
+def put_to_work(settings: Settings) -> Iterator[Callable[[Entrant], Inference] | None]:
+    """Give what puts entrants to work, on all the processes that `accelerate launch` started.
+
+    Only the first of them has work to give: the others do their shares of it, and have None when
+    there is no more.
+
+    Raises:
+        MissingExtra: torch and its kin are not installed.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield make_inferences(settings)
+        return
+    replicas = _replicas(settings)
+    if not replicas.are_led_here:
+        replicas.serve()
+        yield None
+        return
+    with replicas.led():
+        yield make_inferences(settings, lambda: _Local(replicas, replicas))
+
+
+def make_inferences(
+    settings: Settings, make_local: Callable[[], _Local] | None = None
+) -> Callable[[Entrant], Inference]:
+    """Return what puts entrants to work; what a loader needs is imported with its first sample.
+
+    An entrant that is asked first and read then is loaded once.
+    """
+    local = cache(make_local or (lambda: _local(settings, settings.generation.device)))
+    served = cache(lambda: _endpoint_generator(settings))
+
+    def inference(entrant: Entrant) -> Inference:
+        if entrant.loader == "endpoint":
+            return Inference(entrant, served, None)
+        return Inference(entrant, lambda: local().generator, lambda: local().reader)
+
+    return inference
+
+
+def _replicas(settings: Settings) -> "Replicas":
+    try:
+        from commands.backends.huggingface.replicas import Replicas
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "accelerate", "models") from error
+    return Replicas(lambda device: _local(settings, device))
+
+
+def _local(settings: Settings, device: str) -> _Local:
+    try:
+        from commands.backends.huggingface.generator import HfGenerator
+        from commands.backends.huggingface.reader import HfReader
+        from commands.backends.huggingface.worker import LastLoaded
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "models") from error
+    chosen = settings.generation
+    makings = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
+    return _Local(HfGenerator(*makings), HfReader(*makings))
+
+
+def make_shard_reader() -> ToPeft:
+    """Return what reads a Hydra's shards.
+
+    Raises:
+        MissingExtra: torch and its kin are not installed.
+    """
+    try:
+        from commands.backends.hydra.pt_lora import as_peft_folder
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "models") from error
+    return as_peft_folder
+
+
+def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
+    """Open a Parquet file; what reads it is imported when there is one.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ConfigurationError: It is no Parquet.
+    """
+    try:
+        from commands.backends import parquet as parquet_rows
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "pyarrow", "parquet") from error
+    return parquet_rows.open_parquet(path, wanted)
+
+
+def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
+    """Return what compares while the process waits.
+
+    Raises:
+        NoCredentials: The provider needs a key, and there is none.
+        MissingExtra: A package that the provider needs is not installed.
+    """
+    match judge.provider:
+        case "anthropic" | "anthropic-batch":  # a batch's judge, asked one by one
+            return _anthropic_judge(settings, judge)
+        case "endpoint":
+            return _endpoint_judge(settings, judge)
+        case "hf":
+            return _hf_judge(settings, judge, weights_of(settings, judge, folder))
+        case "reference":
+            return _reference_judge(judge)
+        case _:
+            assert_never(judge.provider)
+
+
+def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
+    """Return what compares in batches, which go on without this process.
+
+    Raises:
+        NoCredentials: There is no key.
+    """
+    from commands.backends.anthropic.batches import AnthropicBatches
+    from commands.backends.anthropic.client import make_client
+
+    client = make_client()
+    batches = AnthropicBatches(client, judge, cache=settings.judge.cache)
+    return _closing(batches, client.close)
+
+
+def make_token_counter(judge: JudgeSettings) -> TokenCounter:
+    """Return what counts the input of queries at no cost.
+
+    Raises:
+        NoCredentials: There is no key.
+    """
+    from commands.backends.anthropic.client import make_client
+    from commands.backends.anthropic.requests import AnthropicTokens
+
+    client = make_client()
+    return _closing(AnthropicTokens(client, judge), client.close)
+
+
+def _reference_judge(judge: JudgeSettings) -> Judge:
+    from commands.backends.reference_judge import ReferenceJudge
+
+    return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
+
+
+def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+    from commands.backends.anthropic.client import make_client
+    from commands.backends.anthropic.judge import AnthropicJudge
+
+    asked, client = settings.judge, make_client()
+    asker = AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=asked.concurrency)
+    return _closing(asker, client.close)
+
+
+def _closing(asker: Asker, close: Callable[[], None]) -> Asker:
+    """Close a client when its only user is let go; left to itself, its sockets could go first."""
+    finalize(asker, close)
+    return asker
+
+
+def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+    try:
+        from commands.backends.endpoint.judge import EndpointJudge
+        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "openai", "endpoint") from error
+    server = Endpoint(
+        str(section_of(settings, judge).base_url),  # panel_of refuses one without
+        f"judge {judge.model!r}",
+        os.environ.get(KEY_VARIABLE),
+    )
+    return EndpointJudge(judge, server, n_at_a_time=settings.judge.concurrency)
+
+
+def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
+    try:
+        from commands.backends.huggingface.judge import HfJudge
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "models") from error
+    asked = dict(judge.parameters)
+    return HfJudge(
+        weights,
+        dtype=str(asked["dtype"]),
+        max_tokens=int(asked["max_tokens"]),
+        batch_tokens=settings.generation.batch_tokens,
+        device=settings.generation.device,
+        cpu_threads=settings.generation.cpu_threads,
+    )
+
+
+def package_versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions that an opening records, of the packages that are installed."""
+    found = [("tourney", VERSION)]
+    for package in _RECORDED_PACKAGES:
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The read-only views: `tourney project ...`."""

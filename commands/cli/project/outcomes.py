@@ -1,0 +1,132 @@
+"""`tourney project spend`: what was paid."""
+
+import os
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from commands.cli.shared.command import (
+    answering_by_own_rule,
+    introduced,
+    reading,
+    reading_ratings,
+    reading_verdicts,
+)
+from commands.cli.shared.ledger import kept, ledger_path, position_of
+from commands.cli.shared.options import (
+    DEFAULT_CONFIG,
+    AsOfOption,
+    ConfigOption,
+    FormatOption,
+    JsonOption,
+    LedgerOption,
+)
+from commands.cli.shared.output import write
+from commands.cli.shared.reading import Asked, Reading, read_verdicts
+from commands.cli.tables.imports import imported_ratings_table
+from commands.cli.tables.outcomes import (
+    matches_table,
+    progress_table,
+    responses_table,
+    winrates_table,
+)
+from commands.cli.tables.render import Format
+from commands.cli.tables.spending import spend_table
+from commands.cli.tables.table import Table
+from commands.errors import ConfigurationError
+from commands.settings.lookup import own_prices
+from commands.spending.endpoints import ServedSpend, served_spend
+from commands.spending.prices import PriceTable, price_table
+from ledger.identity import Json
+from ledger.store import Ledger
+from projections.battles.imported_sets import IMPORTED_RATINGS
+from projections.fold import fold
+from projections.ratings.standings import win_rates
+from projections.tournament.progress import progress as progress_of
+from projections.tournament.settlement import account_of
+from projections.tournament.spend import spend_of
+from projections.verdicts.policies import MAJORITY, RECORDED
+
+
+def imported(
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    as_of: AsOfOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """List the ratings of others that were imported. Example: tourney project imported."""
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        until = position_of(opened, as_of)
+        found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
+    write(imported_ratings_table(found.newest), output_format, as_json=as_json)
+
+
+@reading_verdicts
+def matches(source: Reading) -> Table:
+    """List every pairing and what became of it. Example: tourney project matches --json."""
+    settlements = (each for group in source.settlements.values() for each in group)
+    return matches_table(settlements, notes=source.notes, facts=_facts(source))
+
+
+@reading_ratings
+def winrates(source: Reading) -> Table:
+    """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
+    settlements = [each for group in source.settlements.values() for each in group]
+    counted = account_of(settlements).counted
+    return winrates_table(
+        win_rates(settlements), counted=counted, notes=source.notes, facts=_facts(source)
+    )
+
+
+def _facts(source: Reading) -> dict[str, Json]:
+    return {"judge": source.judge_id}
+
+
+@reading
+def responses(source: Reading) -> Table:
+    """List every response. Example: tourney project responses --format jsonl."""
+    return responses_table(source.state)
+
+
+@reading_verdicts
+def progress(source: Reading) -> Table:
+    """Show what is there and what is owed. Example: tourney project progress."""
+    if source.rule.policy == MAJORITY:
+        raise ConfigurationError(["progress is that of one judge; choose it by --judge"])
+    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    found = progress_of(source.state, prompts, source.judge)
+    if source.rule != RECORDED:
+        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
+        found = replace(found, accounts=tuple(accounts))
+    return progress_table(found, source.judge)
+
+
+@answering_by_own_rule
+def spend(asked: Asked) -> Table:
+    """Show what was paid, to whom, for what and when. Example: tourney project spend --json."""
+    source = read_verdicts(asked)
+    spent = source.folded(spend_of(source.state.stream))
+    chosen = (
+        key
+        for key in spent.bills
+        if source.named_judge in {None, key.judge}
+        and source.named_dimension in {None, key.dimension}
+    )
+    return introduced(spend_table(spent, chosen, _served(source, asked.config)), source)
+
+
+def _served(source: Reading, config: Path) -> tuple[ServedSpend, ...]:
+    """Return what entrants behind endpoints took, on behalf of every judge and dimension."""
+    is_narrowed = source.named_judge is not None or source.named_dimension is not None
+    entrants = source.state.entrants.values()
+    if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
+        return ()
+    # It takes what evaluations are made of, for which no other reading waits.
+    reading = import_module("commands.cli.shared.money")
+    return served_spend(reading.used_at_servers(source), _prices(config))
+
+
+def _prices(config: Path) -> PriceTable:
+    """Return the prices of the settings, or the shipped ones where none are there."""
+    return price_table(own_prices(config, os.environ) if kept(config) else None)

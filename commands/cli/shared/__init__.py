@@ -1,0 +1,1 @@
+"""What commands share: options, the terminal, which ledger and which tournament."""

@@ -1,0 +1,89 @@
+"""stdout carries the result only; words about it go to stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from commands.cli.tables.render import Format, print_table, shown, shown_json
+from commands.cli.tables.table import Table
+from ledger.errors import TourneyError
+from ledger.identity import Json
+
+_UNBOUNDED: Final = 10_000  # columns
+
+
+class NotShown(TourneyError):
+    """A result did not arrive, or not all of it, where stdout leads to."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"cannot write to standard output: {why}; what arrived there is not the whole result,"
+            " make room and run the same command again"
+        )
+        self.why = why
+
+
+def write(table: Table, output_format: Format, *, as_json: bool) -> None:
+    """Print a result on stdout; what a format has no place for goes to stderr."""
+    chosen = Format.JSON if as_json else output_format
+    with _arriving():
+        print_table(table, chosen, _stdout())
+    if chosen not in {Format.TABLE, Format.JSON}:
+        for note in table.notes:
+            say(note)
+
+
+def write_json(value: Json) -> None:
+    """Print a value as JSON on stdout."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    with _arriving():
+        _stdout().print(Text(shown_json(text)), soft_wrap=True)
+
+
+def write_lines(lines: Iterable[bytes]) -> None:
+    """Print lines on stdout as they are."""
+    with _arriving():
+        sys.stdout.buffer.writelines(lines)
+
+
+def say(message: str) -> None:
+    """Print a line about the work on stderr."""
+    stderr().print(Text(shown(message)), soft_wrap=True)
+
+
+@cache
+def stderr() -> Console:
+    """Return the one console on stderr: what is printed by it finds room above a bar."""
+    return Console(stderr=True)
+
+
+@contextmanager
+def _arriving() -> Iterator[None]:
+    """See to it that what is written to stdout arrives: at exit nobody could be told any more.
+
+    Raises:
+        NotShown: It does not. A closed pipe is no such thing: its reader has had enough.
+    """
+    if sys.stdout is None:
+        raise NotShown("it is closed")
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest goes
+        raise NotShown(str(error)) from error
+
+
+def _stdout() -> Console:
+    """Return a console on stdout; a file or pipe is as wide as its widest row."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_UNBOUNDED)

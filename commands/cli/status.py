@@ -1,0 +1,95 @@
+"""`tourney status` and `tourney doctor`: where things stand, and whether this machine is ready."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from commands.cli.shared.ledger import ledger_path
+from commands.cli.shared.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FormatOption,
+    JsonOption,
+    LedgerOption,
+)
+from commands.cli.shared.output import write
+from commands.cli.tables.render import Format
+from commands.cli.tables.spending import prices_table
+from commands.cli.tables.status import status_table
+from commands.cli.tables.table import Column, Table
+from commands.errors import NotReady
+from commands.runs.doctor import findings
+from commands.settings.lookup import providers
+from commands.settings.reader import read_settings
+from commands.spending.prices import price_table
+from commands.spending.pricing import prices_of
+from ledger.counts import counts_of
+from ledger.events.imports import set_of
+from ledger.recorded import Recorded
+from ledger.store import Ledger, utc_now
+from projections.battles.imported_sets import IMPORTED_EVENTS, imported_sets
+from projections.tournament.batches import BATCH_EVENTS, open_batches
+
+
+def status(
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is on record, of every tournament. Example: tourney status."""
+    path = ledger_path(ledger, config)
+    with Ledger.read_only(path) as opened:
+        table = _on_record(opened)
+    write(table, output_format, as_json=as_json)
+
+
+def _on_record(ledger: Ledger) -> Table:
+    """Count what is there; batches and imported sets are read only where there are any."""
+    until, streams = ledger.head.position, ledger.streams()
+    tournaments = [stream for stream in streams if set_of(stream) is None]
+    counts = {stream: counts_of(ledger, stream, until) for stream in tournaments}
+    batches: Iterable[Recorded] = ()
+    if any(each.batches for each in counts.values()):
+        batches = ledger.read(until=until, types=BATCH_EVENTS)
+    imported: Sequence[Recorded] = ()
+    if len(tournaments) < len(streams):
+        imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
+    return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())
+
+
+def doctor(
+    config: ConfigOption = DEFAULT_CONFIG,
+    ledger: LedgerOption = None,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at what a run needs on this machine. Example: tourney doctor."""
+    path, today = ledger_path(ledger, config), datetime.now(UTC).date()
+    by = providers(config, os.environ) if config.exists() else {}
+    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
+    table = Table(
+        schema="tourney/doctor@1",
+        title="This machine",
+        columns=(Column("what", "What"), Column("grade", "Grade"), Column("says", "Found")),
+        rows=tuple(each._asdict() for each in found),
+    )
+    write(table, output_format, as_json=as_json)
+    bad = [each.what for each in found if each.grade == "bad"]
+    if bad:
+        raise NotReady(bad)
+
+
+def prices(
+    config: ConfigOption = DEFAULT_CONFIG,
+    output_format: FormatOption = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what judges cost, from which table of what date. Example: tourney prices --json."""
+    if config == DEFAULT_CONFIG and not config.exists():
+        table = price_table()
+    else:
+        table = prices_of(read_settings(config, os.environ), config.parent)
+    today = datetime.now(UTC).date()
+    write(prices_table(table, today), output_format, as_json=as_json)

@@ -1,0 +1,1 @@
+"""Views as tables, and tables as text."""

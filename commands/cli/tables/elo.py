@@ -1,0 +1,106 @@
+"""Elo standings as a table."""
+
+from collections.abc import Iterable, Mapping
+
+from commands.cli.tables.table import Column, Table, judged_by
+from commands.errors import counted
+from ledger.events.ratings import EloParameters
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+from projections.ratings.elo import EloBootstrap
+from projections.ratings.standings import FEWEST_PROMPTS, Standings
+
+
+def elo_table(
+    standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
+) -> Table:
+    """Show every entrant on every dimension, best first; other K beside it if they were rated.
+
+    Args:
+        standings: By dimension.
+        parameters: Of the ratings.
+        judges: Whose verdicts count; of several, their majority's.
+    """
+    standings = tuple(standings)
+    swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
+    rows = tuple(row for standing in standings for row in _elo_rows(standing))
+    return Table(
+        schema="tourney/elo@1",
+        title=f"Elo, K = {parameters.k:g}, {parameters.permutations} orders of play",
+        columns=(
+            Column("dimension", "Dimension"),
+            Column("entrant", "Entrant"),
+            Column("rating", "Elo", 1),
+            Column("ci95_low", "95 % low", 1),
+            Column("ci95_high", "95 % high", 1),
+            Column("order_sem", "Order SEM", 2),
+            Column("n_matches", "Matches"),
+            *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
+        ),
+        rows=rows,
+        notes=(
+            judged_by(judges),
+            *_account_notes(standings, parameters),
+            *_unrated_notes(rows),
+        ),
+        facts={
+            "judge": judges[0].judge_id if len(judges) == 1 else None,
+            "parameters": parameters.fields,
+            "accounts": {each.dimension: each.account.fields() for each in standings},
+            "intervals": {each.dimension: _interval(each.bootstrap) for each in standings},
+        },
+        named_by=("dimension", "entrant"),
+        compared=("rating", "n_matches"),
+    )
+
+
+def _interval(resampled: EloBootstrap | None) -> Json:
+    """Say of which kind the interval is, or null where there is none."""
+    return None if resampled is None else resampled.fields()
+
+
+def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
+    swept = {
+        k: dict(zip(ratings.entrants, map(float, ratings.mean()), strict=True))
+        for k, ratings in standings.sweep
+    }
+    for row in standings.rows:
+        yield {
+            "dimension": standings.dimension,
+            "entrant": row.entrant_id,
+            "rating": row.rating,
+            "ci95_low": row.lower,
+            "ci95_high": row.upper,
+            "order_sem": row.order_sem,
+            "n_matches": row.n_matches,
+            **{f"k_{k:g}": means.get(row.entrant_id) for k, means in swept.items()},
+        }
+
+
+def _account_notes(standings: Iterable[Standings], parameters: EloParameters) -> Iterable[str]:
+    for each in standings:
+        yield f"{each.dimension}: {each.account.sentence()}"
+        if each.bootstrap is not None:
+            if any(row.lower is not None for row in each.rows):
+                yield f"{each.dimension}: {each.bootstrap.sentence()}"
+            yield from _without_interval_notes(each)
+        elif parameters.bootstraps:
+            yield f"{each.dimension}: no 95 % interval: it takes matches on two prompts"
+    yield "Order SEM is how far the mean depends on the order of play; it is not uncertainty."
+
+
+def _without_interval_notes(standings: Standings) -> Iterable[str]:
+    for row in standings.rows:
+        if row.rating is not None and row.lower is None:
+            why = (
+                f"it was met on {counted(row.n_prompts, 'prompt')}, and it takes {FEWEST_PROMPTS}."
+                if row.n_prompts < FEWEST_PROMPTS
+                else "other prompts would move it no more than another order of play does."
+            )
+            yield f"{row.entrant_id} has no interval on {standings.dimension}: {why}"
+
+
+def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:
+    for row in rows:
+        if row["rating"] is None:
+            yield f"{row['entrant']} is not rated on {row['dimension']}: no match of it counts."

@@ -1,0 +1,137 @@
+"""What happened, and what an audit found, as tables."""
+
+from collections.abc import Iterable
+
+from commands.cli.tables.table import Column, Table
+from commands.errors import counted
+from commands.importing.merge import Taken
+from commands.runs.replay import Replayed
+from commands.runs.verify import Verified
+from ledger.chain import Head
+from ledger.identity import Json
+from ledger.recorded import Row
+
+
+def log_table(rows: Iterable[Row]) -> Table:
+    """Show events, one a line."""
+    return Table(
+        schema="tourney/log@1",
+        title="Events",
+        columns=(
+            Column("position", "Position"),
+            Column("recorded_at", "Recorded"),
+            Column("stream", "Tournament"),
+            Column("type", "Event"),
+            Column("key", "Of"),
+        ),
+        rows=tuple(
+            {
+                "position": row.position,
+                "recorded_at": row.recorded().recorded_at.isoformat(),
+                "stream": row.stream,
+                "type": row.type,
+                "key": " ".join(row.recorded().event.natural_key),
+                "event_id": row.event_id.hex(),
+            }
+            for row in rows
+        ),
+    )
+
+
+def event_fields(row: Row) -> dict[str, Json]:
+    """Return an event with its envelope, whole."""
+    recorded = row.recorded()
+    return {
+        "position": recorded.position,
+        "stream": recorded.stream,
+        "version": recorded.version,
+        "event_id": row.event_id.hex(),
+        "recorded_at": recorded.recorded_at.isoformat(),
+        "chain": recorded.chain,
+        "event": {"type": row.type, **recorded.event.fields},
+    }
+
+
+def faults_table(verified: Verified) -> Table:
+    """Show what a check of the whole ledger found."""
+    head, n_claims, n_foreign, faults = verified
+    checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
+    foreign = f" ({n_foreign} of merged ledgers were not)" if n_foreign else ""
+    return Table(
+        schema="tourney/verify@1",
+        title="Faults",
+        columns=(Column("position", "Position"), Column("why", "What is wrong")),
+        rows=tuple({"position": fault.position, "why": fault.why} for fault in faults),
+        notes=(f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",),
+        facts={
+            "n_events": head.position,
+            "n_runs": n_claims,
+            "n_foreign_runs": n_foreign,
+            "checkpoint": str(head),
+        },
+    )
+
+
+def differences_table(replayed: Replayed) -> Table:
+    """Show what a replay found."""
+    n_runs = counted(len(replayed.runs), "run")
+    return Table(
+        schema="tourney/replay@1",
+        title="Differences",
+        columns=(Column("run", "Run"), Column("path", "File"), Column("why", "What is wrong")),
+        rows=tuple(each._asdict() for each in replayed.differences),
+        notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
+        facts={"runs": list(replayed.runs)},
+    )
+
+
+def checkpoint_table(head: Head) -> Table:
+    """Show what names a history; the note is what is to be kept."""
+    return Table(
+        schema="tourney/checkpoint@1",
+        title="Checkpoint",
+        columns=(Column("position", "Position"), Column("chain", "Chain")),
+        rows=(),
+        notes=(str(head),),
+        facts={"position": head.position, "chain": head.chain, "checkpoint": str(head)},
+    )
+
+
+def conflicts_table(taken: Taken) -> Table:
+    """Show what of another ledger contradicts ours."""
+    note = (
+        f"{counted(taken.n_new, 'event')} taken in, {taken.n_known} here already,"
+        f" {counted(len(taken.conflicts), 'conflict')},"
+        f" {counted(taken.n_left, 'outcome')} of theirs left to be reconciled again"
+    )
+    if taken.n_unfounded:
+        left = counted(taken.n_unfounded, "sample or completion", "samples and completions")
+        note += f", {left} of theirs left that do not follow from what is here"
+    return Table(
+        schema="tourney/merge@1",
+        title="Conflicts: ours were kept",
+        columns=(
+            Column("position", "Our position"),
+            Column("their_position", "Their position"),
+            Column("stream", "Tournament"),
+            Column("type", "Event"),
+            Column("key", "Of"),
+        ),
+        rows=tuple(
+            {
+                "position": conflict.position,
+                "their_position": conflict.row.position,
+                "stream": conflict.row.stream,
+                "type": conflict.row.type,
+                "key": " ".join(conflict.row.recorded().event.natural_key),
+            }
+            for conflict in taken.conflicts
+        ),
+        notes=(note,),
+        facts={
+            "n_new": taken.n_new,
+            "n_known": taken.n_known,
+            "n_left": taken.n_left,
+            "n_unfounded": taken.n_unfounded,
+        },
+    )

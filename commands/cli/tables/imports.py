@@ -1,0 +1,141 @@
+"""The battles and ratings of others that an import took in, as tables."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from commands.cli.tables.table import Column, Table
+from commands.entrants.hydra_import import ImportedAdapter
+from commands.errors import counted
+from commands.importing.battles import Taken
+from commands.importing.formats.catalogue import Format
+from commands.importing.responses import Found, ImportedResponses
+from ledger.events.imports import ImportedRating, RatingsImported
+
+
+def battles_table(name: str, of: Format, taken: Taken) -> Table:
+    """Show what a file held; a battle without a verdict is no tie."""
+    judges = sorted(taken.judges)
+    n_ties = taken.winners["tie"] + taken.winners["tie (bothbad)"]
+    notes = []
+    if taken.n_known:
+        known = f"{counted(taken.n_known, 'battle')} on the ledger already"
+        notes.append(f"{known}, and not recorded again")
+    if taken.n_before:
+        notes.append(f"{name} holds {counted(taken.n_in_set, 'battle')} now, with those of before")
+    return Table(
+        schema="tourney/imported-battles@1",
+        title="Battles",
+        columns=(
+            Column("name", "Set"),
+            Column("format", "Format"),
+            Column("battles", "Battles"),
+            Column("entrants", "Entrants"),
+            Column("ties", "Ties"),
+            Column("no_verdict", "No verdict"),
+            Column("skipped", "Skipped"),
+            Column("judges", "Judges"),
+        ),
+        rows=(
+            {
+                "name": name,
+                "format": f"{of.name}@{of.mapping_version}",
+                "battles": taken.n_battles,
+                "entrants": len(taken.entrants),
+                "ties": n_ties,
+                "no_verdict": taken.winners["no verdict"],
+                "skipped": taken.n_skipped,
+                "judges": ", ".join(judges) or None,
+            },
+        ),
+        notes=tuple(notes),
+        facts={"judges": judges, "n_known": taken.n_known, "n_in_set": taken.n_in_set},
+    )
+
+
+def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
+    """Show what others say of each entrant, on their own scale.
+
+    Args:
+        newest: By the set of battles that they belong to.
+    """
+    none = "no ratings of others are here; `tourney import elo-ratings` takes them in"
+    return Table(
+        schema="tourney/imported-ratings@1",
+        title="Ratings of others",
+        columns=(
+            Column("set", "Set"),
+            Column("dimension", "Dimension"),
+            Column("entrant", "Entrant"),
+            Column("rating", "Rating", 1),
+            Column("ci_low", "95 % low", 1),
+            Column("ci_high", "95 % high", 1),
+            Column("n_battles", "Battles"),
+            Column("source", "Source"),
+        ),
+        rows=tuple(
+            {"set": name, **each.fields}
+            for name, event in sorted(newest.items())
+            for each in sorted(event.ratings, key=_from_the_best_down)
+        ),
+        notes=() if newest else (none,),
+        facts={
+            "sets": [
+                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
+                for name, event in sorted(newest.items())
+            ]
+        },
+    )
+
+
+def _from_the_best_down(each: ImportedRating) -> tuple[str, float]:
+    return each.dimension or "", -each.rating
+
+
+def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
+    """Show what each adapter was made of."""
+    return Table(
+        schema="tourney/hydra-weights@1",
+        title=f"Adapters in {out}",
+        columns=(Column("adapter", "Adapter"), Column("rank", "Rank"), Column("source", "From")),
+        rows=tuple(
+            {"adapter": each.name, "rank": each.folder.rank, "source": str(each.source)}
+            for each in imported
+        ),
+        facts={"folder": str(out)},
+    )
+
+
+_Place: TypeAlias = tuple[str, str | None]  # a file, and an entrant
+
+
+def imported_responses_table(imported: ImportedResponses) -> Table:
+    """Show what each file held of each entrant; whose a bad line is, is not asked."""
+    new, known = _counts(imported.new), _counts(imported.known)
+    skipped: Counter[_Place] = Counter((str(each.file), None) for each in imported.bad)
+    return Table(
+        schema="tourney/imported-responses@1",
+        title="Responses",
+        columns=(
+            Column("file", "File"),
+            Column("entrant", "Entrant"),
+            Column("responses", "Responses"),
+            Column("already_there", "Already there"),
+            Column("skipped", "Skipped"),
+        ),
+        rows=tuple(
+            {
+                "file": place[0],
+                "entrant": place[1],
+                "responses": new[place],
+                "already_there": known[place],
+                "skipped": skipped[place],
+            }
+            for place in sorted({*new, *known, *skipped}, key=str)
+        ),
+    )
+
+
+def _counts(found: Sequence[Found]) -> Counter[_Place]:
+    return Counter((str(each.file), str(each.response.entrant_id)) for each in found)

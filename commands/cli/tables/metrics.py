@@ -1,0 +1,162 @@
+"""Metrics of evaluations, and paired differences of them, as tables."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from commands.cli.tables.table import Column, Table
+from commands.errors import counted
+from ledger.events.evaluations import SampleUnscorable
+from ledger.identity import Json
+from projections.evaluations.metrics import Compared, Measured, Metric, metric_id
+
+_NOBODY: Final = "nobody was evaluated yet; `tourney apply evaluate` does it"
+_CLUSTERED: Final = (
+    "Standard errors are clustered by prompt (Liang and Zeger 1986, times C / (C - 1) for C"
+    " clusters); low and high are of 95 %."
+)
+_COMPARABLE: Final = (
+    "Perplexity per token compares entrants of one tokenizer only; bits per byte compare all."
+)
+
+
+def metrics_table(every: Iterable[Measured], facts: Mapping[str, Json]) -> Table:
+    """Show each metric with its standard error and interval, and what does not count."""
+    every = tuple(every)
+    return Table(
+        schema="tourney/metrics@1",
+        title="Metrics",
+        columns=(
+            Column("entrant", "Entrant"),
+            Column("evaluation", "Evaluation"),
+            Column("metric", "Metric"),
+            Column("value", "Value", 4),
+            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
+            Column("low", "Low", 4),
+            Column("high", "High", 4),
+            Column("n", "n"),
+            Column("n_unscorable", "Unscorable", is_counted=True),
+            Column("n_length_limited", "Length-limited", is_counted=True),
+            Column("n_truncated", "Truncated", is_counted=True),
+        ),
+        rows=tuple(_row(each, metric) for each in every for metric in each.metrics),
+        notes=(*_notes(every),),
+        facts=dict(facts),
+    )
+
+
+def _row(each: Measured, metric: Metric) -> dict[str, Json]:
+    plan = each.run.plan
+    return {
+        "id": metric_id(plan.evaluation, metric.name),
+        "entrant": plan.entrant.label,
+        "evaluation": plan.evaluation,
+        "metric": metric.name,
+        **metric.fields,
+        **each.counts._asdict(),
+        "plan": plan.number,
+        "run_key": plan.run_key,
+    }
+
+
+def _notes(every: Sequence[Measured]) -> Iterator[str]:
+    if not every:
+        yield _NOBODY
+        return
+    for each in every:
+        yield from _of_run(each)
+    yield _CLUSTERED
+    if any(each.run.plan.kind == "perplexity" for each in every):
+        yield _COMPARABLE
+
+
+def _of_run(each: Measured) -> Iterator[str]:
+    """Say which part of what could be observed the metrics are of."""
+    plan, counts = each.run.plan, each.counts
+    name = f"{plan.entrant.label} on {plan.evaluation}"
+    n_done = counts.n_planned - len(each.run.owed)
+    if each.run.owed:
+        samples = counted(counts.n_planned, "sample")
+        resume = "`tourney apply evaluate` goes on"
+        yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
+    for reason, fates in groupby(sorted(each.run.unscorable, key=_reason), _reason):
+        first, *others = fates
+        yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
+    if len(plan.items) < plan.n_available:
+        yield f"{name}: {len(plan.items)} of {counted(plan.n_available, 'item')} were planned"
+
+
+def _reason(fate: SampleUnscorable) -> str:
+    return fate.reason
+
+
+def differences_table(
+    pair: tuple[str, str], every: Iterable[Compared], facts: Mapping[str, Json]
+) -> Table:
+    """Show by how much the second entrant's metrics are larger than the first's."""
+    every = tuple(every)
+    first, second = pair
+    return Table(
+        schema="tourney/metric-differences@1",
+        title=f"{second} less {first}",
+        columns=(
+            Column("evaluation", "Evaluation"),
+            Column("metric", "Metric"),
+            Column("difference", "Difference", 4, is_signed=True),
+            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
+            Column("low", "Low", 4, is_signed=True),
+            Column("high", "High", 4, is_signed=True),
+            Column("n_pairs", "Pairs"),
+            Column("n_left_out", "Left out"),
+        ),
+        rows=tuple(_difference(each, metric) for each in every for metric in each.metrics),
+        notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),
+        facts={**facts, "first": first, "second": second},
+    )
+
+
+def _difference(each: Compared, metric: Metric) -> dict[str, Json]:
+    evaluation, estimate = each.first.plan.evaluation, metric.estimate
+    return {
+        "id": metric_id(evaluation, metric.name),
+        "evaluation": evaluation,
+        "metric": metric.name,
+        "unit": metric.unit,
+        "higher_is_better": metric.higher_is_better,
+        "difference": estimate.value,
+        "standard_error": estimate.standard_error,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n_pairs": estimate.n,
+        "n_left_out": each.n_left_out,
+    }
+
+
+def _of_pair(each: Compared) -> Iterator[str]:
+    """Say what stands in the way of comparing, if something does."""
+    plan = each.first.plan
+    name = plan.evaluation
+    if plan.settings != each.second.plan.settings:
+        yield f"{name}: the two were evaluated with different settings: {_settings(each)}"
+    if plan.run_key == each.second.plan.run_key:
+        yield f"{name}: both labels are of one and the same run"
+    if each.n_left_out:
+        samples = counted(each.n_left_out, "sample")
+        yield f"{name}: {samples} left out, which not both have observed"
+    apart = [each_.name for each_ in each.metrics if _is_apart(each_)]
+    if apart:
+        yield f"{name}: {', '.join(apart)} cannot be compared, as tokenizers cut differently"
+
+
+def _is_apart(metric: Metric) -> bool:
+    return metric.estimate.n > 0 and metric.estimate.value is None
+
+
+def _settings(each: Compared) -> str:
+    """Say what the first was evaluated with, and the second was not, and the reverse."""
+    first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
+    differing = sorted(
+        key for key in first.keys() | second.keys() if first.get(key) != second.get(key)
+    )
+    return ", ".join(f"{key} {first.get(key)} and {second.get(key)}" for key in differing)

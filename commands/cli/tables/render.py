@@ -1,0 +1,182 @@
+"""Results as text for people and machines: tables round, data never does."""
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from commands.cli.tables.table import Column, Table
+from ledger.identity import Json
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi marks, separators
+_FORMULA: Final = ("=", "+", "-", "@", "\t")
+
+
+def shown(text: str) -> str:
+    """Return text whose invisible characters are spelled out; line breaks and tabs stay."""
+    return "".join(
+        character.encode("unicode_escape").decode() if _is_hidden(character) else character
+        for character in text
+    )
+
+
+def shown_json(text: str) -> str:
+    """Return JSON whose invisible characters are escaped; it says the same."""
+    return "".join(
+        json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Return shown text on one line."""
+    return " ".join(shown(text).split())
+
+
+def csv_cell(text: str) -> str:
+    """Return shown text that no spreadsheet reads as a formula."""
+    safe = shown(text)
+    return f"'{safe}" if safe.startswith(_FORMULA) else safe
+
+
+def _is_hidden(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
+
+
+_LARGE: Final = 1e7  # from here on the size of a number says more than its last digits
+_DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
+"""A digest's beginning names it to `tourney show`; tables show no more of it."""
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    MD = "md"
+    LATEX = "latex"
+
+
+def print_table(table: Table, output_format: Format, console: Console) -> None:
+    """Write a result to a console, which is stdout's."""
+    if output_format is Format.TABLE:
+        if table.rows:
+            console.print(_rich(table))
+        for note in table.notes:
+            console.print(Text(one_line(note)), soft_wrap=True)
+    else:
+        console.file.write(_WRITERS[output_format](table))
+
+
+def _rich(table: Table) -> RichTable:
+    drawn = RichTable(title=Text(one_line(table.title)), title_justify="left")
+    columns = [each for each in table.columns if not each.is_counted or _is_any(table, each.key)]
+    for column in columns:
+        numeric = any(isinstance(row[column.key], int | float) for row in table.rows)
+        drawn.add_column(
+            Text(column.heading), justify="right" if numeric else "left", overflow="fold"
+        )
+    for row in table.rows:
+        drawn.add_row(*(Text(_cell(row[column.key], column)) for column in columns))
+    return drawn
+
+
+def _is_any(table: Table, key: str) -> bool:
+    return any(row[key] for row in table.rows)
+
+
+def _cell(value: Json, column: Column) -> str:
+    sign = "+" if column.is_signed else ""
+    match value:
+        case None:
+            return column.unknown
+        case float() if column.digits is not None and abs(value) >= _LARGE:
+            return f"{value:{sign}.{column.digits}g}"
+        case float() if column.digits is not None:
+            return f"{value:{sign}.{column.digits}f}"
+        case int() if sign:
+            return f"{value:+}"
+        case str():
+            return _DIGEST.sub(r"\1", one_line(value))
+        case _:
+            return str(value)
+
+
+def _json(table: Table) -> str:
+    whole = {"schema": table.schema, **table.facts, "rows": list(table.rows)}
+    return _dumped(whole, indent=2)
+
+
+def _jsonl(table: Table) -> str:
+    return "".join(_dumped(row) for row in table.rows)
+
+
+def _dumped(value: Json, indent: int | None = None) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return f"{shown_json(text)}\n"
+
+
+def _csv(table: Table) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([column.key for column in table.columns])
+    for row in table.rows:
+        values = [row[column.key] for column in table.columns]
+        writer.writerow([csv_cell(v) if isinstance(v, str) else v for v in values])
+    return stream.getvalue()
+
+
+def _markdown(table: Table) -> str:
+    rule = ["---"] * len(table.columns)
+    lines = [[column.heading for column in table.columns], rule, *_cells(table, _md_escaped)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _latex(table: Table) -> str:
+    heading = " & ".join(_latex_escaped(column.heading) for column in table.columns)
+    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _latex_escaped))
+    return (
+        f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}\n\\hline\n{heading} \\\\\n\\hline\n"
+        f"{body}\\hline\n\\end{{tabular}}\n"
+    )
+
+
+def _cells(table: Table, escaped: Callable[[str], str]) -> list[list[str]]:
+    return [
+        [escaped(_cell(row[column.key], column)) for column in table.columns] for row in table.rows
+    ]
+
+
+def _md_escaped(text: str) -> str:
+    for character in "\\`*_[]<>|":
+        text = text.replace(character, f"\\{character}")
+    return text
+
+
+def _latex_escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+_LATEX: Final[Mapping[str, str]] = MappingProxyType(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+_WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = MappingProxyType(
+    {
+        Format.JSON: _json,
+        Format.JSONL: _jsonl,
+        Format.CSV: _csv,
+        Format.MD: _markdown,
+        Format.LATEX: _latex,
+    }
+)

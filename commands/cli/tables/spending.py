@@ -1,0 +1,181 @@
+"""What was spent, as a table."""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+
+from commands.cli.tables.table import Column, Table
+from commands.errors import counted
+from commands.spending.consent import dollars
+from commands.spending.endpoints import ServedSpend
+from commands.spending.prices import PricedModel, PriceTable
+from ledger.events.values import Usage
+from ledger.identity import Json
+from projections.tournament.spend import Bill, Spend, SpendKey
+
+_FRACTIONS = 4  # of a dollar: a cached token is cheap
+_SHORT = Usage(n_input=0, n_output=0)
+
+
+def prices_table(prices: PriceTable, today: dt.date) -> Table:
+    """Show the row that holds for each model, in dollars for a million tokens."""
+    held: dict[str, PricedModel] = {}
+    for priced in prices.rows:
+        held.setdefault(priced.row.id, priced)
+    money = [
+        ("input_usd", "Input"),
+        ("output_usd", "Output"),
+        ("cache_write_5m_usd", "Write 5m"),
+        ("cache_write_1h_usd", "Write 1h"),
+        ("cache_read_usd", "Read"),
+        ("batch_input_usd", "Batch in"),
+        ("batch_output_usd", "Batch out"),
+    ]
+    return Table(
+        schema="tourney/prices@1",
+        title="Dollars for a million tokens",
+        columns=(
+            Column("model", "Model"),
+            *(Column(key, heading, _FRACTIONS, unknown="?") for key, heading in money),
+            Column("min_cacheable_tokens", "Caches from", unknown="?"),
+            Column("source", "From"),
+        ),
+        rows=tuple(_price_fields(priced) for priced in held.values()),
+        notes=(*_long_prompts(held.values()), *age_notes(prices, today)),
+        facts={"today": today.isoformat(), "sheets": [*_sheets(prices, today)]},
+    )
+
+
+def age_notes(prices: PriceTable, today: dt.date) -> Iterator[str]:
+    """Say how old each sheet is, and which may be out of date."""
+    for named in prices.sheets:
+        days = counted(named.sheet.age_days(today), "day")
+        stale = ": prices may have changed, compare them" if named.sheet.is_stale(today) else ""
+        yield f"{named.title}, {days} old{stale}; from {', '.join(named.sheet.sources) or '?'}"
+
+
+def _price_fields(priced: PricedModel) -> dict[str, Json]:
+    price, row = priced.price(_SHORT, in_batch=False), priced.row
+    batch = priced.price(_SHORT, in_batch=True)
+    return {
+        "model": row.id,
+        "input_usd": price.input,
+        "output_usd": price.output,
+        "cache_write_5m_usd": price.cache_write_5m,
+        "cache_write_1h_usd": price.cache_write_1h,
+        "cache_read_usd": None if row.cache_read_factor is None else price.cache_read,
+        "batch_input_usd": batch.input,
+        "batch_output_usd": batch.output,
+        "min_cacheable_tokens": row.min_cacheable_tokens,
+        "long_prompt_tokens": row.long_prompt_tokens,
+        "long_prompt_factor": row.long_prompt_factor,
+        "source": priced.source.title,
+    }
+
+
+def _long_prompts(rows: Iterable[PricedModel]) -> Iterator[str]:
+    for _, row in rows:
+        if row.long_prompt_tokens is not None:
+            n, factor = row.long_prompt_tokens, row.long_prompt_factor
+            yield f"{row.id}: prompts of more than {n:,} tokens cost {factor:g} times as much"
+
+
+def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
+    for named in prices.sheets:
+        yield {
+            "name": named.name,
+            "date": named.sheet.date.isoformat(),
+            "age_days": named.sheet.age_days(today),
+            "is_stale": named.sheet.is_stale(today),
+            "sources": list(named.sheet.sources),
+        }
+
+
+def spend_table(
+    spend: Spend, keys: Iterable[SpendKey], served: Sequence[ServedSpend] = ()
+) -> Table:
+    """Show the bills of some keys, by judge, dimension and day, and beside them what was served."""
+    chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
+    bills = [(key, spend.bills[key]) for key in chosen]
+    total = sum((bill for _, bill in bills), Bill())
+    return Table(
+        schema="tourney/spend@1",
+        title="Spent",
+        columns=(
+            Column("judge", "Judge"),
+            Column("dimension", "Dimension"),
+            Column("day", "Day"),
+            Column("n_replies", "Replies"),
+            Column("n_failed", "No verdict"),
+            Column("n_input", "Input"),
+            Column("n_output", "Output"),
+            Column("n_cache_write_5m", "Write 5m"),
+            Column("n_cache_write_1h", "Write 1h"),
+            Column("n_cache_read", "Read"),
+            Column("usd", "Dollars", _FRACTIONS, unknown="?"),
+            Column("failed_usd", "On no verdict", _FRACTIONS, unknown="?"),
+            Column("cache_saved_usd", "Cache saved", _FRACTIONS, unknown="?"),
+            Column("n_maybe_billed", "Maybe billed", is_counted=True),
+        ),
+        rows=tuple({**_named(key), **_bill_fields(bill)} for key, bill in bills),
+        notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
+        facts={"total": _bill_fields(total), "entrants": [each._asdict() for each in served]},
+    )
+
+
+def _named(key: SpendKey) -> dict[str, Json]:
+    return {"judge": key.judge, "dimension": key.dimension, "day": key.day.isoformat()}
+
+
+def _bill_fields(bill: Bill) -> dict[str, Json]:
+    """Return a bill; where a reply's price is not known, neither is any sum that it is in."""
+    is_known = not bill.n_unpriced
+    return {
+        "n_replies": bill.n_replies,
+        "n_failed": bill.n_failed,
+        "n_unpriced": bill.n_unpriced,
+        "n_maybe_billed": bill.n_maybe_billed,
+        **bill.tokens.fields,
+        "usd": bill.usd if is_known else None,
+        "priced_usd": bill.usd,
+        "failed_usd": bill.failed_usd if is_known else None,
+        "cache_saved_usd": bill.saved_usd if is_known else None,
+    }
+
+
+def _notes(total: Bill) -> Iterator[str]:
+    if total.n_replies:
+        yield from _on_replies(total)
+    if total.n_maybe_billed:
+        requests = counted(total.n_maybe_billed, "request")
+        yield f"{requests} may have been billed without an answer"
+
+
+def _on_replies(total: Bill) -> Iterator[str]:
+    is_known = not total.n_unpriced
+    yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
+    if total.n_failed:
+        failed = dollars(total.failed_usd if is_known else None)
+        yield f"of these {failed} for {_replies(total.n_failed)} without a verdict"
+    if total.n_unpriced:
+        yield (
+            f"of these {_replies(total.n_unpriced)} at an unknown price, and the others for"
+            f" {dollars(total.usd)}: add a row by [judge] prices = FILE before the next"
+        )
+    saved = round(total.saved_usd, _FRACTIONS)
+    if saved:
+        yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+
+
+def _on_served(served: Iterable[ServedSpend]) -> Iterator[str]:
+    """Say what each entrant took; its answers are on record without a price."""
+    for each in served:
+        answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
+        took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
+        by = f" by {each.price_table}" if each.price_table else ""
+        yield f"{each.entrant_id} was served: {answers}, {took}: {dollars(each.usd)}{by}"
+        if each.usd is None:
+            yield f"{each.model} is in no price table; add a row by [judge] prices = FILE"
+
+
+def _replies(n: int) -> str:
+    return "1 reply" if n == 1 else f"{n:,} replies"

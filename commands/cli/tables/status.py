@@ -1,0 +1,167 @@
+"""Where a ledger stands, as a table."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from commands.cli.tables.table import Column, Table
+from commands.errors import counted
+from ledger.counts import Counts
+from ledger.identity import Json, StreamId
+from ledger.storage.wal import wal_of
+from ledger.store import Ledger
+from projections.battles.imported_sets import ImportedSet
+from projections.tournament.batches import Batch
+from projections.tournament.state import Tournament
+
+
+def batches_table(state: Tournament, judge: str | None) -> Table:
+    """Show a tournament's batches, or those of one judge, the oldest first."""
+    rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
+    n_open = sum(batch.is_open for batch in rows)
+    return Table(
+        schema="tourney/batches@1",
+        title="Batches",
+        columns=(
+            Column("number", "No."),
+            Column("batch", "Batch"),
+            Column("status", "Status"),
+            Column("judge", "Judge"),
+            Column("n_queries", "Queries"),
+            Column("n_verdicts", "With verdict"),
+            Column("expected_usd", "Expected $", 4),
+            Column("results_kept_until", "Kept until"),
+        ),
+        rows=tuple(_row(state, batch) for batch in rows),
+        notes=(f"{n_open} of {len(rows)} are open; `tourney batch wait` receives them",)
+        if n_open
+        else ("nothing is in flight",),
+    )
+
+
+def _row(state: Tournament, batch: Batch) -> dict[str, Json]:
+    planned, submitted = batch.planned, batch.submitted
+    return {
+        "number": planned.number,
+        "batch": submitted.provider_batch_id if submitted else None,
+        "status": batch.status,
+        "judge": planned.judge.label,
+        "n_queries": len(planned.queries),
+        "n_verdicts": sum(key in state.verdicts for key in planned.queries),
+        "expected_usd": planned.expected_usd,
+        "worst_usd": planned.worst_usd,
+        "planned_at": _minute(batch.recorded.recorded_at),
+        "expires_at": _minute(submitted.expires_at) if submitted else None,
+        "results_kept_until": _minute(batch.results_kept_until),
+    }
+
+
+def _minute(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="minutes")
+
+
+_SOON: Final = timedelta(days=7)
+_COUNTED: Final = (
+    Column("responses", "Responses"),
+    Column("responses_failed", "Failed"),
+    Column("tokens", "Tokens"),
+    Column("verdicts", "Verdicts"),
+    Column("without_verdict", "Without verdict"),
+    Column("decided", "Decided"),
+    Column("tied", "Tied"),
+    Column("inconsistent", "Inconsistent"),
+    Column("samples", "Samples"),
+    Column("unscorable", "Unscorable"),
+)
+
+
+def status_table(
+    ledger: Ledger,
+    counts: Mapping[StreamId, Counts],
+    in_flight: Sequence[Batch],
+    imported: Mapping[str, ImportedSet],
+    now: datetime,
+) -> Table:
+    """Show how much of what each tournament has on record, and what is in flight.
+
+    Args:
+        ledger: What is shown.
+        counts: What is on record, by tournament.
+        in_flight: The batches that may still be answered.
+        imported: Sets of battles of others, by name.
+        now: From which results that are about to be lost are told.
+    """
+    head = ledger.head
+    log = wal_of(ledger.path)
+    n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
+    return Table(
+        schema="tourney/status@1",
+        title="On record",
+        columns=(Column("tournament", "Tournament"), *_COUNTED),
+        rows=tuple(
+            {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
+            for stream, each in counts.items()
+        ),
+        notes=(
+            (
+                f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"
+                f" checkpoint {head}"
+            ),
+            *(_in_flight(batch, now) for batch in in_flight),
+            *(_imported(name, each) for name, each in imported.items()),
+        ),
+        facts={
+            "ledger": str(ledger.path),
+            "checkpoint": str(head),
+            "n_bytes": n_bytes,
+            "in_flight": [_fields(batch) for batch in in_flight],
+            "imported": [_of_set(name, each) for name, each in imported.items()],
+        },
+    )
+
+
+def _in_flight(batch: Batch, now: datetime) -> str:
+    queries = counted(len(batch.planned.queries), "query", "queries")
+    of = f"{batch.stream}: {queries} to {batch.planned.judge.label}"
+    until = batch.results_kept_until
+    if batch.submitted is None or until is None:
+        return f"{of} were planned as a batch that may exist; `tourney batch wait` finds it"
+    day = until.date().isoformat()
+    urgent = "SOON LOST: " if until - now < _SOON else ""
+    return (
+        f"{of} are in flight in {batch.submitted.provider_batch_id};"
+        f" `tourney batch wait` receives them. {urgent}the provider keeps the results until {day}"
+    )
+
+
+def _fields(batch: Batch) -> dict[str, Json]:
+    until = batch.results_kept_until
+    return {
+        "tournament": batch.stream,
+        "batch": batch.submitted.provider_batch_id if batch.submitted else None,
+        "judge": batch.planned.judge.label,
+        "n_queries": len(batch.planned.queries),
+        "results_kept_until": None if until is None else until.isoformat(),
+    }
+
+
+def _imported(name: str, each: ImportedSet) -> str:
+    n_battles, n_entrants = each.winners.total(), each.n_entrants
+    held = [
+        *([f"{counted(n_battles, 'battle')} of {n_entrants} entrants"] if n_battles else []),
+        *([f"ratings of {each.n_ratings} by others"] if each.n_ratings else []),
+    ]
+    return f"imported as {name}: {' and '.join(held)}"
+
+
+def _of_set(name: str, each: ImportedSet) -> dict[str, Json]:
+    n_won_by = each.winners
+    return {
+        "name": name,
+        "battles": n_won_by.total(),
+        "decided": n_won_by["model_a"] + n_won_by["model_b"],
+        "tied": n_won_by["tie"] + n_won_by["tie (bothbad)"],
+        "no_verdict": n_won_by["no verdict"],
+        "entrants": each.n_entrants,
+        "ratings": each.n_ratings,
+    }

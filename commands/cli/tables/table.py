@@ -1,0 +1,129 @@
+"""A result as rows: what every format of output is made from."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from commands.errors import named
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+
+
+def judged_by(judges: Sequence[JudgeSettings]) -> str:
+    """Name the judge, or those whose majority counts."""
+    names = ", ".join(each.judge_id for each in judges)
+    return f"Judge: {names}" if len(judges) == 1 else f"Judges, by majority: {names}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A key of the rows, its heading, and how many digits a table shows; data keeps all."""
+
+    key: str
+    heading: str
+    digits: int | None = None
+    unknown: str = "\N{EN DASH}"  # what a table shows where data has null
+    is_signed: bool = False  # a change: more than nothing has a plus
+    is_counted: bool = False  # of what should not be: where there is none a table leaves it out
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns, with what must be said beside them."""
+
+    schema: str  # as "tourney/elo@1"
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Json], ...]
+    notes: tuple[str, ...] = ()
+    facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
+    named_by: tuple[str, ...] = ()  # columns that say what a row is of
+    compared: tuple[str, ...] = ()  # columns of numbers that may change with the ledger
+    beside: tuple[str, ...] = ()  # columns that say what compared numbers hold among
+    zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
+    """Of a compared column, by the row's name: what its numbers are counted from."""
+
+
+def difference_table(then: Table, now: Table) -> Table:
+    """Show rows as they were beside what they are; new ones and those that are gone are marked.
+
+    Both tables are the same reading, of an earlier and a later position.
+    """
+    columns = {column.key: column for column in (*then.columns, *now.columns)}
+    rows, since = tuple(_rows(then, now)), then.facts["as_of"]
+    return Table(
+        schema=now.schema.replace("@", "-diff@"),
+        title=f"{now.title}: since position {since}",
+        columns=(
+            *(columns[key] for key in now.named_by),
+            *(each for key in now.beside if key in columns for each in _both(columns[key])),
+            *(each for key in now.compared for each in _three(columns[key])),
+            *([Column("mark", "Row", unknown="")] if any(row["mark"] for row in rows) else ()),
+        ),
+        rows=rows,
+        notes=(*now.notes, *_notes(then, now), *_moved_notes(now, rows)),
+        facts={**now.facts, "since": since},
+        named_by=now.named_by,
+    )
+
+
+def _both(column: Column) -> Iterator[Column]:
+    yield Column(f"{column.key}_then", f"{column.heading} then", column.digits)
+    yield Column(f"{column.key}_now", f"{column.heading} now", column.digits)
+
+
+def _three(column: Column) -> Iterator[Column]:
+    yield from _both(column)
+    yield Column(f"{column.key}_change", "Change", column.digits, is_signed=True)
+
+
+def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:
+    before, after = _by_name(then, now), _by_name(now, now)
+    for name in dict.fromkeys((*after, *before)):
+        old, new = before.get(name, {}), after.get(name, {})
+        mark = "new" if name not in before else "gone" if name not in after else None
+        numbers: dict[str, Json] = {}
+        for key in now.beside:
+            numbers |= {f"{key}_then": old.get(key), f"{key}_now": new.get(key)}
+        for key in now.compared:
+            is_moved = _zero(then, key, name) != _zero(now, key, name)
+            numbers |= _change(key, old.get(key), new.get(key), is_moved=is_moved)
+        yield {**dict(zip(now.named_by, name, strict=True)), **numbers, "mark": mark}
+
+
+def _zero(table: Table, key: str, name: tuple[Json, ...]) -> Hashable:
+    return table.zeros.get(key, {}).get(name)
+
+
+def _by_name(table: Table, named: Table) -> dict[tuple[Json, ...], Mapping[str, Json]]:
+    return {tuple(row[key] for key in named.named_by): row for row in table.rows}
+
+
+def _change(key: str, then: Json, now: Json, *, is_moved: bool) -> dict[str, Json]:
+    """Return both numbers and their difference, if they are counted from the same."""
+    is_known = isinstance(then, int | float) and isinstance(now, int | float) and not is_moved
+    change = now - then if is_known else None  # type: ignore[operator]  # both are numbers
+    return {f"{key}_then": then, f"{key}_now": now, f"{key}_change": change}
+
+
+def _notes(then: Table, now: Table) -> Iterator[str]:
+    before, after = then.facts.get("parameters"), now.facts.get("parameters")
+    if isinstance(before, dict) and isinstance(after, dict):
+        changed = [name for name in after if after[name] != before.get(name)]
+        for name in changed:
+            yield f"{name} was {before.get(name)!r} then: not all change is of verdicts."
+
+
+def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str]:
+    """Say whose numbers do not subtract; the last part of a row's name tells it from its kin."""
+    for key in now.zeros:
+        moved: dict[str, list[str]] = {}
+        for row in rows:
+            if row[f"{key}_change"] is None and None not in {row[f"{key}_then"], row[f"{key}_now"]}:
+                *place, last = (str(row[part]) for part in now.named_by)
+                moved.setdefault(": ".join(place), []).append(last)
+        for where, names in moved.items():
+            have = "has" if len(names) == 1 else "have"
+            yield (
+                f"{where}: {named(names)} {have} no change of {key}: it is counted from the anchor"
+                " or the mean of the group, and that was another then."
+            )

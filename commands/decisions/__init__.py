@@ -1,0 +1,1 @@
+"""Turn commands into events, and record them."""

@@ -1,0 +1,153 @@
+"""Decisions: what a command adds to a tournament's history. Pure; repeating one adds nothing.
+
+The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
+"""
+
+from functools import partial
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from commands.decisions.commands import (
+    Command,
+    DropBatch,
+    EndBatch,
+    ImportResponse,
+    OpenTournament,
+    PlanBatch,
+    PublishRatings,
+    ReceiveAnswer,
+    ReconcilePair,
+    RecordResponse,
+    SubmitBatch,
+    SubmitQuery,
+)
+from commands.decisions.queries import decide_on_batch, receive, submit
+from commands.ports import GeneratedText, GenerationFailure
+from ledger.events.judging import PairReconciled
+from ledger.events.registration import (
+    EntrantRegistered,
+    JudgeRegistered,
+    PromptRegistered,
+    Registration,
+    RubricRegistered,
+)
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from projections.tournament.matches import Cell
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import POLICIES
+
+
+def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
+    """Return the events that a command adds to what is known; none if they are there already.
+
+    Raises:
+        NeverSubmitted: A reply came for a query that was not submitted.
+        KeyError: A policy is unknown, or a match is to be reconciled that lacks a verdict.
+    """
+    match command:
+        case OpenTournament():
+            return _open(command, state)
+        case RecordResponse():
+            return _record(command, state)
+        case ImportResponse(response=response):
+            return () if response.response_key in state.responses else (response,)
+        case SubmitQuery(judge=judge, query=query):
+            return submit(judge, query, state)
+        case ReceiveAnswer():
+            return receive(command, state)
+        case PlanBatch() | SubmitBatch() | DropBatch() | EndBatch():
+            return decide_on_batch(command, state)
+        case ReconcilePair():
+            return _reconcile(command, state)
+        case PublishRatings(ratings=ratings):
+            return () if ratings in state.publications else (ratings,)
+        case _:
+            assert_never(command)
+
+
+def _open(command: OpenTournament, state: Tournament) -> tuple[Event, ...]:
+    last = state.opening
+    opening = replace(command.opening, opening=last.opening if last else 1)
+    if last is not None and opening != last:
+        opening = replace(opening, opening=last.opening + 1)
+    openings = () if opening == last else (opening,)
+    return (*openings, *(event for event in command.registrations if not _knows(state, event)))
+
+
+def _knows(state: Tournament, event: Registration) -> bool:
+    match event:
+        case PromptRegistered():
+            return event.reference in state.prompts
+        case RubricRegistered():
+            return event.reference in state.rubrics
+        case EntrantRegistered():
+            return event.reference in state.entrants
+        case JudgeRegistered():
+            return event.reference in state.judges
+        case _:
+            assert_never(event)
+
+
+def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
+    cell, result = command.cell, command.result
+    if cell.response_key in state.responses:
+        return ()
+    match result:
+        case GeneratedText():
+            return (_generated(cell, result),)
+        case GenerationFailure():
+            last = state.response_failures.get(cell.response_key)
+            is_known = last is not None and last.reason == result.reason
+            return () if is_known else (_failed(cell, result),)
+        case _:
+            assert_never(result)
+
+
+def answered_at(cell: Cell) -> partial[ResponseGenerated]:
+    """Return what records the answer to a cell, once it is told what was answered."""
+    return partial(
+        ResponseGenerated,
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        seed=cell.seed,
+        sample=0,
+    )
+
+
+def _generated(cell: Cell, result: GeneratedText) -> ResponseGenerated:
+    return answered_at(cell)(
+        text=result.text,
+        finish_reason=result.finish_reason,
+        n_prompt_tokens=result.n_prompt_tokens,
+        n_generated_tokens=result.n_generated_tokens,
+        elapsed_s=result.elapsed_s,
+        p_correct=result.p_correct,
+        diagnostics=result.diagnostics,
+    )
+
+
+def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
+    return ResponseFailed(
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        reason=result.reason,
+        detail=result.detail,
+        usage=result.usage,
+    )
+
+
+def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:
+    key = command.match.key(command.judge, command.policy)
+    if key in state.outcomes:
+        return ()
+    forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
+    if command.match.is_identical and forward is None:
+        return (PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
+    if forward is None or swapped is None:
+        raise KeyError(key)
+    outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
+    return (PairReconciled(outcome=outcome, **key._asdict()),)

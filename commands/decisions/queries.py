@@ -1,0 +1,196 @@
+"""Decisions on one query: submit it, and make of its answer a verdict or a failure."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, assert_never
+
+from commands.decisions.commands import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
+from commands.ports import NoReply, Reply
+from ledger.errors import TourneyError
+from ledger.events.judging import (
+    FailureReason,
+    JudgeBatchEnded,
+    JudgeBatchNotCreated,
+    JudgeBatchPlanned,
+    JudgeBatchSubmitted,
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    VerdictReceived,
+    batch_key,
+)
+from ledger.events.registration import Reference
+from ledger.events.registry import Event
+from ledger.identity import Digest, JudgeId
+from projections.tournament.progress import OpenQuery
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import PARSER_OF, PARSERS
+
+# However the text ends, a reply that stopped so is no verdict.
+_USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(
+    {"refusal": "refused", "max_tokens": "truncated"}
+)
+
+
+class NeverSubmitted(TourneyError):
+    """A reply answers a query that this tournament did not submit."""
+
+    def __init__(self, query_key: Digest) -> None:
+        super().__init__(f"a reply came for query {query_key}, which was never submitted")
+        self.query_key = query_key
+
+
+def submit(
+    judge: JudgeId, query: OpenQuery, state: Tournament, *, in_batch: Digest | None = None
+) -> tuple[Event, ...]:
+    """Return the submission of a query, be it in a batch; none where it is asked or answered."""
+    (pairing, response_a, response_b, *_), question, n_failed = query
+    key, attempt = question.query_key, n_failed + 1
+    if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
+        return ()
+    return (
+        JudgeQuerySubmitted(
+            query_key=key,
+            judge=judge,
+            dimension=pairing.rubric.dimension,
+            prompt_id=pairing.prompt.prompt_id,
+            entrant_a=pairing.a.entrant.entrant_id,
+            entrant_b=pairing.b.entrant.entrant_id,
+            order=question.order,
+            rubric_digest=pairing.rubric.digest,
+            response_a=response_a.response_key,
+            response_b=response_b.response_key,
+            attempt=attempt,
+            batch_key=in_batch,
+        ),
+    )
+
+
+def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
+    """Return what an answer says; nothing where it is known already.
+
+    Raises:
+        NeverSubmitted: The query was not submitted.
+    """
+    key = command.answer.query_key
+    if key in state.verdicts:  # be it another tournament's, which is why it was not submitted
+        return ()
+    if key not in state.attempts:
+        raise NeverSubmitted(key)
+    event = _read(command, state.attempts[key])
+    # an attempt fails once, but a verdict is worth having whatever was recorded before it came
+    return (event,) if isinstance(event, VerdictReceived) or awaits(key, state) else ()
+
+
+def awaits(key: Digest, state: Tournament) -> bool:
+    """Say whether a query was submitted and is not answered."""
+    failure = state.query_failures.get(key)
+    is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
+    return key in state.attempts and key not in state.verdicts and not is_answered
+
+
+def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryFailed:
+    answer, parser = command.answer, PARSER_OF[command.judge.protocol]
+    about: dict[str, Any] = {
+        "query_key": answer.query_key,
+        "judge": command.judge.judge_id,
+        "parser": parser,
+    }
+    match answer:
+        case NoReply(reason=reason, detail=detail):
+            silence: dict[str, Any] = {"reply": "", "stop_reason": "", "model": ""}
+            return JudgeQueryFailed(
+                **about, **silence, attempt=attempt, reason=reason, detail=detail
+            )
+        case Reply():
+            said = {
+                **about,
+                "reply": answer.text,
+                "stop_reason": answer.stop_reason,
+                "model": answer.model,
+                "usage": answer.usage,
+                "price": None if answer.usage is None else command.price,
+            }
+            verdict = PARSERS[parser](answer.text)
+            if verdict is None or answer.stop_reason in _USELESS:
+                return JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
+            return VerdictReceived(**said, verdict=verdict)
+        case _:
+            assert_never(answer)
+
+
+def _failure_reason(reply: Reply) -> FailureReason:
+    return _USELESS.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
+
+
+def decide_on_batch(
+    command: PlanBatch | SubmitBatch | DropBatch | EndBatch, state: Tournament
+) -> tuple[Event, ...]:
+    """Return the events that a command adds to a batch's history."""
+    match command:
+        case PlanBatch():
+            return (_planned(command, state),)
+        case SubmitBatch():
+            return _submit_batch(command, state)
+        case DropBatch(batch_key=key, why=why):
+            is_open = state.batches[key].is_open
+            return (JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
+        case EndBatch():
+            return _end(command, state)
+        case _:
+            assert_never(command)
+
+
+def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
+    queries = tuple(query.asked.query_key for query in command.queries)
+    number = 1 + len(state.own_batches)
+    return JudgeBatchPlanned(
+        batch_key=batch_key(state.stream, number, queries),
+        number=number,
+        judge=Reference(label=command.judge.judge_id, digest=command.judge.content_digest),
+        queries=queries,
+        expected_usd=command.expected_usd,
+        worst_usd=command.worst_usd,
+        cap_usd=command.cap_usd,
+        planned_at=command.planned_at,
+    )
+
+
+def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
+    batch = state.batches[command.batch_key]
+    if batch.status != "unknown":
+        return ()
+    submitted = JudgeBatchSubmitted(
+        batch_key=command.batch_key,
+        provider_batch_id=command.state.provider_batch_id,
+        created_at=command.state.created_at,
+        expires_at=command.state.expires_at,
+    )
+    asked = (
+        event
+        for query in command.queries
+        for event in submit(
+            JudgeId(batch.planned.judge.label), query, state, in_batch=command.batch_key
+        )
+    )
+    return (submitted, *asked)
+
+
+def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
+    batch = state.batches[command.batch_key]
+    if batch.status != "in flight":
+        return ()
+    judge = state.judges[batch.planned.judge]
+    silent = (
+        NoReply(key, "expired", "the provider keeps no result of it")
+        for key in batch.planned.queries
+        if awaits(key, state)
+    )
+    ended = JudgeBatchEnded(
+        batch_key=command.batch_key,
+        n_succeeded=command.state.n_succeeded,
+        n_errored=command.state.n_errored,
+        n_canceled=command.state.n_canceled,
+        n_expired=command.state.n_expired,
+    )
+    lost = tuple(event for each in silent for event in receive(ReceiveAnswer(judge, each), state))
+    return (*lost, ended)

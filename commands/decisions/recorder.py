@@ -1,0 +1,195 @@
+"""Deciding and recording: holds the state between appends, so that it is never read again."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from commands.decisions.commands import (
+    Command,
+    DropBatch,
+    EndBatch,
+    ReceiveAnswer,
+    ReconcilePair,
+    RecordResponse,
+    SubmitBatch,
+)
+from commands.decisions.decide import decide
+from ledger.chain import GENESIS
+from ledger.errors import StaleVersion
+from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
+from ledger.events.registration import JudgeSettings
+from ledger.events.registry import Event
+from ledger.identity import Dimension, EntrantId, PromptId, StreamId
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    Evaluations,
+    advance_evaluations,
+    labels_of,
+)
+from projections.fold import fold
+from projections.tournament.progress import AskingRules, open_queries, owed_responses
+from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.state import Tournament, advance, evolve, tournament_of
+
+
+class EvaluationRecorder:
+    """The evaluations of one tournament of a ledger, open for more."""
+
+    def __init__(self, ledger: Ledger, stream: StreamId) -> None:
+        self._ledger = ledger
+        self._position = 0  # the last that the state knows of
+        self.state = Evaluations(stream)
+        self._catch_up()
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Append events, all or none."""
+        self._ledger.append(self.state.stream, events)
+        self._catch_up()
+
+    def plan(self, plan: EvaluationPlanned) -> EvaluationPlanned:
+        """Take note of a plan, and return it as numbered; the newest is not repeated."""
+        last = self.state.plans.get(labels_of(plan))
+        if last is not None and replace(plan, number=last.number) == last:
+            return last
+        numbered = replace(plan, number=last.number + 1 if last else 1)
+        self.record([numbered])
+        return numbered
+
+    def complete(self, plan: EvaluationPlanned) -> None:
+        """Take note that nothing of a numbered plan is owed any more, if that is so and new."""
+        run = self.state.run(plan)
+        if run.owed or self.state.is_completed(plan):
+            return
+        completed = EvaluationCompleted(
+            entrant=EntrantId(plan.entrant.label),
+            evaluation=plan.evaluation,
+            number=plan.number,
+            n_observed=len(run.observed),
+            n_unscorable=len(run.unscorable),
+        )
+        self.record([completed])
+
+    def _catch_up(self) -> None:
+        until = self._ledger.head.position
+        news = self._ledger.read(after=self._position, until=until, types=EVALUATION_EVENTS)
+        self.state, self._position = advance_evaluations(self.state, news), until
+
+
+class OwedResponses(NamedTuple):
+    """What one entrant owes."""
+
+    entrant_id: EntrantId
+    n_responses: int
+    n_tokens_at_most: int
+
+
+class OwedVerdicts(NamedTuple):
+    """What a judge would be asked on one dimension."""
+
+    dimension: Dimension
+    n_pairs: int
+    n_queries: int  # that can be put now
+    n_waiting: int  # pairs that lack a response
+
+
+def rehearse(state: Tournament, command: Command) -> Tournament:
+    """Return what would be known after a command, without a ledger."""
+    for event in decide(command, state):
+        state = evolve(
+            state,
+            Recorded(
+                position=state.version + 1,
+                stream=state.stream,
+                version=state.version + 1,
+                recorded_us=0,
+                link=GENESIS,
+                event=event,
+            ),
+        )
+    return state
+
+
+def plan_responses(state: Tournament, prompts: Collection[PromptId]) -> tuple[OwedResponses, ...]:
+    """Count the responses owed by each entrant of the roster."""
+    owed = Counter(cell.entrant.entrant_id for cell in owed_responses(state, prompts))
+    return tuple(
+        OwedResponses(
+            entrant.entrant_id,
+            owed[entrant.entrant_id],
+            owed[entrant.entrant_id] * entrant.max_new_tokens,
+        )
+        for entrant in state.roster
+    )
+
+
+def plan_verdicts(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+) -> tuple[OwedVerdicts, ...]:
+    """Count the queries open on each dimension, and the pairs that wait for responses."""
+    queries = open_queries(state, prompts, judge, rules)
+    n_queries = Counter(query.match.pairing.rubric.dimension for query in queries)
+    return tuple(
+        OwedVerdicts(
+            dimension,
+            n_pairs=len(group),
+            n_queries=n_queries[dimension],
+            n_waiting=sum(each.match is None and each.status == "pending" for each in group),
+        )
+        for dimension, group in by_dimension(state, settle(state, prompts, judge)).items()
+    )
+
+
+_HOLDS_ANYWAY: Final = (
+    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # it has happened
+    ReconcilePair,  # it follows from what is known, be it more
+)
+
+
+class Recorder:
+    """One tournament of a ledger, open for decisions."""
+
+    def __init__(self, ledger: Ledger, stream: StreamId) -> None:
+        self.ledger = ledger
+        self._position = 0  # the last that the state knows of
+        self.state: Tournament = Tournament(stream)
+        self._catch_up()
+
+    def record(self, *commands: Command) -> int:
+        """Decide commands on the state in hand and append their events, all or none.
+
+        Returns:
+            How many events were appended; the commands must not be about the same thing.
+
+        Raises:
+            StaleVersion: The tournament got events since, by a merge say, and what was intended
+                may not be wanted any more: they are known now, so look again.
+        """
+        try:
+            return self._append(commands)
+        except StaleVersion:
+            self._catch_up()
+            if all(isinstance(each, _HOLDS_ANYWAY) for each in commands):
+                return self.record(*commands)
+            raise
+
+    def _append(self, commands: Sequence[Command]) -> int:
+        events = [event for command in commands for event in decide(command, self.state)]
+        if not events:
+            return 0
+        self.ledger.append(self.state.stream, events, expected_version=self.state.version)
+        self._catch_up()
+        return len(events)
+
+    def as_of(self, position: int) -> Tournament:
+        """Return what was known at an earlier position."""
+        return fold(tournament_of(self.state.stream), self.ledger.read(until=position))
+
+    def _catch_up(self) -> None:
+        """Read on: other tournaments may have appended before us, and a state skips nothing."""
+        until = self.ledger.head.position
+        news = self.ledger.read(after=self._position, until=until)
+        self.state, self._position = advance(self.state, news), until

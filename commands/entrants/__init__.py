@@ -1,0 +1,1 @@
+"""Find, check and digest entrants' files; generate the responses that are missing."""

@@ -1,0 +1,110 @@
+"""What an entrant is made of, named by content: its files are found and checked for fit.
+
+No torch is needed.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from commands.entrants.shards import shards_of, uncertainty_of
+from commands.entrants.weights import folder_digest, head_layers, require_fit, require_head_fit
+from commands.errors import WeightsError
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
+from ledger.events.registration import Adapter, Entrant, Hydra
+from ledger.identity import EntrantId, digest_of
+
+_SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
+
+
+def read_entrant(
+    section: AnyEntrantSection, generation: GenerationSection, folder: Path
+) -> Entrant:
+    """Return what an entrant is, by its settings and the files that they name.
+
+    Args:
+        section: The entrant's own settings.
+        generation: What holds where they say nothing.
+        folder: What relative paths start from.
+
+    Raises:
+        WeightsError: A file is missing or unreadable, or does not fit the weights.
+    """
+    max_new_tokens = section.max_new_tokens or generation.max_new_tokens
+    if section.loader == "endpoint":
+        return _served(section, max_new_tokens)
+    base = (folder / section.weights).resolve()
+    return Entrant(
+        entrant_id=EntrantId(section.id),
+        loader=section.loader,
+        weights=str(base),
+        weights_digest=folder_digest(base),
+        adapters=tuple(_adapters(section, base, folder)) if section.loader == "hf" else (),
+        temperature=section.temperature,
+        max_new_tokens=max_new_tokens,
+        dtype=generation.dtype,
+        hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
+    )
+
+
+def _served(section: EndpointSection, max_new_tokens: int) -> Entrant:
+    """Name the weights by all that is known of them; nothing is asked of the server."""
+    return Entrant(
+        entrant_id=EntrantId(section.id),
+        loader=section.loader,
+        weights=section.model,
+        weights_digest=digest_of([section.loader, section.model, section.revision]),
+        temperature=section.temperature,
+        max_new_tokens=max_new_tokens,
+        dtype=None,
+        revision=section.revision,
+    )
+
+
+def _adapters(section: HfSection, base: Path, folder: Path) -> Iterator[Adapter]:
+    for name in section.adapters:
+        path = (folder / name).resolve()
+        digest = folder_digest(path)
+        require_fit(base, path)
+        yield Adapter(path=str(path), digest=digest)
+
+
+def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
+    layers = head_layers(base, section.heads_depth)
+    adapters: dict[_SetName, tuple[Adapter, ...]] = {
+        name: tuple(_shard(path, name, base, layers) for path in paths)
+        for name, paths in _shards(section, folder).items()
+    }
+    return Hydra(
+        heads_depth=section.heads_depth,
+        security=adapters["security"],
+        robustness=adapters["robustness"],
+        uncertainty=next(iter(adapters["uncertainty"]), None),
+        bypass_jury=section.bypass_jury,
+        gamma=section.gamma,
+        beta=section.beta,
+    )
+
+
+def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path, ...]]:
+    """Return the shards of each set by head; none of a set that is not asked for."""
+    security = shards_of((folder / section.security).resolve(), section.heads)
+    robustness: tuple[Path, ...] = ()
+    if section.robustness is not None and section.rob_checkpoint is not None:
+        place = (folder / section.robustness).resolve()
+        robustness = shards_of(place, section.heads, section.rob_checkpoint)
+    uncertainty: tuple[Path, ...] = ()
+    if section.uncertainty is not None and section.needs_uncertainty:
+        uncertainty = (uncertainty_of((folder / section.uncertainty).resolve()),)
+    return {"security": security, "robustness": robustness, "uncertainty": uncertainty}
+
+
+def _shard(path: Path, name: _SetName, base: Path, layers: range) -> Adapter:
+    if path.is_file():
+        command = f"tourney import hydra-weights {base} OUT --{name} DIR"
+        remedy = f"run `{command}`, DIR being the folder of this set, and name OUT/{name} instead"
+        raise WeightsError(path, "an entrant's shard is a folder of peft, and this a file", remedy)
+    digest = folder_digest(path)
+    require_head_fit(base, path, layers)
+    return Adapter(path=str(path), digest=digest)

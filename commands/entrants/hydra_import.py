@@ -1,0 +1,154 @@
+"""The shards of a Hydra, however they were kept, written anew as folders of peft.
+
+All of them are read and compared with the weights before any is written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, PositiveInt, ValidationError
+
+from commands.entrants.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
+from commands.entrants.weights import head_layers, require_tensors_fit
+from commands.errors import ConfigurationError, WeightsError
+from ledger.storage.files import write_files
+
+DEFAULT_DEPTH: Final = 3
+_MANIFEST: Final = "manifest.json"  # says, beside some sets, how they were trained
+
+
+class PeftFolder(NamedTuple):
+    """An adapter as peft keeps it, in memory."""
+
+    rank: int
+    alpha: int  # lora_alpha: over the rank, the scale that it is merged at
+    shapes: Mapping[str, tuple[int, ...]]  # of its tensors
+    files: Mapping[str, bytes]  # by name
+
+
+ToPeft: TypeAlias = Callable[[Path, range, str], PeftFolder]
+"""Reads a shard of a head of these layers, which was trained on the weights so named."""
+
+
+class ShardSets(NamedTuple):
+    """The folders that shards are in; None: there is no such set."""
+
+    security: Path | None = None
+    robustness: Path | None = None
+    uncertainty: Path | None = None
+
+
+class ImportedAdapter(NamedTuple):
+    """A shard, the name of the folder that it became, and what is in that."""
+
+    source: Path
+    name: str
+    folder: PeftFolder
+
+
+def import_hydra(
+    weights: Path,
+    out: Path,
+    sets: ShardSets,
+    to_peft: ToPeft,
+    *,
+    n_heads: int,
+    heads_depth: int | None = None,
+) -> list[ImportedAdapter]:
+    """Write sets of shards as folders of peft, at every checkpoint that there is.
+
+    Args:
+        weights: The folder of the weights that they were trained on.
+        out: The folder to write, which must not be there.
+        sets: Where the shards are.
+        to_peft: What reads a shard.
+        n_heads: How many shards a set has, uncertainty's apart.
+        heads_depth: How many layers a head has; None: as the security shards' manifest says.
+
+    Raises:
+        ConfigurationError: No set is named.
+        WeightsError: A shard is missing, unreadable, does not fit the weights or is not as its
+            manifest says; nothing is written.
+        FolderTaken: Something is there already.
+        CannotWrite: The place refuses; nothing is left behind.
+    """
+    if not any(sets):
+        raise ConfigurationError([f"nothing to import: name one of {', '.join(sets._fields)}"])
+    depth = heads_depth or _training_of(sets.security).heads_depth or DEFAULT_DEPTH
+    layers = head_layers(weights, depth)
+    shards = _shards(sets, n_heads)
+    imported = [_imported(shard, to_peft, weights, layers) for shard in shards]
+    write_files(out.resolve(), dict(_files(imported)))
+    return imported
+
+
+class _Training(BaseModel):
+    """How a set was trained, as far as its manifest says."""
+
+    lora_r: PositiveInt | None = None
+    lora_alpha: PositiveInt | None = None
+    heads_depth: PositiveInt | None = None
+
+
+class _Manifest(BaseModel):
+    config: _Training = _Training()
+
+
+class _Shard(NamedTuple):
+    name: str
+    path: Path
+    set_of: Path
+    training: _Training  # of the whole set
+
+
+def _shards(sets: ShardSets, n_heads: int) -> Iterator[_Shard]:
+    for name, folder in (("security", sets.security), ("robustness", sets.robustness)):
+        if folder is not None:
+            training = _training_of(folder)
+            for checkpoint in checkpoints_of(folder):
+                place = name if checkpoint == FINAL else f"{name}/step_{checkpoint}"
+                for head, path in enumerate(shards_of(folder, n_heads, checkpoint)):
+                    yield _Shard(f"{place}/shard_{head}", path, folder, training)
+    if sets.uncertainty is not None:
+        path, training = uncertainty_of(sets.uncertainty), _training_of(sets.uncertainty)
+        yield _Shard("uncertainty", path, sets.uncertainty, training)
+
+
+def _imported(shard: _Shard, to_peft: ToPeft, weights: Path, layers: range) -> ImportedAdapter:
+    """Read a shard, which must fit the weights and be what its manifest says."""
+    folder = to_peft(shard.path, layers, str(weights))
+    require_tensors_fit(weights, shard.path, folder.shapes)
+    _require_as_said(shard, folder)
+    return ImportedAdapter(shard.path, shard.name, folder)
+
+
+def _require_as_said(shard: _Shard, folder: PeftFolder) -> None:
+    """Require the manifest's rank, and its alpha, which a `.pt` file does not hold."""
+    manifest, said = shard.set_of / _MANIFEST, shard.training
+    if said.lora_r not in {None, folder.rank}:
+        why = f"its rank is {folder.rank}, and {manifest} says lora_r {said.lora_r}"
+        raise WeightsError(shard.path, why, "put the manifest and the shards of one training there")
+    if said.lora_alpha not in {None, folder.alpha}:
+        why = (
+            f"it would be merged with lora_alpha {folder.alpha} at rank {folder.rank},"
+            f" and {manifest} says lora_alpha {said.lora_alpha}"
+        )
+        raise WeightsError(shard.path, why, "import a folder of peft that has its own lora_alpha")
+
+
+def _files(imported: Iterable[ImportedAdapter]) -> Iterator[tuple[str, bytes]]:
+    for each in imported:
+        for name, content in each.folder.files.items():
+            yield f"{each.name}/{name}", content
+
+
+def _training_of(folder: Path | None) -> _Training:
+    if folder is None or not (folder / _MANIFEST).is_file():
+        return _Training()
+    file = folder / _MANIFEST
+    try:
+        return _Manifest.model_validate_json(file.read_bytes()).config
+    except (OSError, ValidationError) as error:
+        why = "it does not say lora_r, lora_alpha and heads_depth under config as numbers from 1"
+        raise WeightsError(file, why, "correct it, or take it away") from error

@@ -1,0 +1,209 @@
+"""Weights as they lie on the disk: their digests, and the shapes of their tensors.
+
+Everything here reads files only, without torch: a misfit is found before anything is recorded.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from commands.errors import WeightsError, listed
+from ledger.identity import Digest, digest_of
+
+# What transformers and peft read; anything else in the folder does not change a response.
+_READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
+_POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
+
+
+def folder_digest(folder: Path) -> Digest:
+    """Name a model folder by the names and contents of the files that are read.
+
+    Raises:
+        WeightsError: There is no such folder, or it holds no safetensors, or cannot be read.
+    """
+    if not folder.is_dir():
+        remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
+        raise WeightsError(folder, "there is no such folder of weights", remedy)
+    files = sorted(file for file in folder.iterdir() if file.suffix in _READ_SUFFIXES)
+    if not any(file.suffix == ".safetensors" for file in files):
+        raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
+    return digest_of([[file.name, file_digest(file)] for file in files])
+
+
+def file_digest(file: Path) -> Digest:
+    """Name a file by its content; one that is as it was is not read again.
+
+    Training saves to the same file again and again, in one process.
+
+    Raises:
+        WeightsError: It cannot be read, or only a Git LFS pointer stands in for it.
+    """
+    try:
+        now = file.stat()
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    return _digest(file, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns))
+
+
+@cache
+def _digest(file: Path, _state: tuple[int, ...]) -> Digest:
+    try:
+        with file.open("rb") as stream:
+            is_pointer = stream.read(len(_POINTER)) == _POINTER
+            stream.seek(0)
+            digest = Digest(hashlib.file_digest(stream, "sha256").hexdigest())
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    if is_pointer:
+        raise WeightsError(file, "it is a Git LFS pointer", "fetch the file with `git lfs pull`")
+    return digest
+
+
+def _unreadable(file: Path, error: OSError) -> WeightsError:
+    remedy = "fetch the file again, or correct its permissions"
+    return WeightsError(file, f"it cannot be read: {error.strerror}", remedy)
+
+
+def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
+    """Return the shape of every tensor in a folder's safetensors files, from their headers."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        header = _safetensors_header(file)
+        shapes |= {name: each.shape for name, each in header.items() if name != "__metadata__"}
+    return shapes
+
+
+class _Entry(BaseModel):
+    """What a safetensors header says of a tensor; `__metadata__` has no shape."""
+
+    shape: tuple[int, ...] = ()
+
+
+_Header: Final = TypeAdapter(dict[str, _Entry])
+
+
+def _safetensors_header(file: Path) -> Mapping[str, _Entry]:
+    """Read a safetensors header: eight bytes of length, then JSON."""
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            # Eight bytes of another format, such as a Git LFS pointer, ask for exabytes.
+            return _Header.validate_json(stream.read(min(length, file.stat().st_size)))
+    except (OSError, ValueError) as error:
+        remedy = "fetch the file again, it is cut or no safetensors"
+        raise WeightsError(file, "its header cannot be read", remedy) from error
+
+
+_LORA_KEY: Final = re.compile(r"base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight")
+_HEAD_KEY: Final = re.compile(
+    r"base_model\.model\.model\.layers\.([0-9]+)\.mlp\.(?:gate|up|down)_proj"
+    r"\.lora_[AB](?:\.default)?\.weight"
+)
+
+Shape = tuple[int, ...]
+
+
+def require_fit(base: Path, adapter: Path) -> None:
+    """Require that every LoRA pair of an adapter has a weight in the base to be added to.
+
+    Raises:
+        WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
+    """
+    require_tensors_fit(base, adapter, tensor_shapes(adapter))
+
+
+def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
+    """Require the same of an adapter whose tensors, by peft's names, have these shapes.
+
+    Raises:
+        WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
+    """
+    pairs = _pairs(shapes)
+    if not pairs:
+        raise WeightsError(adapter, "it holds no LoRA tensors", "name a folder saved by peft")
+    weights = tensor_shapes(base)
+    faults = [fault for module in sorted(pairs) for fault in _faults(module, pairs, weights)]
+    if faults:
+        why = f"the adapter does not fit {base}: {listed(faults, '; ')}"
+        raise WeightsError(adapter, why, "use the weights that it was trained on")
+
+
+def head_layers(base: Path, heads_depth: int) -> range:
+    """Return the layers of which every head of a Hydra has its own: the last of the weights.
+
+    Raises:
+        WeightsError: The weights are no OLMo 2, or have no layer left for a trunk.
+    """
+    config = _config(base)
+    if config.model_type != "olmo2":
+        why = f"its model_type is {config.model_type!r}; a Hydra grows on 'olmo2' only"
+        raise WeightsError(base, why, 'name other weights, or set loader = "hf"')
+    n_layers = config.num_hidden_layers
+    if n_layers <= heads_depth:
+        why = f"it has {n_layers} layers, of which heads of depth {heads_depth} leave no trunk"
+        raise WeightsError(base, why, f"set heads_depth below {n_layers}")
+    return range(n_layers - heads_depth, n_layers)
+
+
+def require_head_fit(base: Path, shard: Path, layers: range) -> None:
+    """Require that a folder of peft changes the MLPs of these layers and nothing else.
+
+    Raises:
+        WeightsError: Tensors of it belong elsewhere or fit nowhere; they are listed.
+    """
+    shapes = tensor_shapes(shard)
+    strays = [key for key in sorted(shapes) if not _is_of_head(key, layers)]
+    if strays:
+        here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
+        why = f"it is LoRA for another layer or module than {here}: {listed(strays, '; ')}"
+        raise WeightsError(shard, why, "set heads_depth to what it was trained with")
+    require_tensors_fit(base, shard, shapes)
+
+
+def _is_of_head(key: str, layers: range) -> bool:
+    match = _HEAD_KEY.fullmatch(key)
+    return match is not None and int(match[1]) in layers
+
+
+class _Config(BaseModel):
+    """What a model's config.json says of its architecture."""
+
+    model_type: str
+    num_hidden_layers: int
+
+
+def _config(base: Path) -> _Config:
+    try:
+        return _Config.model_validate_json((base / "config.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        why = f"its config.json does not say {' and '.join(_Config.model_fields)}, as OLMo 2's does"
+        raise WeightsError(base, why, "fetch the folder again") from error
+
+
+def _pairs(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Shape]]:
+    """Group an adapter's tensors by module: A is (rank, in), B is (out, rank)."""
+    pairs: dict[str, dict[str, Shape]] = {}
+    for key, shape in shapes.items():
+        if match := _LORA_KEY.fullmatch(key):
+            pairs.setdefault(match[1], {})[match[2]] = shape
+    return pairs
+
+
+def _faults(
+    module: str, pairs: Mapping[str, Mapping[str, Shape]], weights: Mapping[str, Shape]
+) -> Iterator[str]:
+    pair, weight = pairs[module], weights.get(f"{module}.weight")
+    if pair.keys() != {"A", "B"}:
+        yield f"{module} has lora_{''.join(pair)} only"
+    elif weight is None:
+        yield f"there is no {module}"
+    elif len(weight) == len(pair["A"]) == len(pair["B"]) == 2:  # noqa: PLR2004  # linear layers
+        product = (pair["B"][0], pair["A"][1])
+        transposed = product[::-1]  # as GPT-2's Conv1D keeps it
+        if weight not in {product, transposed} or pair["A"][0] != pair["B"][1]:
+            yield f"{module} is {list(weight)}, the adapter's {list(product)}"

@@ -1,0 +1,1 @@
+"""Evaluate entrants sample by sample: four kinds, the registry, and running them."""

@@ -1,0 +1,1 @@
+"""The evaluations that ship with tourney."""

@@ -1,0 +1,87 @@
+"""Perplexity of texts that lie in files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from commands.errors import ConfigurationError
+from commands.evaluating.comparison import PerplexityComparisonEvaluation
+from commands.evaluating.likelihoods import PerplexityEvaluation
+from commands.evaluating.shipped.items import ListedEvaluation, checked, read_lines, shuffled
+
+
+class Pair(msgspec.Struct):
+    """A line of BLiMP."""
+
+    sentence_good: str
+    sentence_bad: str
+    UID: str = ""  # the paradigm
+
+    def __post_init__(self) -> None:
+        """Refuse a pair that nobody can tell apart.
+
+        Raises:
+            ValueError: The sentences are the same.
+        """
+        if self.sentence_good == self.sentence_bad:
+            raise ValueError("both sentences are the same")
+
+
+class Blimp(ListedEvaluation[Pair], PerplexityComparisonEvaluation):
+    """The good sentence is the likelier one; which comes first says nothing."""
+
+    @checked
+    def __init__(self, *, name: str, folder: Path, path: Path) -> None:
+        """Read the pairs."""
+        rows = read_lines(folder / path, Pair)
+        super().__init__(name, {f"{line} {row.UID}".strip(): row for line, row in rows.items()})
+
+    def get(self, index: int) -> tuple[str, Sequence[str], int]:
+        """Return both sentences, in an order that they determine, behind nothing."""
+        good, bad = self.items[index].sentence_good, self.items[index].sentence_bad
+        sentences = shuffled([good, bad])
+        return "", sentences, sentences.index(good)
+
+
+class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
+    """A text file, or the *.txt files of a folder: each is one document, to the byte."""
+
+    @checked
+    def __init__(self, *, name: str, folder: Path, path: Path) -> None:
+        """Read the documents, in the order of their names."""
+        super().__init__(name, {each.name: _read(each) for each in _files(folder / path)})
+
+    def get(self, index: int) -> str:
+        """Return a document."""
+        return self.items[index]
+
+
+def _files(path: Path) -> Sequence[Path]:
+    """Return a file, or those of a folder.
+
+    Raises:
+        ConfigurationError: It is not there, or the folder has none.
+    """
+    if path.is_file():
+        return [path]
+    files = sorted(each for each in path.glob("*.txt") if each.is_file())
+    if not files:
+        why = "has no *.txt files" if path.is_dir() else "there is no such file or folder"
+        raise ConfigurationError([f"{path}: {why}; name a text file, or a folder of *.txt"])
+    return files
+
+
+def _read(path: Path) -> str:
+    """Return a file's text; line ends stay as they are, for bytes are counted.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is not UTF-8: {error.reason}; write the file again as UTF-8"
+        raise ConfigurationError([f"{path}: {why}"]) from error

@@ -1,0 +1,1 @@
+"""Take in what others recorded: battles, ratings, responses, another ledger."""

@@ -1,0 +1,1 @@
+"""Read foreign battle files: one module a format, and the catalogue."""

@@ -1,0 +1,74 @@
+"""AlpacaEval's annotations.json: how far an annotator preferred the second output to the first.
+
+A preference is from 1 (`generator_1`) to 2 (`generator_2`), and 3/2 for a tie: one more than the
+probability that the second is better. The first, which becomes model_a, is mostly the reference.
+The order in which the annotator saw the two was drawn, and is not kept.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from commands.importing.formats.rows import (
+    BattleRow,
+    Fields,
+    Unmapped,
+    optional_number,
+    optional_text,
+    row_by_row,
+    text,
+)
+from ledger.events.imports import Winner
+
+_FIRST, _SECOND = 1, 2  # the preferences that leave no doubt
+_TIE_ONCE: Final = 0  # what 3/2 was written as before preferences were weighted
+_EVEN: Final = 0.5
+_N_DECIMALS: Final = 15  # of a preference; those behind are the subtraction's
+_N_HEX: Final = 16  # 64 bits tell a million prompts apart
+
+
+def _battles(fields: Fields) -> Iterator[BattleRow]:
+    pref = _pref(fields)
+    yield BattleRow(
+        model_a=text(fields, "generator_1"),
+        model_b=text(fields, "generator_2"),
+        winner=_winner(pref),
+        pref=pref,
+        question_id=_question_id(text(fields, "instruction")),
+        source="llm-judge",
+        judge_model=optional_text(fields, "annotator"),
+    )
+
+
+def _pref(fields: Fields) -> float | None:
+    """Return how probably the second is better, or None where the annotator failed.
+
+    Raises:
+        Unmapped: The row is not annotated, or by something that is no preference.
+    """
+    if "preference" not in fields:
+        raise Unmapped("preference is missing, though it may be null")
+    preference = optional_number(fields, "preference")
+    if preference is None:
+        return None
+    if preference == _TIE_ONCE:
+        return _EVEN
+    if not _FIRST <= preference <= _SECOND:
+        raise Unmapped(f"preference is {preference!r}, and must be from 1 to 2")
+    return round(preference - _FIRST, _N_DECIMALS)
+
+
+def _winner(pref: float | None) -> Winner:
+    if pref is None:
+        return "no verdict"
+    if pref == _EVEN:
+        return "tie"
+    return "model_a" if pref < _EVEN else "model_b"
+
+
+def _question_id(instruction: str) -> str:
+    """Name a prompt, which AlpacaEval itself knows by its text alone."""
+    return sha256(instruction.encode()).hexdigest()[:_N_HEX]
+
+
+read = row_by_row(_battles)

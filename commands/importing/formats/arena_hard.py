@@ -1,0 +1,88 @@
+"""arena-hard-auto's judgments: model_judgment/{judge}/{model}.jsonl, of v2.0 and of v0.1.
+
+A row is a prompt on which the judge compared a model with the benchmark's baseline, once in each
+order: in the first game the baseline is in slot A, in the second the model is. Each game becomes a
+battle in the order that was shown. One whose label could not be read has no verdict; the scores of
+v2.0 leave out its prompt, those of v0.1 the game.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from commands.importing.formats.rows import (
+    BattleRow,
+    Fields,
+    Unmapped,
+    is_unknown,
+    meaning_of,
+    row_by_row,
+    shaped,
+    text,
+)
+from ledger.events.imports import Winner
+
+_MUCH: Final = 3.0  # battles that `much better` counts for: its show_result.py, weight=3
+_BASELINE_V0_1: Final = "gpt-4-0314"  # rows of v0.1 do not name it, its show_result.py does
+
+
+class _Label(NamedTuple):
+    winner: Winner
+    weight: float = 1.0
+
+
+_LABELS: Final[Mapping[str, _Label]] = MappingProxyType(
+    {
+        "A>>B": _Label("model_a", _MUCH),
+        "A>B": _Label("model_a"),
+        "A=B": _Label("tie"),
+        "A<B": _Label("model_b"),
+        "A<<B": _Label("model_b", _MUCH),
+        "B>>A": _Label("model_b", _MUCH),
+        "B>A": _Label("model_b"),
+        "B=A": _Label("tie"),
+        "B<A": _Label("model_a"),
+        "B<<A": _Label("model_a", _MUCH),
+    }
+)
+
+
+def _battles(fields: Fields) -> Iterator[BattleRow]:
+    model, baseline = text(fields, "model"), _baseline(fields)
+    games = shaped(fields, "games", list[dict[str, object] | None])
+    orders = ((baseline, model), (model, baseline))
+    if len(games) not in {1, len(orders)}:  # v0.1 can be told to play the first alone
+        raise Unmapped(f"games are {len(games)}, and must be one or two")
+    for (first, second), game in zip(orders, games, strict=False):
+        label = _label(game)
+        yield BattleRow(
+            model_a=first,
+            model_b=second,
+            winner=label.winner,
+            pref=None,
+            question_id=text(fields, "uid" if "uid" in fields else "question_id"),
+            source="llm-judge",
+            judge_model=text(fields, "judge"),
+            weight=label.weight,
+        )
+
+
+def _baseline(fields: Fields) -> str:
+    """Return what the model was compared with.
+
+    Raises:
+        Unmapped: A row of v2.0, where it depends on the prompt's category, does not say.
+    """
+    if "question_id" in fields and is_unknown(fields.get("baseline")):
+        return _BASELINE_V0_1
+    return text(fields, "baseline")
+
+
+def _label(game: Fields | None) -> _Label:
+    """Return what a game's label says; where the judge failed, there is no game."""
+    if game is None or is_unknown(game.get("score")):
+        return _Label("no verdict")
+    return meaning_of(game, "score", _LABELS)
+
+
+read = row_by_row(_battles)

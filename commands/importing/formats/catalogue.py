@@ -1,0 +1,109 @@
+"""The formats that battles can be imported from, by name."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from commands.importing.formats import (
+    alpaca_eval,
+    arena_hard,
+    judgearena,
+    lmarena,
+    mt_bench,
+    orq_arena,
+    plain,
+    tap,
+)
+from commands.importing.formats.rows import Reader
+
+_BATTLE: Final = tuple(plain.NEEDED)
+_PAIR: Final = ("model_a", "model_b")
+_BESIDE: Final = tuple(plain.OPTIONAL)
+
+
+class Format(NamedTuple):
+    """How the rows of some program's files become battles, whatever kind of file they are in."""
+
+    name: str
+    mapping_version: int  # raised by whoever changes what rows mean
+    read: Reader
+    says: str  # for the help
+    needs: tuple[str, ...]  # fields that every row has: a table without one is not of this format
+    may_have: tuple[str, ...] = ()  # looked at, too; a table's other fields are not read
+    set_by_file: Callable[[Path], str] | None = None  # where files are of different things
+
+    def set_of(self, file: Path) -> str:
+        """Return the set of battles that a file's join unless another is named."""
+        return self.name if self.set_by_file is None else self.set_by_file(file)
+
+
+FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Format("plain", 1, plain.read, "a table of battles", _BATTLE, _BESIDE),
+            Format("judgearena", 1, judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE),
+            Format(
+                "lmarena-55k",
+                1,
+                lmarena.read_55k,
+                "LMArena's votes of arena-human-preference-55k",
+                ("id", *_PAIR, "winner_model_a", "winner_model_b", "winner_tie"),
+            ),
+            Format(
+                "lmarena-100k",
+                1,
+                lmarena.read_100k,
+                "LMArena's votes of arena-human-preference-100k",
+                ("question_id", *_BATTLE),
+            ),
+            Format(
+                "lmarena-140k",
+                1,
+                lmarena.read_140k,
+                "LMArena's votes of arena-human-preference-140k",
+                ("id", *_BATTLE),
+            ),
+            Format(
+                "arena-hard",
+                1,
+                arena_hard.read,
+                "arena-hard-auto's model_judgment, v0.1 and v2.0",
+                ("model", "judge", "games"),
+                ("uid", "question_id", "baseline"),
+            ),
+            Format(
+                "alpaca-eval",
+                1,
+                alpaca_eval.read,
+                "AlpacaEval's annotations.json",
+                ("instruction", "generator_1", "generator_2", "preference"),
+                ("annotator",),
+            ),
+            Format(
+                "mt-bench",
+                1,
+                mt_bench.read,
+                "FastChat's pairwise model_judgment",
+                ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+            ),
+            Format(
+                "orq-arena",
+                1,
+                orq_arena.read,
+                "orq-arena's battle log, schema 2 and 3",
+                (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
+            ),
+            Format(
+                "tap",
+                1,
+                tap.read,
+                "tap's judgments_*.jsonl, or a run's verdicts/*.jsonl",
+                (),
+                ("cache_key", "verdict", "judge_model", "reasoning", "metadata", "raw"),
+                tap.set_of,
+            ),
+        )
+    }
+)

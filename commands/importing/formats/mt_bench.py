@@ -1,0 +1,59 @@
+"""MT-bench's pairwise judgments: FastChat's model_judgment/{judge}_pair.jsonl.
+
+A row is a pair in both orders: in game 1 model_1 is in slot A, in game 2 model_2 is. Each game
+becomes a battle in the order that was shown; FastChat itself calls two that disagree a tie. Both
+turns of a question are battles of one prompt: the second goes on from the first.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from commands.importing.formats.rows import (
+    BattleRow,
+    Fields,
+    Unmapped,
+    meaning_of,
+    row_by_row,
+    shaped,
+    text,
+)
+from ledger.events.imports import Winner
+
+_GAME_1: Final[Mapping[str, Winner]] = MappingProxyType(
+    {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "no verdict"}
+)
+_GAME_2: Final[Mapping[str, Winner]] = MappingProxyType(
+    {"model_2": "model_a", "model_1": "model_b", "tie": "tie", "error": "no verdict"}
+)
+
+
+def _battles(fields: Fields) -> Iterator[BattleRow]:
+    model_1, model_2 = text(fields, "model_1"), text(fields, "model_2")
+    game_1 = BattleRow(
+        model_a=model_1,
+        model_b=model_2,
+        winner=meaning_of(fields, "g1_winner", _GAME_1),
+        pref=None,
+        question_id=text(fields, "question_id"),
+        source="llm-judge",
+        judge_model=_judge_model(fields),
+    )
+    winner = meaning_of(fields, "g2_winner", _GAME_2)
+    yield from (game_1, game_1._replace(model_a=model_2, model_b=model_1, winner=winner))
+
+
+def _judge_model(fields: Fields) -> str:
+    """Return the judge, without the name of the prompt that is beside it.
+
+    Raises:
+        Unmapped: There is no name of a model and of a prompt.
+    """
+    match shaped(fields, "judge", list[str]):
+        case [model, _] if model:
+            return model
+        case judge:
+            raise Unmapped(f"judge is {judge!r}, and must be [model, prompt]")
+
+
+read = row_by_row(_battles)

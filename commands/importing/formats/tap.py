@@ -1,0 +1,101 @@
+"""tap's judgments: the cache judgments_{dimension}.jsonl, and a run's verdicts/{dimension}.jsonl.
+
+A cached row is one order of a pair. A run's row is a pair, with both orders under `raw`: they are
+what is read, since whether they agree is ours to say. Each becomes a battle in the order that was
+shown. Both files tell the same judgments, so import either; its name alone tells the dimension.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from commands.importing.formats.rows import (
+    BadRow,
+    BattleRow,
+    Fields,
+    Records,
+    Unmapped,
+    is_unknown,
+    meaning_of,
+    optional_text,
+    row_by_row,
+    shaped,
+    shown,
+    text,
+)
+from ledger.events.imports import Winner
+
+_VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
+    {"A": "model_a", "B": "model_b", "TIE": "tie"}
+)
+_SAYS_TIE: Final = re.compile(r"\s*VERDICT:\s*TIE", re.IGNORECASE)
+
+
+def read(records: Records) -> Iterator[BattleRow | BadRow]:
+    """Read judgments; of two with one cache key, the later takes the place of the earlier."""
+    latest: dict[str | int, tuple[BattleRow | BadRow, ...]] = {}
+    for record in records:
+        rows = tuple(_each_order([record]))
+        if isinstance(record, BadRow) or any(isinstance(row, BadRow) for row in rows):
+            yield from rows
+        else:
+            key = record.fields.get("cache_key")
+            latest[record.line if is_unknown(key) else repr(key)] = rows
+    for rows in latest.values():
+        yield from rows
+
+
+def set_of(file: Path) -> str:
+    """Name a set by the dimension: battles on two of them are no answers to one question."""
+    return f"tap-{file.stem.removeprefix('judgments_')}"
+
+
+def _battles(fields: Fields) -> Iterator[BattleRow]:
+    if "raw" in fields:
+        for order in shaped(fields, "raw", tuple[dict[str, object], dict[str, object]]):
+            yield _battle({**order, **_inner(order, "pair")})
+    else:
+        yield _battle({**fields, **_inner(fields, "metadata")})
+
+
+_each_order = row_by_row(_battles)
+
+
+def _inner(fields: Fields, name: str) -> dict[str, object]:
+    return shaped(fields, name, dict[str, object])
+
+
+def _battle(judgment: Fields) -> BattleRow:
+    first, second = text(judgment, "entrant_a"), text(judgment, "entrant_b")
+    if _is_swapped(judgment):
+        first, second = second, first
+    return BattleRow(
+        model_a=first,
+        model_b=second,
+        winner=_winner(judgment),
+        pref=None,
+        question_id=text(judgment, "prompt_id"),
+        source="llm-judge",
+        judge_model=text(judgment, "judge_model"),
+    )
+
+
+def _is_swapped(judgment: Fields) -> bool:
+    swap = judgment.get("position_swap")
+    if not isinstance(swap, bool):
+        raise Unmapped(f"position_swap is {shown(swap)}, and must be true or false")
+    return swap
+
+
+def _winner(judgment: Fields) -> Winner:
+    """Return who won; a tie that no line of the reply beside it says is no verdict.
+
+    tap wrote down a tie for every reply in which it found no verdict.
+    """
+    winner = meaning_of(judgment, "verdict", _VERDICTS)
+    reply = optional_text(judgment, "reasoning")
+    if winner == "tie" and reply is not None and not any(map(_SAYS_TIE.match, reply.splitlines())):
+        return "no verdict"
+    return winner

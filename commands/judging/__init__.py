@@ -1,0 +1,1 @@
+"""Ask judges, directly or in batches, and reconcile the pairs."""

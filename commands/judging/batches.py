@@ -1,0 +1,240 @@
+"""Use case: judge in batches that go on without this process, and never pay twice for one.
+
+A plan is committed before a batch is sent, and a batch is sent at most once. What is with the
+provider is known from the ledger or found there (commands/judging/recovery.py), so the same command
+run again goes on wherever the last one died.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, takewhile
+from typing import Final, TypeAlias
+
+from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
+from commands.decisions.recorder import Recorder
+from commands.errors import BatchRefused, BatchUncertain, NoCredentials, SpendLimitReached
+from commands.judging.judge import (
+    Judged,
+    JudgeTask,
+    affordable,
+    open_now,
+    reconcile_open,
+    still_open,
+)
+from commands.judging.receiving import Reception, receive_batches
+from commands.judging.recovery import Batching, settle_all
+from commands.ports import BatchJudge
+from commands.spending.budget import BudgetReached, Exposure
+from ledger.errors import StaleVersion, TourneyError
+from ledger.identity import Digest
+from projections.tournament.progress import AskingRules, OpenQuery
+from projections.verdicts.queries import JudgeQuery
+
+# Anthropic takes 256 MB a batch (2026), but its SDK holds a body twice in memory.
+_MOST_BYTES: Final = 64_000_000
+
+
+def portion(
+    queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
+) -> Sequence[OpenQuery]:
+    """Return the longest start of the queries whose bytes fit a batch; one query always does.
+
+    Args:
+        queries: What is to be sent.
+        n_bytes: What a batch grows by with a query.
+    """
+    sizes = accumulate(n_bytes(query.asked) for query in queries)
+    n_fitting = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES, sizes))
+    return queries[: max(n_fitting, 1)]
+
+
+def first_of_each_rubric(queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
+    """Return one query for each system text: what a provider caches before the rest comes."""
+    firsts: dict[str, OpenQuery] = {}
+    for query in queries:
+        firsts.setdefault(query.asked.system, query)
+    return tuple(firsts.values())
+
+
+Stop: TypeAlias = BudgetReached | BatchRefused
+
+_MOST_DROPPED: Final = 3  # batches that never came to be, before it is called a failure
+
+
+def judge_in_batches(
+    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], how: Batching
+) -> Judged:
+    """Send what is open, receive what is in flight, until neither is left; then reconcile.
+
+    Raises:
+        WorkInFlight: Nobody waits for the batches; they go on.
+        BudgetReached: What is left to ask might cost more than the cap; the rest is done.
+        ProviderError: The provider cannot be asked; what was recorded is kept.
+    """
+    try:
+        take_up(recorder, make_port, how)
+        n_open, chosen = _judge(recorder, task, make_port, how)
+    except TourneyError:
+        reconcile_open(recorder, task)
+        raise
+    n_reconciled = reconcile_open(recorder, task)
+    n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
+    return Judged(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+
+
+@contextmanager
+def reconciling(recorder: Recorder, rules: AskingRules) -> Iterator[None]:
+    """Decide at the end the pairs of every judge that batches asked, even if something fails.
+
+    Whichever command comes first receives a batch, be it about another judge.
+    """
+    try:
+        yield
+    except TourneyError:
+        _reconcile_all(recorder, rules)
+        raise
+    _reconcile_all(recorder, rules)
+
+
+def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
+    state = recorder.state
+    asked = {batch.planned.judge.label for batch in state.own_batches}
+    prompts = [prompt.prompt_id for prompt in state.bank]
+    for judge in state.panel:
+        if judge.judge_id in asked:
+            reconcile_open(recorder, JudgeTask(judge, prompts, rules))
+
+
+def take_up(recorder: Recorder, make_port: Callable[[], BatchJudge], how: Batching) -> None:
+    """Go on with what an earlier command left in flight: what fails there is open again.
+
+    Raises:
+        WorkInFlight: What became of a batch cannot be told yet, and nobody waits.
+    """
+    if not recorder.state.open_batches:
+        return
+    if how.waiting.waits:
+        receive_batches(recorder, make_port(), how)
+    else:
+        settle_all(recorder, make_port(), how)
+
+
+def _judge(
+    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], how: Batching
+) -> tuple[int, Sequence[Digest]]:
+    """Ask, and return how many queries were open, and which were chosen: their texts are let go."""
+    queries = open_now(recorder, task)
+    chosen = queries[: task.limit]
+    if chosen or recorder.state.open_batches:
+        exposure = Exposure(recorder, task.pricing_of)
+        _Work(recorder, make_port(), how, exposure).judge(task, chosen)
+    return len(queries), [query.asked.query_key for query in chosen]
+
+
+class _Work:
+    """One tournament's batches at one provider."""
+
+    def __init__(
+        self, recorder: Recorder, port: BatchJudge, how: Batching, exposure: Exposure
+    ) -> None:
+        self._recorder, self._port, self._how = recorder, port, how
+        self._exposure = exposure
+        self._reception = Reception(recorder, port, how)
+        self._n_sent: Counter[Digest] = Counter()  # by this process
+        self._n_dropped = 0
+
+    def judge(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
+        """Go round until the chosen queries are answered, or cannot be."""
+        if self._how.prewarm and self._how.waiting.waits:
+            self._prewarm(task, chosen)
+        while True:
+            stopped_by = self._send_all(task, chosen)
+            if stopped_by is not None:
+                self._how.tell(f"not all is sent yet: {stopped_by}")
+            if self._recorder.state.open_batches:
+                self._reception.receive_some()
+            elif stopped_by is not None:
+                raise stopped_by
+            elif not self._sendable(task, chosen):
+                return
+
+    def _prewarm(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
+        """Let the provider cache each rubric's prefix before all the others ask for it."""
+        queries = self._sendable(task, chosen)
+        firsts = first_of_each_rubric(queries)
+        if len(queries) > 2 * len(firsts) and task.pricing.caches(queries[0].asked):
+            self._send(task, firsts)
+            self._reception.receive_all()
+
+    def _send_all(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Stop | None:
+        """Send what may be sent, and return what stopped it; more may be when a batch has ended."""
+        at_most, remaining = self._how.batch_queries, chosen
+        while remaining:
+            next_ones, remaining = remaining[:at_most], remaining[at_most:]
+            if not (wanted := self._sendable(task, next_ones)):
+                continue
+            try:
+                n_sent = self._send(task, portion(wanted, self._port.n_bytes))
+            except (BudgetReached, BatchRefused) as stop:
+                return stop
+            remaining = (*wanted[n_sent:], *remaining)
+        return None
+
+    def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
+        most = task.rules.retries
+        wanted = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
+        return still_open(self._recorder, task, wanted)
+
+    def _send(self, task: JudgeTask, queries: Sequence[OpenQuery]) -> int:
+        """Commit a plan, then send it once; return how many queries it asks.
+
+        Raises:
+            BudgetReached: It might cost more than is left; nothing was planned.
+            BatchRefused: The provider took it not; nor will it next time.
+        """
+        n_wanted = len(queries)
+        queries = affordable(self._recorder, task, queries, self._exposure)
+        if len(queries) < n_wanted:
+            self._how.tell(f"the cap allows {len(queries)} queries now, each at its worst")
+        asked = [query.asked for query in queries]
+        expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
+        now, version = self._how.waiting.now(), self._recorder.state.version
+        plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
+        try:
+            self._recorder.record(plan)
+        except StaleVersion:  # by a merge, which may have answered some: look again
+            return 0
+        key = self._key_of_plan(version + 1)
+        self._n_sent.update(question.query_key for question in asked)
+        try:
+            created = self._port.create(asked)
+        except (BatchRefused, SpendLimitReached, NoCredentials) as error:
+            self._recorder.record(DropBatch(key, str(error)))
+            self._n_sent.subtract(question.query_key for question in asked)
+            raise
+        except BatchUncertain as error:
+            self._how.tell(f"{error.why}; looking for it")
+            settle_all(self._recorder, self._port, self._how)
+            self._count_dropped(key, asked, error)
+        else:
+            self._recorder.record(SubmitBatch(key, created, tuple(queries)))
+            self._how.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
+        return len(queries)
+
+    def _key_of_plan(self, version: int) -> Digest:
+        """Return the plan's key by its place: a merge may have brought others since."""
+        own = self._recorder.state.own_batches
+        (key,) = (each.planned.batch_key for each in own if each.recorded.version == version)
+        return key
+
+    def _count_dropped(
+        self, key: Digest, asked: Sequence[JudgeQuery], error: BatchUncertain
+    ) -> None:
+        """Let a batch that never came to be count as not sent, but not for ever."""
+        if self._recorder.state.batches[key].status != "not created":
+            return
+        self._n_dropped += 1
+        self._n_sent.subtract(question.query_key for question in asked)
+        if self._n_dropped > _MOST_DROPPED:
+            raise error

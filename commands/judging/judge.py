@@ -1,0 +1,185 @@
+"""Use case: put the open queries to a judge, keep each answer, and reconcile the pairs."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
+from commands.decisions.recorder import Recorder
+from commands.errors import ProviderError, Refused
+from commands.ports import Answer, Judge, NoReply, OnProgress, Reply
+from commands.spending.budget import Budget, Exposure
+from commands.spending.pricing import FREE_OF_CHARGE, Pricing
+from ledger.errors import StaleVersion
+from ledger.events.registration import JudgeSettings
+from ledger.identity import PromptId
+from projections.tournament.progress import (
+    AskingRules,
+    OpenQuery,
+    open_queries,
+    reopened,
+    unreconciled,
+)
+from projections.tournament.spend import may_have_been_billed
+from projections.verdicts.policies import DEFAULT_POLICY
+
+_CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
+_MOST_UNCERTAIN: Final = 10  # in a row, perhaps billed: one cut ends the 8 that are asked at a time
+
+
+def free_of_charge(_: JudgeSettings) -> Pricing:
+    """Price every judge as one on this machine."""
+    return FREE_OF_CHARGE
+
+
+@dataclass(frozen=True)
+class JudgeTask:
+    """What is to be judged, by whom, and what may be spent on it."""
+
+    judge: JudgeSettings
+    prompts: Collection[PromptId]
+    rules: AskingRules
+    pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
+    max_usd: float | None = None  # None: no cap
+    spent_elsewhere_usd: float = 0.0  # at servers of entrants, where the cap is on that, too
+    limit: int | None = None  # queries put now, at most
+
+    @property
+    def pricing(self) -> Pricing:
+        """What its judge costs."""
+        return self.pricing_of(self.judge)
+
+
+class Judged(NamedTuple):
+    """What a run of the judge added."""
+
+    n_open: int
+    n_verdicts: int
+    n_failed: int  # of those asked now, without a verdict at the end
+    n_reconciled: int
+
+
+def open_now(recorder: Recorder, task: JudgeTask) -> tuple[OpenQuery, ...]:
+    """Return what a task would ask at this moment."""
+    return open_queries(recorder.state, task.prompts, task.judge, task.rules)
+
+
+def judge_open(
+    recorder: Recorder,
+    task: JudgeTask,
+    make_judge: Callable[[], Judge],
+    *,
+    on_progress: OnProgress,
+) -> Judged:
+    """Ask for every verdict that the ledger lacks; a reply that says none is asked for again.
+
+    Raises:
+        Refused: The next queries might cost more than is left; what was paid for is recorded.
+        ProviderError: The judge cannot be asked, or leaves request after request unanswered.
+    """
+    queries = open_now(recorder, task)
+    asked = queries[: task.limit]
+    try:
+        if asked:
+            _Asking(recorder, task, make_judge(), on_progress).ask_and_again(asked)
+    except (Refused, ProviderError):
+        reconcile_open(recorder, task)
+        raise
+    n_reconciled = reconcile_open(recorder, task)
+    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in asked)
+    return Judged(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+
+
+class _Asking:
+    """One judge that is asked while the process waits."""
+
+    def __init__(
+        self, recorder: Recorder, task: JudgeTask, port: Judge, on_progress: OnProgress
+    ) -> None:
+        self._recorder, self._task, self._port = recorder, task, port
+        self._on_progress = on_progress
+        self._exposure = Exposure(recorder, task.pricing_of)
+        self._n_uncertain = 0  # failures in a row that may have been billed
+
+    def ask_and_again(self, chosen: Sequence[OpenQuery]) -> None:
+        """Ask, and ask again what has no verdict, as long as the rules allow it."""
+        for _ in range(self._task.rules.retries + 1):
+            self._ask(still_open(self._recorder, self._task, chosen))
+
+    def _ask(self, queries: Sequence[OpenQuery]) -> None:
+        """Submit a chunk, record its answers as they come, go on to the next."""
+        task, n_done, remaining = self._task, 0, queries
+        while remaining:
+            wanted = still_open(self._recorder, task, remaining[:_CHUNK])
+            chunk = affordable(self._recorder, task, wanted, self._exposure) if wanted else ()
+            if not self._submits(chunk):
+                continue
+            remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
+            for answer in self._port.answer([query.asked for query in chunk]):
+                self._recorder.record(received(task.judge, answer, task.pricing))
+                n_done += 1
+                self._on_progress("verdicts", n_done, len(queries))
+                self._require_certain(answer)
+
+    def _submits(self, chunk: Sequence[OpenQuery]) -> bool:
+        """Put queries on record, unless a merge came between, which may have answered some."""
+        judge = self._task.judge.judge_id
+        try:
+            self._recorder.record(*(SubmitQuery(judge, query) for query in chunk))
+        except StaleVersion:
+            return False
+        return True
+
+    def _require_certain(self, answer: Answer) -> None:
+        """Stop where requests may be billed one after the other, and none is answered."""
+        if not isinstance(answer, NoReply) or not may_have_been_billed(answer.detail):
+            self._n_uncertain = 0
+            return
+        self._n_uncertain += 1
+        if self._n_uncertain == _MOST_UNCERTAIN:
+            raise ProviderError(
+                f"{_MOST_UNCERTAIN} requests in a row were left unanswered, the last with"
+                f" {answer.detail!r}"
+            )
+
+
+def still_open(
+    recorder: Recorder, task: JudgeTask, queries: Iterable[OpenQuery]
+) -> tuple[OpenQuery, ...]:
+    """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
+    now = (reopened(recorder.state, query, task.rules) for query in queries)
+    return tuple(query for query in now if query is not None)
+
+
+def affordable(
+    recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery], exposure: Exposure
+) -> Sequence[OpenQuery]:
+    """Return the start of the queries that the cap allows, whatever is in flight costs.
+
+    Raises:
+        BudgetReached: Not even the first is affordable.
+        Refused: No cap can be kept.
+    """
+    if task.max_usd is None:
+        return queries
+    spent_usd = recorder.state.spent_usd + task.spent_elsewhere_usd
+    return Budget(task.max_usd, task.pricing).affordable(
+        queries, spent_usd=spent_usd, uncertain_usd=exposure.usd()
+    )
+
+
+def received(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:
+    """Return the command to keep an answer, with the price that holds for it."""
+    usage = answer.usage if isinstance(answer, Reply) else None
+    return ReceiveAnswer(judge, answer, None if usage is None else pricing.price_of(usage))
+
+
+def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
+    """Decide every pair that can be decided, and say how many were."""
+    judge, skips = task.judge, task.rules.skip_identical
+    matches = unreconciled(
+        recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips
+    )
+    return recorder.record(
+        *(ReconcilePair(judge.judge_id, DEFAULT_POLICY, match) for match in matches)
+    )

@@ -1,0 +1,102 @@
+"""The panel: which judges the settings describe, and which one a mode asks."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from commands.entrants.weights import folder_digest
+from commands.errors import ConfigurationError
+from commands.settings.schema import JurorSection, JurySection, Settings
+from ledger.events.ratings import Mode
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId
+
+REFERENCE_MODEL: Final = "chrF2"  # what the offline judge compares by
+Parameters = tuple[tuple[str, str | float], ...]
+
+
+def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
+    """Return the judges: the headline's, the pilot's if it is another, then the jury.
+
+    Args:
+        settings: The configuration.
+        folder: What its relative paths start from.
+
+    Raises:
+        ConfigurationError: Two judges have one name, one has two, or one lacks what its provider
+            needs.
+    """
+    modes: tuple[Mode, ...] = ("headline", "pilot")
+    main = (judge_of_mode(settings, mode, folder) for mode in modes)
+    jury = (_judge(juror, juror.id, juror.model, folder) for juror in settings.jury)
+    panel = (*dict.fromkeys(main), *jury)
+    if faults := [*_confused(panel)]:
+        raise ConfigurationError(faults)
+    return panel
+
+
+def judge_of_mode(settings: Settings, mode: Mode, folder: Path) -> JudgeSettings:
+    """Return the judge that a mode asks."""
+    section = settings.judge
+    if section.provider == "reference":
+        return _judge(section, "reference", REFERENCE_MODEL, folder)
+    model = section.headline_model if mode == "headline" else section.pilot_model
+    name = Path(model).name if section.provider == "hf" else model
+    return _judge(section, name, model, folder)
+
+
+def section_of(settings: Settings, judge: JudgeSettings) -> JurorSection:
+    """Return the table that describes a judge of the panel."""
+    jurors = (juror for juror in settings.jury if juror.id == judge.judge_id)
+    return next(jurors, settings.judge)
+
+
+def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
+    """Return where the weights of a panel's judge of provider `hf` lie."""
+    section = section_of(settings, judge)
+    if isinstance(section, JurySection):
+        return (folder / section.model).resolve()
+    models = (settings.judge.headline_model, settings.judge.pilot_model)
+    return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
+
+
+def _confused(panel: Sequence[JudgeSettings]) -> Iterator[str]:
+    """Find one judge that would be asked once and count as two, and two that go by one name."""
+    for one, other in combinations(panel, 2):
+        if one.digest == other.digest:
+            parts = ", ".join(["model", *dict(one.parameters)])
+            yield (
+                f"judges {one.judge_id!r} and {other.judge_id!r} are one and the same, and would"
+                f" count as two: leave one out, or one of {parts} must differ; where and how a"
+                " judge is asked (base_url, batches) makes no other judge of it"
+            )
+        elif one.judge_id == other.judge_id:
+            remedy = "give [[jury]] another id, or a folder of weights another name"
+            yield f"two judges are named {one.judge_id!r}; {remedy}"
+
+
+def _judge(section: JurorSection, name: str, model: str, folder: Path) -> JudgeSettings:
+    return JudgeSettings(
+        judge_id=JudgeId(name),
+        provider=section.provider,
+        model=Path(model).name if section.provider == "hf" else model,
+        parameters=_parameters(section, name, model, folder),
+    )
+
+
+def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> Parameters:
+    """Return what determines a judge's replies, beside its model."""
+    asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
+    match section.provider:
+        case "reference":
+            return (("tie_band", section.tie_band),)
+        case "anthropic" | "anthropic-batch":
+            return (("effort", section.effort), *asked)
+        case "endpoint":
+            if section.base_url is None:
+                raise ConfigurationError([f"judge {name!r}: provider 'endpoint' needs a base_url"])
+            return asked
+        case "hf":
+            digest = folder_digest((folder / model).resolve())
+            return (("weights", digest), ("dtype", section.dtype), *asked)

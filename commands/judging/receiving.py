@@ -1,0 +1,160 @@
+"""Receiving batches: wait until one has ended, and record every result before its end."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from commands.decisions.commands import EndBatch
+from commands.decisions.recorder import Recorder
+from commands.errors import BatchGone, NotFound, ProviderError, ResultsLost, WorkInFlight, counted
+from commands.judging.judge import received
+from commands.judging.recovery import Batching, settle_all
+from commands.ports import Answer, BatchJudge, BatchState, NoReply
+from ledger.events.judging import JudgeBatchSubmitted
+from projections.tournament.batches import Batch
+
+_GROUP: Final = 100  # answers that one transaction records; they can be read again until then
+
+
+def receive_batches(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+    """Settle what is uncertain and receive what is in flight; send nothing.
+
+    Raises:
+        WorkInFlight: Nobody waits for them.
+        ProviderError: The provider cannot be asked.
+    """
+    Reception(recorder, port, how).receive_all()
+
+
+def give_up(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
+    """Give up a batch whose results its provider no longer has; what it asked is open again.
+
+    Raises:
+        NotFound: No batch of that name is in flight, or it can still be received.
+    """
+    for batch in recorder.state.open_batches:
+        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
+            recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
+            return
+    raise NotFound(f"no batch named {provider_batch_id!r} is in flight; see `tourney batch list`")
+
+
+def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
+    """Return the state of a batch that is lost, having made sure that it is."""
+    name = submitted.provider_batch_id
+    try:
+        state = port.look(name)
+    except BatchGone:
+        return BatchState(
+            name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
+        )
+    if state.has_results:
+        raise NotFound(f"{name} is alive: `tourney batch wait` receives it, `cancel` stops it")
+    return state
+
+
+class Reception:
+    """Receives one tournament's batches from one provider, whoever sent them."""
+
+    def __init__(self, recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+        self._recorder, self._port, self._how = recorder, port, how
+        self._n_received = 0
+        self._why_not = ""  # what the provider last said of a query without a reply
+
+    def receive_all(self) -> None:
+        """Receive until nothing is in flight."""
+        while self._recorder.state.open_batches:
+            self.receive_some()
+
+    def receive_some(self) -> None:
+        """Wait for a batch to end, and receive each that has, once none is uncertain.
+
+        Raises:
+            WorkInFlight: Nobody waits.
+            BatchGone: The provider knows a batch no more; all that have ended are received.
+        """
+        settle_all(self._recorder, self._port, self._how)
+        for delay_s in self._how.waiting.delays_s():
+            gone: list[BatchGone] = []
+            looked_at = [*self._looked_at(gone)]
+            ended = [(batch, state) for batch, state in looked_at if state.has_ended]
+            for batch, state in ended:
+                self._receive(batch, state)
+            if ended or not (looked_at or gone):
+                return
+            if gone:
+                raise gone[0]
+            if not self._how.waiting.waits:
+                raise WorkInFlight(self._in_flight())
+            self._how.waiting.sleep(delay_s)
+
+    def _looked_at(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
+        """Yield how batches are doing; those that the provider knows no more are collected."""
+        for batch in self._recorder.state.open_batches:
+            if batch.submitted is None:  # a merge brought it since: it is settled before long
+                continue
+            try:
+                yield batch, self._port.look(batch.submitted.provider_batch_id)
+            except BatchGone as error:
+                gone.append(error)
+
+    def _in_flight(self) -> str:
+        batches = self._recorder.state.open_batches
+        queries = counted(sum(len(batch.planned.queries) for batch in batches), "query", "queries")
+        return (
+            f"{queries} in {counted(len(batches), 'batch', 'batches')} with the provider;"
+            " `tourney batch wait` receives them"
+        )
+
+    def _receive(self, batch: Batch, state: BatchState) -> None:
+        """Record every answer of an ended batch, and its end."""
+        try:
+            self._read(batch, state)
+        except ResultsLost as lost:
+            self._how.tell(f"{lost.why}: what it asked is open again")
+        self._recorder.record(EndBatch(batch.planned.batch_key, state))
+        if self._why_not:
+            self._how.tell(f"among what was not answered: {self._why_not}")
+        self._how.tell(
+            f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
+            f" {state.n_queries - state.n_succeeded} not"
+        )
+
+    def _read(self, batch: Batch, state: BatchState) -> None:
+        """Record a batch's answers as they are read.
+
+        Raises:
+            ProviderError: They are not all there; nothing may be asked again for that.
+        """
+        missing = set(batch.planned.queries)
+        answers = self._port.results(state.provider_batch_id)
+        while group := tuple(islice(answers, _GROUP)):
+            self._record(batch, [answer for answer in group if answer.query_key in missing])
+            n_missing = len(missing)
+            missing.difference_update(answer.query_key for answer in group)
+            self._n_received += n_missing - len(missing)
+            self._tell_progress(batch, len(missing))
+        if missing:
+            raise ProviderError(
+                f"batch {state.provider_batch_id} has ended, and the provider gave no result for"
+                f" {len(missing)} of its {len(batch.planned.queries)} queries"
+            )
+
+    def _tell_progress(self, batch: Batch, n_missing: int) -> None:
+        """Tell how many replies came of those that did and those still asked, whoever asked."""
+        others = sum(
+            len(each.planned.queries)
+            for each in self._recorder.state.open_batches
+            if each.planned.batch_key != batch.planned.batch_key
+        )
+        n_received = self._n_received
+        self._how.on_progress("replies", n_received, n_received + n_missing + others)
+
+    def _record(self, batch: Batch, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            if isinstance(answer, NoReply):
+                self._why_not = answer.detail
+        judge = self._recorder.state.judges[batch.planned.judge]
+        pricing = self._how.pricing_of(judge)
+        distinct = {answer.query_key: answer for answer in answers}
+        self._recorder.record(*(received(judge, each, pricing) for each in distinct.values()))

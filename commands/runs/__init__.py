@@ -1,0 +1,1 @@
+"""Run a tournament from registration to published files; replay and verify it."""

@@ -1,0 +1,142 @@
+"""Use case: is this machine, and this ledger, ready for work that costs money?"""
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from commands.errors import counted
+from commands.settings.lookup import JUDGE
+from commands.spending.consent import ANTHROPIC_KEYS, OF_ANTHROPIC
+from commands.spending.prices import price_table
+from commands.version import VERSION
+from ledger.errors import LedgerError, NoLedger
+from ledger.storage.files import network_kind
+from ledger.storage.wal import require_writable
+from ledger.store import Ledger
+
+_MODELS: Final = ("torch", "transformers", "peft")
+_N_FLUSHES: Final = 50
+_LITTLE_SPACE: Final = 1_000_000_000  # bytes
+WAL_RESET_FIXED: Final = (3, 51, 3)  # sqlite.org/wal.html#walresetbug; broken since 3.7.0
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    grade: Literal["good", "beware", "bad"]
+    says: str
+
+
+def findings(
+    ledger: Path, sqlite_version: tuple[int, ...], *, today: date, providers: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Look at what a run needs; nothing is changed and nothing is sent.
+
+    Args:
+        ledger: Where it is or will be.
+        sqlite_version: Of the library that Python uses.
+        today: From which prices are old.
+        providers: Each judge's, by its table in the settings; of the jury one is asked only where
+            it is named.
+    """
+    yield Finding("tourney", "good", VERSION)
+    yield _sqlite(sqlite_version)
+    yield _file_system(ledger)
+    yield from _disk(ledger.absolute().parent)
+    yield _ledger(ledger)
+    yield _models()
+    yield _prices(today)
+    yield _key(providers)
+
+
+def _key(providers: Mapping[str, str]) -> Finding:
+    """Say whether there is a key where one is needed, and nothing of what is in it."""
+    found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
+    needing = [table for table, provider in providers.items() if provider in OF_ANTHROPIC]
+    if found:
+        return Finding("Anthropic key", "good", f"{found[0]} is set")
+    if not needing:
+        return Finding("Anthropic key", "good", "none; only Anthropic's models need one")
+    needs = f"{', '.join(needing)} {'need' if len(needing) > 1 else 'needs'} one"
+    grade: Literal["beware", "bad"] = "bad" if JUDGE in needing else "beware"
+    return Finding("Anthropic key", grade, f"none, and {needs}; export {ANTHROPIC_KEYS[0]}=...")
+
+
+def _sqlite(version: tuple[int, ...]) -> Finding:
+    name = ".".join(map(str, version))
+    if version >= WAL_RESET_FIXED:
+        return Finding("SQLite", "good", name)
+    return Finding(
+        "SQLite",
+        "beware",
+        f"{name} has the WAL-reset bug, fixed in 3.51.3: two programs that write at the same"
+        " moment can damage the file. tourney's own lock keeps its processes apart; let no"
+        " other program write to the ledger",
+    )
+
+
+def _file_system(ledger: Path) -> Finding:
+    kind = network_kind(ledger)
+    if kind is None:
+        return Finding("file system", "good", "local, or not known to be a network's")
+    return Finding("file system", "bad", f"{kind}: keep the ledger on a local disk")
+
+
+def _disk(folder: Path) -> Iterator[Finding]:
+    try:
+        n_free = shutil.disk_usage(folder).free
+        rate = _flushes_per_s(folder)
+    except OSError as error:
+        yield Finding("disk", "bad", f"{folder} cannot be written: {error}")
+        return
+    enough: Literal["good", "beware"] = "good" if n_free > _LITTLE_SPACE else "beware"
+    yield Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
+    yield Finding("flushes", "good", f"{rate:.0f} a second: at most so many single appends")
+
+
+def _flushes_per_s(folder: Path) -> float:
+    """Measure how often 4 KiB can be appended and flushed, the median of a few."""
+    times = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(_N_FLUSHES):
+            start = time.perf_counter()
+            os.write(file.fileno(), bytes(4096))
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - start)
+    return 1 / statistics.median(times)
+
+
+def _ledger(path: Path) -> Finding:
+    try:
+        with Ledger.read_only(path) as ledger:
+            require_writable(path)
+            return Finding("ledger", "good", f"{path}, checkpoint {ledger.head}")
+    except NoLedger:
+        return Finding("ledger", "good", f"{path}: not there yet")
+    except LedgerError as error:
+        return Finding("ledger", "bad", str(error))
+
+
+def _models() -> Finding:
+    missing = [name for name in _MODELS if find_spec(name) is None]
+    if missing:
+        lacking = ", ".join(missing)
+        return Finding("models", "beware", f"without {lacking}; pip install 'tourney[models]'")
+    return Finding("models", "good", ", ".join(_MODELS))
+
+
+def _prices(today: date) -> Finding:
+    """Look at the shipped prices only: a user's own table says its age in `tourney prices`."""
+    (shipped,) = price_table().sheets
+    says = f"{shipped.title}, {counted(shipped.sheet.age_days(today), 'day')} old"
+    if shipped.sheet.is_stale(today):
+        return Finding("prices", "beware", f"{says}: compare `tourney prices` with the provider's")
+    return Finding("prices", "good", says)

@@ -1,0 +1,129 @@
+"""Use case: read what tournament.toml names, check it whole, then register it in one append."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from commands.decisions.commands import OpenTournament
+from commands.entrants.files import read_entrant
+from commands.errors import ConfigurationError, WeightsError
+from commands.judging.panel import panel_of
+from commands.settings.inputs import read_bank, read_rubric
+from commands.settings.schema import RubricSection, Settings
+from commands.settings.sections import AnyEntrantSection
+from ledger.errors import TourneyError
+from ledger.events.registration import (
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Registered,
+    Registration,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from ledger.identity import Dimension, Json, canonical_json, digest_of_bytes
+
+Named = TypeVar("Named")
+Read = TypeVar("Read")
+
+
+def opening_of(
+    settings: Settings, folder: Path, versions: Sequence[tuple[str, str]]
+) -> OpenTournament:
+    """Read bank, rubrics and model files, and say what is to be registered; records nothing.
+
+    Args:
+        settings: The configuration.
+        folder: What its relative paths start from.
+        versions: Packages and their versions, kept with the opening.
+
+    Raises:
+        ConfigurationError: Files are missing or wrong; all faults are listed.
+    """
+    faults: list[str] = []
+    banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
+    rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
+    entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
+    panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
+    if faults:
+        raise ConfigurationError(faults)
+    registrations = _registrations(banks[0], rubrics, entrants, panels[0])
+    configuration = canonical_json(_said(settings))
+    opening = TournamentOpened(
+        opening=1,
+        tournament_id=settings.tournament.id,
+        configuration=configuration.decode(),
+        configuration_digest=digest_of_bytes(configuration),
+        entrants=_references(registrations, EntrantRegistered),
+        prompts=_references(registrations, PromptRegistered),
+        rubrics=_references(registrations, RubricRegistered),
+        judges=_references(registrations, JudgeRegistered),
+        generation_seed=settings.generation.seed,
+        versions=tuple(versions),
+    )
+    return OpenTournament(opening, registrations)
+
+
+def _said(settings: Settings) -> dict[str, Json]:
+    """Return the settings as JSON; those without evaluations say nothing of them."""
+    said: dict[str, Json] = settings.model_dump(mode="json")
+    return {section: value for section, value in said.items() if section != "evaluations" or value}
+
+
+def _read_each(
+    read: Callable[[Named], Read], named: Iterable[Named], faults: list[str]
+) -> tuple[Read, ...]:
+    """Read what can be read, and note the faults of the rest: a user hears of all at once."""
+    things = []
+    for each in named:
+        try:
+            things.append(read(each))
+        except TourneyError as error:
+            faults.append(str(error))
+    return tuple(things)
+
+
+def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
+    rubric = read_rubric(folder / section.path, Dimension(section.dimension))
+    judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
+    faults = [
+        f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which {name} provider"
+        " 'reference' compares with; leave the rubric out, or name another provider"
+        for name, judge in judges.items()
+        if judge.provider == "reference" and not rubric.needs_gold
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+    return rubric
+
+
+def _entrant(section: AnyEntrantSection, settings: Settings, folder: Path) -> Entrant:
+    try:
+        return read_entrant(section, settings.generation, folder)
+    except WeightsError as error:
+        raise ConfigurationError([f"entrant {section.id!r}: {error}"]) from error
+
+
+def _registrations(
+    prompts: Iterable[Prompt],
+    rubrics: Iterable[Rubric],
+    entrants: Iterable[Entrant],
+    panel: Iterable[JudgeSettings],
+) -> tuple[Registration, ...]:
+    return (
+        *(PromptRegistered(prompt=prompt, digest=prompt.content_digest) for prompt in prompts),
+        *(RubricRegistered(rubric=rubric, digest=rubric.content_digest) for rubric in rubrics),
+        *(EntrantRegistered(entrant=each, digest=each.content_digest) for each in entrants),
+        *(JudgeRegistered(judge=each, digest=each.content_digest) for each in panel),
+    )
+
+
+def _references(
+    registrations: Iterable[Registration], kind: type[Registered]
+) -> tuple[Reference, ...]:
+    return tuple(event.reference for event in registrations if isinstance(event, kind))

@@ -1,0 +1,201 @@
+"""Use case: fold again from the first event and compare each run byte for byte."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.errors import NotFound
+from ledger.audit import read_each
+from ledger.events.imports import LedgerMerged
+from ledger.events.ratings import RatingsPublished
+from ledger.events.values import type_name
+from ledger.identity import StreamId, digest_of_bytes
+from ledger.recorded import Recorded
+from ledger.storage.files import write_files
+from ledger.store import Ledger
+from projections.artifacts.files import files_of, renderings_of
+from projections.artifacts.results import results_of
+from projections.tournament.state import Tournament, advance
+
+_PAGE: Final = 10_000  # events
+
+
+class Claim(NamedTuple):
+    """A publication and where it stands."""
+
+    position: int
+    stream: StreamId
+    ratings: RatingsPublished
+    is_foreign: bool  # it came in by a merge
+
+    @property
+    def run(self) -> str:
+        """The run's name."""
+        return self.ratings.publication.run
+
+    @property
+    def as_of(self) -> int:
+        """The last position that was rated."""
+        return self.ratings.publication.as_of
+
+    def is_of(self, ledger: Ledger) -> bool:
+        """Say whether it rates the ledger's own history, and not that of one merged into it."""
+        return ledger.chain_at(self.as_of) == self.ratings.publication.head
+
+
+class Rebuilt(NamedTuple):
+    """A claim and its files as they follow from the ledger today."""
+
+    claim: Claim
+    files: Mapping[str, bytes]  # that it claims
+    renderings: Mapping[str, bytes]  # that stand beside them, and are compared with nothing
+
+
+class Difference(NamedTuple):
+    """A file of a run that is not what the ledger says."""
+
+    run: str
+    path: str
+    why: str
+
+
+class Replayed(NamedTuple):
+    """The runs that were rebuilt, and every difference found."""
+
+    runs: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+def replay(
+    ledger: Ledger,
+    stream: StreamId,
+    *,
+    until: int | None = None,
+    against: Path | None = None,
+    out: Path | None = None,
+) -> Replayed:
+    """Rebuild published runs, and compare them with what was claimed.
+
+    Args:
+        ledger: Where the events are.
+        stream: The tournament.
+        until: The last position to read.
+        against: A run's folder, to compare byte for byte; only that run is rebuilt.
+        out: A folder to write the rebuilt runs into.
+
+    Raises:
+        NotFound: There is no such folder, or no run of its name was published.
+    """
+    claims = _asked(ledger, stream, until=until, against=against)
+    differences: list[Difference] = []
+    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
+        differences += differences_from_claim(rebuilt)
+        if against is not None:
+            differences += _differences_from_folder(rebuilt, against)
+        if out is not None:
+            write_files(out / rebuilt.claim.run, {**rebuilt.files, **rebuilt.renderings})
+    return Replayed(tuple(claim.run for claim in claims), tuple(differences))
+
+
+def _asked(
+    ledger: Ledger, stream: StreamId, *, until: int | None, against: Path | None
+) -> list[Claim]:
+    if against is not None and not against.is_dir():
+        raise NotFound(
+            f"there is no folder {against.absolute()}; name one of those that `tourney run` wrote,"
+            " beside the settings in runs/"
+        )
+    claims = [
+        claim
+        for claim in claims_in(ledger, ledger.head.position if until is None else until)
+        if claim.stream == stream
+        and claim.is_of(ledger)
+        and (against is None or claim.run == against.resolve().name)
+    ]
+    if against is not None and not claims:
+        raise NotFound(f"{against}: no run of that name was published in {ledger.path}")
+    return claims
+
+
+def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
+    """Return what was published and can be read, in order of position."""
+    types = {type_name(RatingsPublished), type_name(LedgerMerged)}
+    found = [each for each in read_each(ledger, until, types) if isinstance(each, Recorded)]
+    return tuple(
+        Claim(each.position, each.stream, each.event, any(_took(other, each) for other in found))
+        for each in found
+        if isinstance(each.event, RatingsPublished)
+    )
+
+
+def _took(merge: Recorded, each: Recorded) -> bool:
+    """Say whether a merge took an event in: what it took stands right before its note."""
+    return (
+        isinstance(merge.event, LedgerMerged)
+        and merge.stream == each.stream
+        and merge.version - merge.event.n_taken <= each.version < merge.version
+    )
+
+
+def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
+    """Fold events once and yield each claim with its files, in the order of what was rated."""
+    states = {claim.stream: Tournament(claim.stream) for claim in claims}
+    in_order = sorted(claims, key=_as_of)
+    for as_of, group in groupby(in_order, key=_as_of):
+        section = _up_to(as_of, events)
+        while page := list(islice(section, _PAGE)):
+            states = {stream: advance(state, page) for stream, state in states.items()}
+        for claim in group:
+            yield _rebuilt(states[claim.stream], claim)
+
+
+def _as_of(claim: Claim) -> int:
+    return claim.as_of
+
+
+def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
+    """Return what follows from a claim's terms: nothing, where they name what is not there."""
+    try:
+        results = results_of(state, claim.ratings.publication)
+        return Rebuilt(claim, files_of(results), renderings_of(results))
+    except LookupError:
+        return Rebuilt(claim, {}, {})
+
+
+def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
+    """Yield events up to a position, and leave the rest where it is."""
+    for recorded in events:
+        yield recorded
+        if recorded.position >= position:
+            return
+
+
+def differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
+    """Yield what does not follow any more from the events as it was published."""
+    run = rebuilt.claim.run
+    for artifact in rebuilt.claim.ratings.artifacts:
+        content = rebuilt.files.get(artifact.path)
+        if content is None:
+            yield Difference(run, artifact.path, "was published and is not made any more")
+        elif digest_of_bytes(content) != artifact.digest:
+            yield Difference(run, artifact.path, "folds to other bytes than were published")
+
+
+def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
+    """Yield the files of a folder that are not what the ledger says, missing ones included."""
+    run = rebuilt.claim.run
+    for path, content in rebuilt.files.items():
+        file = folder / path
+        if not file.is_file():
+            yield Difference(run, path, "is missing")
+        elif file.read_bytes() != content:
+            yield Difference(run, path, f"differs from byte {_first_change(file, content)} on")
+
+
+def _first_change(file: Path, content: bytes) -> int:
+    """Return the offset, from 0, of the first byte that is not the same."""
+    found = file.read_bytes()
+    pairs = zip(found, content, strict=False)
+    same = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+    return min(len(found), len(content)) if same is None else same

@@ -1,0 +1,207 @@
+"""Use case: a whole tournament, from registering to ratings; each step does what is still owed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from commands.decisions.commands import OpenTournament, PublishRatings
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import Generated
+from commands.errors import AuditDisagrees, ConfigurationError
+from commands.judging.judge import Judged
+from commands.settings.schema import Settings
+from ledger.errors import CannotWrite, FolderTaken
+from ledger.events.ratings import ArtifactDigest, Mode, Publication, RatingsPublished, Terms
+from ledger.events.registration import JudgeSettings, Prompt
+from ledger.identity import PromptId, digest_of_bytes
+from ledger.recorded import Recorded
+from ledger.storage.files import write_files
+from projections.artifacts.files import files_of, renderings_of
+from projections.artifacts.results import Results, results_of
+from projections.tournament.matches import pilot_prompts, proportional_strata
+from projections.tournament.progress import AskingRules
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
+
+
+class Run(NamedTuple):
+    """A published run: its results, and whether it was published just now."""
+
+    folder: Path
+    results: Results
+    is_new: bool
+
+
+def publish(recorder: Recorder, terms: Terms, *, runs: Path, now: datetime) -> Run:
+    """Publish what is known now, unless just that was published already.
+
+    The claim is recorded first and the files follow, whole: a run killed between the two finds
+    its claim again and writes the files that it lacks. The folder is made before both, empty, so
+    that other tournaments which publish beside this one find its name taken.
+
+    Raises:
+        CannotWrite: The place refuses.
+        FolderTaken: An earlier publication's folder holds something else.
+        AuditDisagrees: An earlier publication folds to other bytes.
+    """
+    state = recorder.state
+    published = _published(state, terms)
+    if published is not None:
+        return _again(state, published, runs)
+    with ExitStack() as unclaimed:
+        folder = _reserved(state, runs, f"{terms.mode}_{now:%Y%m%d_%H%M%S}")
+        unclaimed.callback(folder.rmdir)
+        results = results_of(state, _publication(state, terms, folder.name, now))
+        files = files_of(results)
+        recorder.record(PublishRatings(_claim(results.publication, files)))
+        unclaimed.pop_all()
+    write_files(folder, files | renderings_of(results))
+    return Run(folder, results, is_new=True)
+
+
+def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
+    """Return an earlier publication, and write its files if it was killed before it did."""
+    results = results_of(state, published.publication)
+    files, name = files_of(results), published.publication.run
+    if _claim(published.publication, files) != published:
+        raise AuditDisagrees(
+            f"run {name} was published and folds to other bytes today; see `tourney replay`"
+        )
+    folder = runs / name
+    manifest = folder / "manifest.json"
+    if not folder.is_dir() or not any(folder.iterdir()):
+        write_files(folder, files | renderings_of(results))
+    elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
+        raise FolderTaken(folder)  # of another run; what else was changed `tourney replay` tells
+    return Run(folder, results, is_new=False)
+
+
+def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
+    """Return an earlier publication of the same terms on the same events."""
+    for ratings in state.publications:
+        publication = ratings.publication
+        if publication.terms == terms and publication.head == _newest(state).chain:
+            return ratings
+    return None
+
+
+def _publication(state: Tournament, terms: Terms, name: str, now: datetime) -> Publication:
+    newest = _newest(state)
+    return Publication(
+        run=name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
+    )
+
+
+def _newest(state: Tournament) -> Recorded:
+    if state.newest is None:
+        raise ValueError(f"tournament {state.stream!r} was not opened, there is nothing to rate")
+    return state.newest
+
+
+def _reserved(state: Tournament, runs: Path, name: str) -> Path:
+    """Make an empty folder, of a name that is neither on record nor on the disk."""
+    taken = {ratings.publication.run for ratings in state.publications}
+    names = (name if n == 1 else f"{name}_{n}" for n in count(1))
+    try:
+        runs.mkdir(parents=True, exist_ok=True)  # a link that leads nowhere is an error here
+        return next(runs / each for each in names if each not in taken and _makes(runs / each))
+    except OSError as error:
+        raise CannotWrite(runs, str(error)) from error
+
+
+def _makes(folder: Path) -> bool:
+    """Make a folder, unless there is something of that name."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _claim(publication: Publication, files: Mapping[str, bytes]) -> RatingsPublished:
+    return RatingsPublished(
+        publication=publication,
+        artifacts=tuple(
+            ArtifactDigest(path=path, digest=digest_of_bytes(content))
+            for path, content in files.items()
+        ),
+    )
+
+
+Generating: TypeAlias = Callable[[Sequence[PromptId]], Generated]
+"""Has prompts answered that are not, with whatever consent that takes."""
+
+Judging: TypeAlias = Callable[[Sequence[PromptId]], Judged]
+"""Asks a judge about prompts, with whatever consent that takes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is over, and where its artifacts go."""
+
+    settings: Settings
+    opening: OpenTournament
+    mode: Mode
+    runs: Path
+
+
+class RunSummary(NamedTuple):
+    """What a run did and what came of it."""
+
+    generated: Generated
+    judged: Judged
+    run: Run
+
+
+def run_tournament(
+    recorder: Recorder,
+    plan: Plan,
+    *,
+    generating: Generating,
+    judge: JudgeSettings,
+    judging: Judging,
+    now: datetime,
+) -> RunSummary:
+    """Register, generate, judge, reconcile, rate and publish; what is there is not done again."""
+    settings = plan.settings
+    prompts = selected_prompts(plan.opening.bank, settings, plan.mode)
+    recorder.record(plan.opening)
+    generated = generating(prompts)
+    judged = judging(prompts)
+    terms = Terms(
+        mode=plan.mode,
+        judge=judge.judge_id,
+        policy=DEFAULT_POLICY,
+        elo=settings.elo.parameters,
+        entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
+        prompts=prompts,
+        bradley_terry=settings.bradley_terry.parameters,
+    )
+    return RunSummary(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
+
+
+def asking_rules(settings: Settings) -> AskingRules:
+    """Return what the settings say of asking."""
+    return AskingRules(settings.judge.retries, skip_identical=settings.judge.skip_identical)
+
+
+def selected_prompts(
+    bank: Sequence[Prompt], settings: Settings, mode: Mode
+) -> tuple[PromptId, ...]:
+    """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
+
+    Raises:
+        ConfigurationError: The pilot asks for more than the bank holds.
+    """
+    if mode == "headline":
+        return tuple(prompt.prompt_id for prompt in bank)
+    pilot = settings.pilot
+    strata = pilot.strata or proportional_strata(bank, pilot.size)
+    try:
+        return pilot_prompts(bank, strata, seed=pilot.seed)
+    except ValueError as error:
+        raise ConfigurationError([str(error)]) from error

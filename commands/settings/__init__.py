@@ -1,0 +1,1 @@
+"""Read tournament.toml and the plain files that it names."""

@@ -1,0 +1,185 @@
+"""Reading a rubric: a version on the first line, TOML front matter, then Markdown for the judge.
+
+<!-- version: 1 -->
++++
+needs_gold = true
++++
+# Factuality
+"""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Final, get_args
+
+import msgspec
+from pydantic import ValidationError
+
+import rubrics
+from commands.errors import ConfigurationError, place_and_fault
+from commands.settings.sections import Section
+from ledger.events.registration import Prompt, Rubric
+from ledger.identity import Dimension
+from ledger.storage.files import write_files
+
+
+def read_bank(path: Path) -> tuple[Prompt, ...]:
+    """Read every prompt; `_provenance` may say where one comes from and is not kept.
+
+    Raises:
+        ConfigurationError: The file is missing or empty, or lines are not prompts or repeat an
+            id; all faults are listed, each with its line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: the prompt bank cannot be read: {error}"]) from error
+    prompts: list[Prompt] = []
+    faults: list[str] = []
+    first_lines: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            prompt = _prompt(line)
+        except ValueError as error:
+            faults.append(f"{path}:{number}: {error}")
+            continue
+        first = first_lines.setdefault(prompt.prompt_id, number)
+        if first != number:
+            faults.append(
+                f"{path}:{number}: prompt_id {prompt.prompt_id!r} is taken by line {first};"
+                " give each prompt its own"
+            )
+        prompts.append(prompt)
+    if not prompts and not faults:
+        faults.append(f"{path}: the prompt bank is empty; it holds one JSON object a line")
+    if faults:
+        raise ConfigurationError(faults)
+    return tuple(prompts)
+
+
+def _prompt(line: str) -> Prompt:
+    """Read one line.
+
+    Raises:
+        ValueError: It is not JSON, not UTF-8 when written again, or not a prompt.
+    """
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"a prompt is a JSON object, this is {type(record).__name__}")  # noqa: TRY004  # a fault of the file, not of the program
+    record.pop("_provenance", None)
+    try:
+        prompt = msgspec.convert(record, Prompt)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ValueError(f"{place!r}: {why}{_choices(place)}" if place else why) from error
+    msgspec.json.encode(prompt)
+    return prompt
+
+
+def _choices(field: str) -> str:
+    """Name what a field may be, where that is a list."""
+    kinds = {each.name: get_args(each.type) for each in msgspec.structs.fields(Prompt)}
+    literals = [value for kind in kinds.get(field, ()) for value in get_args(kind)]
+    return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
+
+
+_VERSION: Final = re.compile(r"<!--\s*version:\s*(\S+)\s*-->")
+_FRONT_MATTER: Final = re.compile(r"\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
+
+
+class FrontMatter(Section):
+    """What of the prompt the judge is shown beside the question."""
+
+    needs_gold: bool
+    shows_expected_behavior: bool = False
+
+
+def read_rubric(path: Path, dimension: Dimension) -> Rubric:
+    """Read a rubric file.
+
+    Raises:
+        ConfigurationError: The file is missing, has no version, or its front matter is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: the rubric cannot be read: {error}"]) from error
+    first_line, _, rest = text.partition("\n")
+    version = _VERSION.fullmatch(first_line.strip())
+    if version is None:
+        raise ConfigurationError(
+            [f"{path}:1: a rubric begins with its version, as in <!-- version: 1 -->"]
+        )
+    front_matter = _front_matter(path, rest)
+    return Rubric(
+        dimension=dimension,
+        version=version[1],
+        needs_gold=front_matter.needs_gold,
+        shows_expected_behavior=front_matter.shows_expected_behavior,
+        text=text,
+    )
+
+
+def _front_matter(path: Path, rest: str) -> FrontMatter:
+    block = _FRONT_MATTER.match(rest)
+    if block is None:
+        raise ConfigurationError(
+            [f"{path}:2: front matter is missing: +++, then needs_gold = true or false, then +++"]
+        )
+    try:
+        return FrontMatter.model_validate(tomllib.loads(block[1]))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
+    except ValidationError as error:
+        raise ConfigurationError(
+            [f"{path}:2: the front matter is wrong: {_in_one_line(error)}"]
+        ) from error
+
+
+def _in_one_line(error: ValidationError) -> str:
+    """Say everything that was found, without pydantic's links."""
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc']))!r}: {each['msg']}" if each["loc"] else each["msg"]
+        for each in error.errors()
+    )
+
+
+_PACKAGE: Final = Path(__file__).parent
+_NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
+
+
+def shipped_data() -> Path:
+    """Return the folder that the repository calls data/."""
+    in_wheel = _PACKAGE / "shipped_data"
+    return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / "data"
+
+
+def lay_out_demo(folder: Path) -> None:
+    """Fill a folder with the quickstart tournament, unless it holds a tournament already.
+
+    Raises:
+        ConfigurationError: The folder holds something else.
+        CannotWrite: The place refuses.
+    """
+    folder = folder.resolve()
+    if (folder / "tournament.toml").exists():
+        return
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ConfigurationError([f"{folder} is there and is no demo; name a new folder"])
+    quickstart = shipped_data() / "quickstart"
+    files = {
+        str(file.relative_to(quickstart)): file.read_bytes()
+        for file in sorted(quickstart.rglob("*"))
+        if file.is_file() and (file.parent != quickstart or file.suffix not in _NOT_COPIED)
+    }
+    for beside in ("bank.jsonl", "distractors.jsonl"):
+        files[beside] = (shipped_data() / beside).read_bytes()
+    factuality = Path(rubrics.__path__[0]) / "factuality.md"
+    files["rubrics/factuality.md"] = factuality.read_bytes()
+    write_files(folder, files)

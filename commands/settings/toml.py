@@ -1,0 +1,88 @@
+"""A TOML file of settings, and the environment variables that overrule its keys."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from commands.errors import ConfigurationError
+
+Location: TypeAlias = tuple[int | str, ...]
+"""Section, then the number of the table if it is an array of tables, then the key."""
+
+_LONG_TEXT: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+
+
+def line_of(text: str, location: Location) -> int:
+    """Return the line, from 1, of a key; of its table where the key is absent; else 1."""
+    lines = _LONG_TEXT.sub(lambda long: "\n" * long[0].count("\n"), text).split("\n")
+    names = [part for part in location if isinstance(part, str)]
+    nth = next((part for part in location[1:2] if isinstance(part, int)), 0)
+    for depth in range(len(names), 0, -1):  # a table inside a table may have a header of its own
+        table = _nth_table(lines, names[:depth], nth)
+        if table is not None:
+            inside = [_line_of_key(lines, name, table) for name in names[depth : depth + 1]]
+            return next(filter(None, inside), table.start + 1)
+    return _line_of_key(lines, names[0], range(len(lines))) or 1
+
+
+def _nth_table(lines: Sequence[str], names: Sequence[str], nth: int) -> range | None:
+    """Return the lines of the nth table under a header, the header included."""
+    dotted = r"\s*\.\s*".join(re.escape(name) for name in names)
+    header = re.compile(rf"\s*\[\[?\s*{dotted}\s*\]\]?")
+    starts = [n for n, line in enumerate(lines) if header.match(line)]
+    if nth >= len(starts):
+        return None
+    start = starts[nth]
+    following = (n for n in range(start + 1, len(lines)) if lines[n].lstrip().startswith("["))
+    return range(start, next(following, len(lines)))
+
+
+def _line_of_key(lines: Sequence[str], key: str, among: range) -> int | None:
+    name = re.escape(key)
+    pattern = re.compile(rf"\s*(?:\"{name}\"|'{name}'|{name})\s*=")
+    return next((n + 1 for n in among if pattern.match(lines[n])), None)
+
+
+Table: TypeAlias = dict[str, Any]  # what tomllib yields
+
+
+def read_text(path: Path) -> str:
+    """Return what a settings file says.
+
+    Raises:
+        ConfigurationError: It is missing, or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        remedy = "name one with --config, or lay out an example with `tourney demo`"
+        raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+
+
+def parse(path: Path, text: str) -> Table:
+    """Return a file's text as tables.
+
+    Raises:
+        ConfigurationError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
+
+
+def variable(location: Location) -> str:
+    """Name the environment variable that overrules a key."""
+    return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
+
+
+def value(text: str) -> object:
+    """Read an environment value as TOML would; what is no TOML value is a plain string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,1 @@
+"""Know what requests cost, ask for consent, and keep the cap."""

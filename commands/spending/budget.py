@@ -1,0 +1,168 @@
+"""The cap on spending: hard, and counted in what a query can cost at most."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple
+
+from commands.decisions.recorder import Recorder
+from commands.errors import Refused
+from commands.spending.consent import dollars
+from commands.spending.pricing import Pricing
+from ledger.events.judging import JudgeQueryFailed
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, JudgeId
+from projections.tournament.matches import match_of, pairings
+from projections.tournament.progress import OpenQuery
+from projections.tournament.spend import may_have_been_billed
+from projections.verdicts.queries import JudgeQuery
+
+
+class BudgetReached(Refused):
+    """What comes next might cost more than is left."""
+
+    def __init__(self, cap_usd: float, bound_usd: float, next_usd: float) -> None:
+        super().__init__(
+            f"${bound_usd:.4f} are spent, in flight or perhaps billed of at most"
+            f" {dollars(cap_usd)}, and the next query may cost ${next_usd:.4f}; raise --max-usd"
+            " or [judge] max_usd to go on"
+        )
+        self.cap_usd, self.bound_usd = cap_usd, bound_usd
+
+
+class PriceUnknown(Refused):
+    """A cap cannot be kept on a judge that has no price."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a cap was set, and this judge has no price; add one by [judge] prices = FILE"
+        )
+
+
+def require_price(pricing: Pricing) -> None:
+    """Find out at once whether a cap can be kept.
+
+    Raises:
+        PriceUnknown: Nobody knows what a query may cost.
+    """
+    if pricing.worst_usd([]) is None:
+        raise PriceUnknown
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be spent on a tournament."""
+
+    cap_usd: float
+    pricing: Pricing
+
+    def affordable(
+        self, queries: Sequence[OpenQuery], *, spent_usd: float, uncertain_usd: float = 0.0
+    ) -> Sequence[OpenQuery]:
+        """Return the longest start of the queries that cannot cost more than is left.
+
+        Args:
+            queries: What is to be asked.
+            spent_usd: What is paid.
+            uncertain_usd: What is in flight or was perhaps billed, at the worst.
+
+        Raises:
+            BudgetReached: Not even the first is affordable.
+            PriceUnknown: Nobody knows what a query may cost.
+        """
+        left, n_affordable, next_usd = self.cap_usd - spent_usd - uncertain_usd, 0, 0.0
+        for query in queries:
+            next_usd = self._worst_usd(query)
+            if next_usd > left:
+                break
+            left, n_affordable = left - next_usd, n_affordable + 1
+        if not n_affordable:
+            raise BudgetReached(self.cap_usd, spent_usd + uncertain_usd, next_usd)
+        return queries[:n_affordable]
+
+    def _worst_usd(self, query: OpenQuery) -> float:
+        worst = self.pricing.worst_usd([query.asked])
+        if worst is None:
+            raise PriceUnknown
+        return worst
+
+
+class _Worst(NamedTuple):
+    """What a question to one judge can cost at most."""
+
+    by_query: Mapping[Digest, float]
+    dearest_usd: float
+
+
+class Exposure:
+    """Adds up, at the worst, batches in flight and failures that may have been billed.
+
+    What was under way to a judge that answers at once, when its run was cut off, is on record as
+    submitted and not counted: nothing tells it from what was never sent.
+    """
+
+    def __init__(self, recorder: Recorder, pricing_of: Callable[[JudgeSettings], Pricing]) -> None:
+        self._recorder, self._pricing_of = recorder, pricing_of
+        self._position = 0  # the last up to which failures are counted
+        self._lost_usd = 0.0
+        self._worst_of: dict[JudgeId, _Worst] = {}
+
+    def usd(self) -> float:
+        """Return the dollars of all those on record, of every judge, by whatever process.
+
+        A question that is asked no more, of an older rubric say, counts as the dearest of today.
+
+        Raises:
+            Refused: A batch of unknown price is in flight.
+        """
+        in_flight = [batch.planned.worst_usd for batch in self._recorder.state.open_batches]
+        if None in in_flight:
+            raise Refused(
+                "a batch of unknown price is in flight, so no cap can be kept until it ends"
+            )
+        self._lost_usd += fsum(self._lost_since())
+        return self._lost_usd + fsum(usd or 0.0 for usd in in_flight)
+
+    def _lost_since(self) -> list[float]:
+        """Return the dollars of each such failure that was recorded since the last look."""
+        ledger, since = self._recorder.ledger, self._position
+        self._position = ledger.head.position
+        news = ledger.read(
+            after=since,
+            until=self._position,
+            stream=self._recorder.state.stream,
+            types=["JudgeQueryFailed"],
+        )
+        return [
+            self._worst(event)
+            for event in (each.event for each in news)
+            if isinstance(event, JudgeQueryFailed) and may_have_been_billed(event.detail)
+        ]
+
+    def _worst(self, failure: JudgeQueryFailed) -> float:
+        if failure.judge not in self._worst_of:
+            by_query = self._priced(failure.judge)
+            self._worst_of[failure.judge] = _Worst(by_query, max(by_query.values(), default=0.0))
+        worst = self._worst_of[failure.judge]
+        return worst.by_query.get(failure.query_key, worst.dearest_usd)
+
+    def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
+        """Return what each question to whoever has that name can cost at most; no text is held.
+
+        The same question may have been asked in a batch or not, which is not one price.
+        """
+        worst_usd: dict[Digest, float] = {}
+        judges = self._recorder.state.judges.values()
+        for judge in (each for each in judges if each.judge_id == judge_id):
+            pricing = self._pricing_of(judge)
+            for question in self._questions(judge):
+                usd, key = pricing.worst_usd([question]) or 0.0, question.query_key
+                worst_usd[key] = max(usd, worst_usd.get(key, 0.0))
+        return worst_usd
+
+    def _questions(self, judge: JudgeSettings) -> Iterator[JudgeQuery]:
+        state = self._recorder.state
+        for pairing in pairings(state, [prompt.prompt_id for prompt in state.bank]):
+            match = match_of(state, pairing, judge)
+            if match is not None:
+                yield from (match.forward, match.swapped)

@@ -1,0 +1,166 @@
+"""What entrants behind endpoints would cost: whoever serves them may charge for it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Final, NamedTuple
+
+from commands.spending.prices import PriceTable
+from ledger.events.registration import Entrant, TournamentOpened
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import Usage, cost_usd
+from ledger.identity import Digest, EntrantId
+from ledger.recorded import Recorded
+from projections.tournament.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
+from projections.tournament.matches import cell_of
+from projections.tournament.state import Tournament
+
+RESPONSE_EVENTS: Final = frozenset({"TournamentOpened", "ResponseGenerated", "ResponseFailed"})
+"""The types of events that tell what responses took."""
+
+
+class Request(NamedTuple):
+    """A prompt that is to be put to an entrant."""
+
+    entrant: Entrant
+    prompt_text: str
+
+
+class Used(NamedTuple):
+    """What one answer on record took, and of whom."""
+
+    entrant: Entrant
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class ServedCost:
+    """What the requests to one entrant would take; None: the price is not known."""
+
+    entrant_id: EntrantId
+    model: str  # as the server calls it
+    n_requests: int
+    n_input: int  # tokens, guessed from bytes
+    n_output: int  # tokens, at most
+    expected_usd: float | None
+    worst_usd: float | None  # if every byte were a token
+
+
+def served_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[ServedCost, ...]:
+    """Return what requests would cost, by entrant; those to weights on this machine cost nothing.
+
+    The price is the one that the table has for the model's name; an answer counts as long as it may
+    be.
+    """
+    by_entrant: dict[Entrant, list[str]] = {}
+    for entrant, prompt_text in requests:
+        if entrant.loader == "endpoint":
+            by_entrant.setdefault(entrant, []).append(prompt_text)
+    return tuple(_cost(entrant, texts, prices) for entrant, texts in by_entrant.items())
+
+
+def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> ServedCost:
+    n_output = entrant.max_new_tokens
+    likely = [Usage(round(n_bytes(text) / BYTES_PER_TOKEN), n_output) for text in texts]
+    worst = [Usage(n_bytes(text) + FRAME_TOKENS, n_output) for text in texts]
+    return ServedCost(
+        entrant_id=entrant.entrant_id,
+        model=entrant.weights,
+        n_requests=len(texts),
+        n_input=sum(each.n_input for each in likely),
+        n_output=sum(each.n_output for each in likely),
+        expected_usd=_usd(entrant.weights, likely, prices),
+        worst_usd=_usd(entrant.weights, worst, prices),
+    )
+
+
+def responses_used(state: Tournament, own: Iterable[Recorded]) -> Iterator[Used]:
+    """Yield what responses took, and answers that were kept back, each with its entrant.
+
+    A response's key names its maker, whoever goes by the label now.
+
+    Args:
+        state: The tournament.
+        own: Its own events of `RESPONSE_EVENTS`: what another tournament recorded, it paid for.
+    """
+    seeds: set[int] = set()
+    makers: dict[Digest, Entrant] = {}
+    for recorded in own:
+        match recorded.event:
+            case TournamentOpened(generation_seed=seed) as opening if seed not in seeds:
+                seeds.add(seed)
+                makers |= _makers(replace(state, opening=opening))
+            case ResponseGenerated() | ResponseFailed() as made:
+                usage = _usage(made)
+                if usage is not None and made.response_key in makers:
+                    yield Used(makers[made.response_key], usage)
+            case _:
+                continue
+
+
+def _usage(made: ResponseGenerated | ResponseFailed) -> Usage | None:
+    """Return what an answer took; None: nobody told."""
+    if isinstance(made, ResponseFailed):
+        return made.usage
+    n_prompt = made.n_prompt_tokens
+    return None if n_prompt is None else Usage(n_prompt, made.n_generated_tokens)
+
+
+def _makers(state: Tournament) -> dict[Digest, Entrant]:
+    """Return who makes each response that an endpoint was ever registered for."""
+    served = [each for each in state.entrants.values() if each.loader == "endpoint"]
+    asked = (cell_of(state, who, what) for who in served for what in state.prompts.values())
+    return {cell.response_key: cell.entrant for cell in asked}
+
+
+def spent_usd(used: Iterable[Used], prices: PriceTable) -> float:
+    """Return what answers cost whose price is known, by the table as it is now."""
+    by_model: dict[str, list[Usage]] = {}
+    for entrant, usage in used:
+        if entrant.loader == "endpoint":
+            by_model.setdefault(entrant.weights, []).append(usage)
+    return fsum(_usd(model, usages, prices) or 0.0 for model, usages in by_model.items())
+
+
+def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | None:
+    priced = prices.of(model)
+    if priced is None:
+        return None
+    return fsum(cost_usd(usage, priced.price(usage, in_batch=False)) for usage in usages)
+
+
+class ServedSpend(NamedTuple):
+    """What one entrant's answers took from one model."""
+
+    entrant_id: EntrantId
+    model: str  # as the server calls it
+    n_answers: int  # to prompts of the bank and of evaluations
+    n_input: int
+    n_output: int
+    usd: float | None  # None: the price is not known
+    price_table: str | None  # which it was found in
+
+
+def served_spend(used: Iterable[Used], prices: PriceTable) -> tuple[ServedSpend, ...]:
+    """Add up what answers took, by entrant and model; weights on this machine cost nothing."""
+    groups: dict[tuple[EntrantId, str], list[Used]] = {}
+    for each in used:
+        if each.entrant.loader == "endpoint":
+            key = (each.entrant.entrant_id, each.entrant.weights)
+            groups.setdefault(key, []).append(each)
+    return tuple(_added_up(*key, group, prices) for key, group in sorted(groups.items()))
+
+
+def _added_up(
+    entrant_id: EntrantId, model: str, used: list[Used], prices: PriceTable
+) -> ServedSpend:
+    priced = prices.of(model)
+    return ServedSpend(
+        entrant_id=entrant_id,
+        model=model,
+        n_answers=len(used),
+        n_input=sum(each.usage.n_input for each in used),
+        n_output=sum(each.usage.n_output for each in used),
+        usd=None if priced is None else spent_usd(used, prices),
+        price_table=None if priced is None else priced.source.title,
+    )

@@ -1,1 +1,0 @@
-"""Views as tables: which columns, in which order, with which notes."""
