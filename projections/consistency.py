@@ -34,7 +34,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.evaluations.state import Fate, Labels, SampleKey, labels_of, misfit_of
-from projections.tournament.state import BatchEvent
+from projections.tournament.batches import BatchEvent
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
 

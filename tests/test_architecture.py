@@ -1,8 +1,10 @@
 """What the folders promise, checked on the running program."""
 
+import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -100,6 +102,46 @@ def test_packages_export_nothing_from_their_init() -> None:
 
     assert inits
     assert not [path for path in inits if not is_docstring_only(path.read_text(encoding="utf-8"))]
+
+
+def test_a_private_module_is_imported_inside_its_package_only() -> None:
+    """A leading underscore closes a module to other rooms; a plain name is a door."""
+    strangers = [
+        f"{path}: {module}"
+        for path, module in imported_modules()
+        if "._" in module and not path.startswith(module.rpartition("._")[0].replace(".", "/"))
+    ]
+
+    assert not strangers
+
+
+def test_a_room_has_at_most_twelve_entries_and_a_file_three_hundred_lines() -> None:
+    """More than that nobody finds the way in."""
+    files = sources()
+    entries = {*files, *(path.parent for path in files)}
+    rooms = Counter(entry.parent for entry in entries if not entry.name.startswith("__"))
+
+    assert not {room for room, n in rooms.items() if n > 12}
+    assert not [path for path in files if len(path.read_text("utf-8").splitlines()) > 300]
+
+
+def sources() -> list[Path]:
+    """List the modules that are the product."""
+    packages = ("ledger", "projections", "commands", "rubrics")
+    return [path for package in packages for path in (ROOT / package).rglob("*.py")]
+
+
+def imported_modules() -> Iterator[tuple[str, str]]:
+    """Yield each module's path with each name that it imports from, and what it takes there."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield from (
+                    (str(path.relative_to(ROOT)), f"{node.module}.{name.name}")
+                    if f"{name.name}".startswith("_")
+                    else (str(path.relative_to(ROOT)), node.module)
+                    for name in node.names
+                )
 
 
 def whole() -> typer.core.TyperGroup:

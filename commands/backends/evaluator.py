@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
+from commands.backends._subject import Subject, Trainer, checkpoint, trained_by
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.reader import HfReader
-from commands.backends.subject import Subject, Trainer, checkpoint, trained_by
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluate import (

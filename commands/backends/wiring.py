@@ -143,7 +143,7 @@ def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
         ConfigurationError: It is no Parquet.
     """
     try:
-        from commands.backends import parquet as parquet_rows
+        from commands.backends import _parquet as parquet_rows
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "pyarrow", "parquet") from error
     return parquet_rows.open_parquet(path, wanted)
@@ -197,7 +197,7 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
-    from commands.backends.reference_judge import ReferenceJudge
+    from commands.backends._reference_judge import ReferenceJudge
 
     return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from commands.decisions._queries import decide_on_batch, receive, submit
 from commands.decisions.commands import (
     Command,
     DropBatch,
@@ -22,7 +23,6 @@ from commands.decisions.commands import (
     SubmitBatch,
     SubmitQuery,
 )
-from commands.decisions.queries import decide_on_batch, receive, submit
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.judging import PairReconciled
 from ledger.events.registration import (

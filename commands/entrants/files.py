@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from commands.entrants.shards import shards_of, uncertainty_of
+from commands.entrants._shards import shards_of, uncertainty_of
 from commands.entrants.weights import folder_digest, head_layers, require_fit, require_head_fit
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection

@@ -18,7 +18,7 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import NORMAL_95, Floats
-from projections.ratings.seasons import Orders, Places, fixtures, play
+from projections.ratings._seasons import Orders, Places, fixtures, play
 
 MOST_BYTES: Final = 2**28
 

@@ -16,12 +16,12 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
+from projections.ratings._style_features import Features, require_independent, standardised
+from projections.ratings._style_fit import AdjustedLikelihood, Design
 from projections.ratings.bradley_terry.evidence import Units
 from projections.ratings.bradley_terry.fit import precision_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.bradley_terry.uncertainty import one_by_one
-from projections.ratings.style_features import Features, require_independent, standardised
-from projections.ratings.style_fit import AdjustedLikelihood, Design
 
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 

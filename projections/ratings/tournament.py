@@ -8,10 +8,10 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import fought, settled_battles
 from projections.intervals import Floats
+from projections.ratings._style_features import style_features, style_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, board_of, leaderboard
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.ratings.style_features import style_features, style_of
 from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from ledger.events.judging import Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
-from projections.reliability.concordance import Agreement, cohen, fleiss, kendall, spearman
+from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
 from projections.tournament.matches import Match, match_of, pairings
 from projections.tournament.settlement import (
     Settlement,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from commands.decisions.queries import NeverSubmitted
+from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import Judged, JudgeTask, judge_open, open_now
 from commands.ports import Judge, NoReply, Reply, unheard

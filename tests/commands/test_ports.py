@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.backends.reference_judge import ReferenceJudge
+from commands.backends._reference_judge import ReferenceJudge
 from commands.ports import GenerationFailure, GenerationTask, Judge, Reply
 from projections.verdicts.queries import JudgeQuery
 from tests.builders import key

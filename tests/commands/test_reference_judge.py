@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.reference_judge import ReferenceJudge
+from commands.backends._reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import JudgeQuery

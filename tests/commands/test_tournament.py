@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, get_args
 import pytest
 from msgspec import structs
 
+from commands.decisions._queries import NeverSubmitted
 from commands.decisions.commands import (
     Command,
     ImportResponse,
@@ -16,7 +17,6 @@ from commands.decisions.commands import (
     SubmitQuery,
 )
 from commands.decisions.decide import decide
-from commands.decisions.queries import NeverSubmitted
 from commands.ports import GeneratedText, GenerationFailure, NoReply
 from ledger.events.judging import (
     JudgeQueryFailed,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.huggingface.judge import HfJudge
-from commands.backends.reference_judge import ReferenceJudge
 from commands.backends.wiring import make_judge, package_versions
 from commands.judging.panel import panel_of, weights_of
 from commands.ports import Judge

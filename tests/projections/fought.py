@@ -5,7 +5,7 @@ from typing import Final
 
 from projections.battles.columns import Battle
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry._likelihood import Likelihood
 
 Pair = tuple[str, str]
 

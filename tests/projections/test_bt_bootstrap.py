@@ -8,9 +8,9 @@ import pytest
 from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import battles_of
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import units_of
-from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from projections.ratings.bradley_terry.uncertainty import (
     Bootstrap,

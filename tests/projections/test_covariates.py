@@ -14,11 +14,11 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, Battles, CannotRate, battles_of
 from projections.battles.soft_scores import soft_scores
 from projections.intervals import Floats
+from projections.ratings._style_fit import AdjustedLikelihood, Design
 from projections.ratings.bradley_terry.fit import ELO
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.uncertainty import one_by_one
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.ratings.style_fit import AdjustedLikelihood, Design
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, battles, comparable
 from tests.projections.fought import RING

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.ratings.seasons import WIDEST, ExpectedScore
+from projections.ratings._seasons import WIDEST, ExpectedScore
 from tests.projections.strategies import QUICK
 
 GAPS = st.floats(min_value=-WIDEST, max_value=WIDEST) | st.floats(min_value=-9, max_value=9)

@@ -3,7 +3,7 @@
 import pytest
 
 from projections.battles.columns import CannotRate, battles_of
-from projections.ratings.seasons import fixtures
+from projections.ratings._seasons import fixtures
 
 
 def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.reliability.concordance import Agreement, cohen, fleiss
+from projections.reliability._concordance import Agreement, cohen, fleiss
 from tests.projections.strategies import QUICK
 
 CATEGORIES = "abti"

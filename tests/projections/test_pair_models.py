@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from projections.battles.columns import Battle, battles_of
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import Units, units_of
-from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.strategies import QUICK

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.reliability.concordance import kendall, spearman
+from projections.reliability._concordance import kendall, spearman
 from tests.projections.strategies import QUICK
 
 SCORES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=7)

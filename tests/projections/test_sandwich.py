@@ -7,9 +7,9 @@ from hypothesis import given
 from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import units_of
-from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import covariance
 from tests.projections.battle_strategies import SOFT, comparable

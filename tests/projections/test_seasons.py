@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from projections.battles.columns import Battle, battles_of
-from projections.ratings.seasons import Fixtures, fixtures, play
+from projections.ratings._seasons import Fixtures, fixtures, play
 
 BATTLES = fixtures(
     battles_of([("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.ratings.style_features import Style, style_features, style_of
+from projections.ratings._style_features import Style, style_features, style_of
 from tests.projections.strategies import QUICK
 
 HEADERS = [

@@ -22,6 +22,7 @@ from anthropic import (
     omit,
 )
 
+from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.client import (
     Pace,
     bare,
@@ -35,7 +36,6 @@ from commands.backends.anthropic.client import (
     strange,
     was_sent,
 )
-from commands.backends.anthropic.replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
 from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState

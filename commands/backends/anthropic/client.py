@@ -27,7 +27,7 @@ from anthropic import (
     Timeout,
 )
 
-from commands.backends.remote import whole
+from commands.backends._remote import whole
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
 from ledger.store import utc_now

@@ -7,6 +7,8 @@ from typing import Final
 
 from anthropic import Anthropic, APIError, APIStatusError
 
+from commands.backends._remote import Stopped, abreast
+from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.client import (
     Pace,
     asks_too_much,
@@ -19,9 +21,7 @@ from commands.backends.anthropic.client import (
     sent,
     stop_of,
 )
-from commands.backends.anthropic.replies import answer_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote import Stopped, abreast
 from commands.ports import Answer, NoReply
 from commands.settings.schema import CacheTtl
 from ledger.events.registration import JudgeSettings

@@ -19,8 +19,8 @@ from anthropic.types import (
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
+from commands.backends._remote import decoded
 from commands.backends.anthropic.client import in_our_words, repeating
-from commands.backends.remote import decoded
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count

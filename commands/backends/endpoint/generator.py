@@ -10,7 +10,7 @@ from typing import NamedTuple, TypedDict
 import openai
 from openai.types.chat import ChatCompletionUserMessageParam
 
-from commands.backends.endpoint.replies import text_of
+from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.server import ENOUGH, Endpoint, Trial, Unanswered
 from commands.errors import LeftUnanswered, ProviderError
 from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask

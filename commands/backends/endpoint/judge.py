@@ -7,7 +7,7 @@ from typing import Final
 import openai
 from openai.types.shared_params import ResponseFormatJSONSchema
 
-from commands.backends.endpoint.replies import reply_of
+from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.server import Endpoint, Trial, Unanswered
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 import openai
 
-from commands.backends.remote import abreast, gist, whole
+from commands.backends._remote import abreast, gist, whole
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import GenerationFailure, NoReply
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, cast
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra.context import padded
+from commands.backends.hydra._context import padded
+from commands.backends.hydra._net import Place, Route
 from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.net import Place, Route
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import CORRECT, WRONG, LoadedHydra
 from commands.backends.weights.chat import encode, encode_prompt

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import torch
 
-from commands.backends.hydra.context import HydraContext
-from commands.backends.hydra.net import HydraNet
-from commands.backends.hydra.poe import (
+from commands.backends.hydra._context import HydraContext
+from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra._poe import (
     Verified,
     draw,
     entropy,

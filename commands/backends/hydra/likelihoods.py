@@ -13,9 +13,9 @@ from math import log
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra.context import causal, padded
-from commands.backends.hydra.net import Place, Route
-from commands.backends.hydra.poe import of_token, product_of_experts
+from commands.backends.hydra._context import causal, padded
+from commands.backends.hydra._net import Place, Route
+from commands.backends.hydra._poe import of_token, product_of_experts
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.likelihoods import (
     N_LOGITS,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import torch
 
-from commands.backends.hydra.context import Roles
-from commands.backends.hydra.poe import validity_radius
+from commands.backends.hydra._context import Roles
+from commands.backends.hydra._poe import validity_radius
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics

@@ -9,8 +9,8 @@ import torch
 from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.hydra.net import HydraNet, grow, sharing_copy
-from commands.backends.remote import gist
+from commands.backends._remote import gist
+from commands.backends.hydra._net import HydraNet, grow, sharing_copy
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     DOWNLOAD,

@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.remote import gist
+from commands.backends._remote import gist
 from commands.errors import WeightsError
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"

@@ -20,7 +20,7 @@ from transformers import (
 )
 from transformers.utils import logging as chatter
 
-from commands.backends.remote import gist
+from commands.backends._remote import gist
 from commands.backends.weights.chat import end_of_turn
 from commands.errors import WeightsError, listed
 

@@ -27,7 +27,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
 
-from commands.backends.remote import gist
+from commands.backends._remote import gist
 from commands.errors import WeightsError, listed
 
 Shapes = Mapping[str, tuple[int, ...]]

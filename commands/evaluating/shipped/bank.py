@@ -13,7 +13,7 @@ from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped.items import ListedEvaluation, checked, read_lines, shuffled
+from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines, shuffled
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.verdicts.parsers import holds_gold, words

@@ -12,7 +12,7 @@ from pydantic import PositiveInt
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped.items import ListedEvaluation, checked, read_lines
+from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines
 
 LETTERS = ascii_uppercase
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from commands.evaluating.likelihoods import EncodingEvaluation
-from commands.evaluating.shipped.items import ListedEvaluation, checked, shuffled
+from commands.evaluating.shipped._items import ListedEvaluation, checked, shuffled
 
 Letters = Annotated[int, Field(ge=2, le=len(ascii_lowercase))]
 

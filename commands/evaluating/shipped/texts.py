@@ -8,7 +8,7 @@ import msgspec
 from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.shipped.items import ListedEvaluation, checked, read_lines, shuffled
+from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines, shuffled
 
 
 class Pair(msgspec.Struct):

@@ -5,16 +5,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from commands.importing.formats import (
-    alpaca_eval,
-    arena_hard,
-    judgearena,
-    lmarena,
-    mt_bench,
-    orq_arena,
-    plain,
-    tap,
-)
+from commands.importing.formats import _alpaca_eval as alpaca_eval
+from commands.importing.formats import _arena_hard as arena_hard
+from commands.importing.formats import _judgearena as judgearena
+from commands.importing.formats import _lmarena as lmarena
+from commands.importing.formats import _mt_bench as mt_bench
+from commands.importing.formats import _orq_arena as orq_arena
+from commands.importing.formats import _tap as tap
+from commands.importing.formats import plain
 from commands.importing.formats.rows import Reader
 
 _BATTLE: Final = tuple(plain.NEEDED)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import Units
-from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from projections.ratings.bradley_terry.uncertainty import covariance, percentiles, resampled
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import require_whole_outcomes
+from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
     Components,
     Units,

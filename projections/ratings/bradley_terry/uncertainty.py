@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
+from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import Units
-from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]

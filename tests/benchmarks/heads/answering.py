@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 import torch
 
+from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.net import HydraNet
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.decoding import Ending
 from tests.benchmarks.rounds import seconds

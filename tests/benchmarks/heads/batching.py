@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra._net import HydraNet
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
 from tests.benchmarks.rounds import interleaved

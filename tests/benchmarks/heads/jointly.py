@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import torch
 from transformers import DynamicCache
 
+from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra._poe import draw, product_of_experts
 from commands.backends.hydra.decoding import HydraDecoding
-from commands.backends.hydra.net import HydraNet
-from commands.backends.hydra.poe import draw, product_of_experts
 from commands.backends.hydra.rows import HydraRow
 from commands.backends.weights.sampling import uniforms
 from tests.benchmarks.heads.jury import Jury, behind

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra.net import HydraNet, Place, Route
+from commands.backends.hydra._net import HydraNet, Place, Route
 
 
 class Jury:

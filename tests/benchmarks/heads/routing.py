@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra._net import HydraNet
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import GAMMA

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
+from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import decode
-from commands.backends.hydra.net import HydraNet
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, Olmo2ForCausalLM
 from transformers import PreTrainedTokenizerFast as Tokenizer
 
-from commands.backends.hydra.net import HydraNet
+from commands.backends.hydra._net import HydraNet
 from ledger.events.registration import Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, digest_of
 from tests.builders import valid

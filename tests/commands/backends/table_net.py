@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from commands.backends.hydra.net import HydraNet, Place, Route
+from commands.backends.hydra._net import HydraNet, Place, Route
 
 
 class TableNet(HydraNet):

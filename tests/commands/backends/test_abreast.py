@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.remote import abreast
+from commands.backends._remote import abreast
 from commands.ports import Answer, Reply
 from projections.verdicts.queries import JudgeQuery
 from tests.builders import key

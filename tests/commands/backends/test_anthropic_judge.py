@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from anthropic import Anthropic
 
+from commands.backends._remote import THREAD_NAME
 from commands.backends.anthropic.judge import AnthropicJudge
-from commands.backends.remote import THREAD_NAME
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from commands.backends.anthropic.replies import answer_of
+from commands.backends.anthropic._replies import answer_of
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.values import Usage
 from tests.builders import key

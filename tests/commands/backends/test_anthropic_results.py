@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from commands.backends.anthropic.replies import answers_in, page_of
+from commands.backends.anthropic._replies import answers_in, page_of
 from commands.ports import Answer, NoReply, Reply
 from tests.commands.backends.anthropic_builders import MODEL
 

@@ -11,8 +11,8 @@ import httpx2
 import openai
 import pytest
 
+from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.replies import reply_of
 from commands.backends.endpoint.server import ENOUGH, Endpoint, Unanswered
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached

@@ -14,8 +14,8 @@ import torch
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from commands.backends._subject import checkpoint
 from commands.backends.evaluator import Asked, Evaluator, ExecutionSpec
-from commands.backends.subject import checkpoint
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection

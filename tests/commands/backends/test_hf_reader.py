@@ -18,7 +18,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.subject import live_weights
+from commands.backends._subject import live_weights
 from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
 from commands.ports import PassageRead, PassageUnread
 from ledger.events.registration import Entrant

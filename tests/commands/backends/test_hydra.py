@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra.context import padded
-from commands.backends.hydra.net import HydraNet, Place, Route, grow, head_mlps
+from commands.backends.hydra._context import padded
+from commands.backends.hydra._net import HydraNet, Place, Route, grow, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
 from commands.backends.weights.lora import Lora
 from tests.commands.backends.hydra_builders import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
-from commands.backends.hydra.context import HydraContext, Roles
-from commands.backends.hydra.net import HydraNet, grow
+from commands.backends.hydra._context import HydraContext, Roles
+from commands.backends.hydra._net import HydraNet, grow
 from tests.commands.backends.hydra_builders import DEPTH, N_HEADS, tiny_olmo2
 
 PROMPTS = [[5, 6, 7], [8], [], [9, 10, 11, 12, 13, 14]]

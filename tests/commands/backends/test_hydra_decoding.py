@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra.context import Roles
+from commands.backends.hydra._context import Roles
+from commands.backends.hydra._net import HydraNet, grow
 from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.net import HydraNet, grow
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.loaded import TextModel

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from commands.backends.hydra.context import Roles
+from commands.backends.hydra._context import Roles
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow
 from commands.backends.weights.decoding import Ending

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from commands.backends.hydra.context import Roles
+from commands.backends.hydra._context import Roles
 from commands.backends.hydra.rows import Emitted, HydraRow, Rejection, Votes, start_row
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import random_stream

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.hydra.poe import draw, is_sound, point_mass, product_of_experts
+from commands.backends.hydra._poe import draw, is_sound, point_mass, product_of_experts
 from commands.backends.weights.sampling import cut_to_float32
 from tests.commands.backends.chi_square import chi_square_p
 from tests.commands.backends.distributions import LAW, OUT, P, many_logits, many_uniforms

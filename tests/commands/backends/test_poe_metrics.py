@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.hydra.poe import (
+from commands.backends.hydra._poe import (
     entropy,
     stability_margin,
     stability_radius,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from commands.backends.hydra.poe import Verified, acceptance, draw, point_mass, residual, verify
+from commands.backends.hydra._poe import Verified, acceptance, draw, point_mass, residual, verify
 from tests.commands.backends.chi_square import chi_square_p
 from tests.commands.backends.distributions import LAW, OUT, P, many_logits, many_uniforms
 

@@ -21,7 +21,7 @@ IMPORTED: Final = (
     "commands.backends.endpoint.generator",
     "commands.backends.huggingface.generator",
     "commands.backends.huggingface.reader",
-    "commands.backends.reference_judge",
+    "commands.backends._reference_judge",
     "transformers.models.olmo2.modeling_olmo2",
     *(
         f"commands.cli.{found.name}"

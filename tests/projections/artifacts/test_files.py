@@ -9,8 +9,8 @@ import pytest
 
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
+from projections.artifacts._report import report
 from projections.artifacts.files import files_of, renderings_of
-from projections.artifacts.report import report
 from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament.state import tournament_of

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from msgspec.structs import replace
 
 from ledger.identity import StreamId
-from projections.artifacts.report import report
+from projections.artifacts._report import report
 from projections.artifacts.results import results_of
 from tests.builders import entrant, judge, known, opened, rubric
 from tests.projections.worlds import ELO, RUBRICS, cup, history, publication, results

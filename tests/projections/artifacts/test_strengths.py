@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.artifacts.report import strengths
+from projections.artifacts._report import strengths
 from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from tests.projections.fought import beaten

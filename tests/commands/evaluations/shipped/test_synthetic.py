@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluating.shipped.items import shuffled
+from commands.evaluating.shipped._items import shuffled
 from commands.evaluating.shipped.synthetic import Composition, Copying, LastWord
 from tests.commands.evaluations.making import made, refusals
 

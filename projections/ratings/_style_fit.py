@@ -95,7 +95,7 @@ class AdjustedLikelihood:
     def fit(self) -> Fit:
         """Climb by Newton's method, log odds moving by 1 at most, so that every step goes up.
 
-        For that bound see projections/ratings/bradley_terry/likelihood.py (Bach 2010).
+        For that bound see projections/ratings/bradley_terry/_likelihood.py (Bach 2010).
 
         Raises:
             CannotRate: Strengths lie further apart than can be computed.

@@ -5,8 +5,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from commands.backends._remote import decoded
 from commands.backends.anthropic.client import is_out_of_credit
-from commands.backends.remote import decoded
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.values import Count, Moment, Usage
 from ledger.identity import Digest

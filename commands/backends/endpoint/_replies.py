@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import msgspec
 
+from commands.backends._remote import decoded
 from commands.backends.endpoint.server import Unanswered
-from commands.backends.remote import decoded
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.values import Count, Usage
 from ledger.identity import Digest

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra.net import HydraNet, Place, Route
+from commands.backends.hydra._net import HydraNet, Place, Route
 from commands.backends.weights.batching import pad_left
 
 
