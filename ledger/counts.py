@@ -14,12 +14,17 @@ class Counts(NamedTuple):
     tokens: int  # generated, in all responses together
     verdicts: int
     without_verdict: int
-    decided: int
+    reconciled: int
     tied: int
     inconsistent: int
     samples: int
     unscorable: int
     batches: int  # planned
+
+    @property
+    def decided(self) -> int:
+        """How many pairs one of the two won."""
+        return self.reconciled - self.tied - self.inconsistent
 
 
 # A pass over a million events is most of what the answer takes: only outcomes and responses are
@@ -32,8 +37,7 @@ SELECT
     THEN json_extract(text, '$.n_generated_tokens') END), 0),
   count(*) FILTER (WHERE type = 'VerdictReceived'),
   count(*) FILTER (WHERE type = 'JudgeQueryFailed'),
-  count(*) FILTER (
-    WHERE type = 'PairReconciled' AND json_extract(text, '$.outcome') IN ('a', 'b')),
+  count(*) FILTER (WHERE type = 'PairReconciled'),
   count(*) FILTER (
     WHERE type = 'PairReconciled' AND json_extract(text, '$.outcome') = 'tie'),
   count(*) FILTER (

@@ -19,8 +19,7 @@ from ledger.events.evaluations import (
     SampleUnscorable,
 )
 from ledger.events.judging import (
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
+    BatchFact,
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
     JudgeQueryFailed,
@@ -34,7 +33,6 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.evaluations.state import Fate, Labels, SampleKey, labels_of, misfit_of
-from projections.tournament.batches import BatchEvent
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
 
@@ -164,12 +162,7 @@ class Meaning:
                 return self._faults_of_answer(event.query_key)
             case Registered():
                 return _faults_of_registration(event)
-            case (
-                JudgeBatchPlanned()
-                | JudgeBatchSubmitted()
-                | JudgeBatchNotCreated()
-                | JudgeBatchEnded()
-            ):
+            case BatchFact():
                 return self._faults_of_batch(event)
             case _:
                 return self._evaluations.faults_of(recorded)
@@ -196,7 +189,7 @@ class Meaning:
             faults.append(f"its reply says {read}, and it claims {event.verdict}")
         return faults
 
-    def _faults_of_batch(self, event: BatchEvent) -> list[str]:
+    def _faults_of_batch(self, event: BatchFact) -> list[str]:
         match event:
             case JudgeBatchPlanned():
                 self._planned.add(event.batch_key)

@@ -25,7 +25,6 @@ from commands.settings.sections import Reduce, Terms
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
-from projections.evaluations.metrics import metric_id
 
 
 class HeldBack:
@@ -82,10 +81,6 @@ class Evaluation(ABC):
     @abstractmethod
     def name(self) -> str:
         """What it is called in tables, and its metrics begin with."""
-
-    def prefix(self) -> str:
-        """Return what the names of its metrics begin with."""
-        return metric_id(self.name, "")
 
     @abstractmethod
     def __len__(self) -> int:

@@ -1,6 +1,7 @@
 """What judges were asked, what they replied, and what follows for a pair."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
 from ledger.events.registration import Reference
@@ -22,10 +23,20 @@ def batch_key(stream: StreamId, number: int, queries: Sequence[Digest]) -> Diges
     return digest_of([stream, number, queries])
 
 
-class JudgeBatchPlanned(Fact, frozen=True):
-    """A batch is about to be sent; committed before money can move."""
+class BatchFact(Fact, frozen=True):
+    """A step of a batch."""
 
     batch_key: Digest
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """Each step is taken once: what was not created, or left out, is planned anew."""
+        return (self.batch_key,)
+
+
+class JudgeBatchPlanned(BatchFact, frozen=True):
+    """A batch is about to be sent; committed before money can move."""
+
     number: Ordinal  # of the tournament's plans
     judge: Reference  # as it was registered when this was planned
     queries: tuple[Digest, ...]  # query keys, as they are sent
@@ -34,51 +45,28 @@ class JudgeBatchPlanned(Fact, frozen=True):
     cap_usd: Dollars | None  # None: no cap was set
     planned_at: Moment  # by this machine's clock: a ledger's own never goes back
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A batch is planned once."""
-        return (self.batch_key,)
 
-
-class JudgeBatchSubmitted(Fact, frozen=True):
+class JudgeBatchSubmitted(BatchFact, frozen=True):
     """The provider accepted a batch; its queries are recorded in the same transaction."""
 
-    batch_key: Digest
     provider_batch_id: str
     created_at: Moment  # the provider's clock
     expires_at: Moment
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A plan becomes one batch."""
-        return (self.batch_key,)
 
-
-class JudgeBatchNotCreated(Fact, frozen=True):
+class JudgeBatchNotCreated(BatchFact, frozen=True):
     """A planned batch does not exist at the provider, and never will; nothing was paid."""
 
-    batch_key: Digest
     why: str
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A plan fails once; what it was to ask is planned anew."""
-        return (self.batch_key,)
 
-
-class JudgeBatchEnded(Fact, frozen=True):
+class JudgeBatchEnded(BatchFact, frozen=True):
     """Every result of a batch was read and recorded; the counts are the provider's."""
 
-    batch_key: Digest
     n_succeeded: Count
     n_errored: Count
     n_canceled: Count
     n_expired: Count
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A batch ends once."""
-        return (self.batch_key,)
 
 
 Order = Literal["forward", "swapped"]
@@ -126,6 +114,9 @@ class PairKey(NamedTuple):
     policy: str
     forward: Digest
     swapped: Digest
+
+
+_FIELDS_OF_KEY: Final = attrgetter(*PairKey._fields)
 
 
 class JudgeQuerySubmitted(Fact, frozen=True):
@@ -210,13 +201,4 @@ class PairReconciled(Fact, frozen=True):
     @property
     def natural_key(self) -> PairKey:
         """One outcome for the two verdicts of a pair."""
-        return PairKey(
-            dimension=self.dimension,
-            prompt_id=self.prompt_id,
-            entrant_a=self.entrant_a,
-            entrant_b=self.entrant_b,
-            judge=self.judge,
-            policy=self.policy,
-            forward=self.forward,
-            swapped=self.swapped,
-        )
+        return PairKey._make(_FIELDS_OF_KEY(self))

@@ -3,7 +3,6 @@
 import sqlite3
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
@@ -111,12 +110,7 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
             self._end()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit, or roll back what was interrupted or cannot be committed."""
         try:
             if error is None:
@@ -200,12 +194,7 @@ class translated:  # noqa: N801  # as immediate_transaction
     def __enter__(self) -> None:
         """Listen."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Say it in our words."""
         if isinstance(error, sqlite3.OperationalError | OSError):
             raise self._refused(self._path, str(error)) from error

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
@@ -86,12 +85,7 @@ class FileLock(AbstractContextManager[None]):
             fcntl.flock(self._file, fcntl.LOCK_UN)
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give it back."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 

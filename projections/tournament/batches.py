@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ledger.events.judging import (
+    BatchFact,
     JudgeBatchEnded,
     JudgeBatchNotCreated,
     JudgeBatchPlanned,
@@ -13,10 +14,9 @@ from ledger.events.judging import (
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 
-BatchEvent: TypeAlias = (
-    JudgeBatchPlanned | JudgeBatchSubmitted | JudgeBatchNotCreated | JudgeBatchEnded
+BATCH_EVENTS: Final = frozenset(
+    {"JudgeBatchPlanned", "JudgeBatchSubmitted", "JudgeBatchNotCreated", "JudgeBatchEnded"}
 )
-BATCH_EVENTS: Final = frozenset(each.__name__ for each in BatchEvent.__args__)
 RESULTS_KEPT: Final = timedelta(days=29)  # from creation: Anthropic, message batches, 2026
 Status: TypeAlias = Literal["unknown", "in flight", "not created", "ended"]
 
@@ -72,7 +72,7 @@ def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
     """Return what is in flight, of every tournament, in the order of the plans."""
     batches: dict[Digest, Batch] = {}
     for recorded in events:
-        if isinstance(recorded.event, BatchEvent):
+        if isinstance(recorded.event, BatchFact):
             key = recorded.event.batch_key
             batch = stepped(batches.get(key), recorded)
             if batch is not None:

@@ -80,11 +80,6 @@ class TokenModel:
     hits_directly: float | None = None  # share of prefixes that were found in the cache
     hits_in_batches: float | None = None
 
-    @property
-    def is_measured(self) -> bool:
-        """Say whether replies of this very judge were counted."""
-        return self.basis == "replies"
-
     def expected(self, query: JudgeQuery) -> Expected:
         """Return what one asking of a query is likely to take."""
         rates = self.by_system.get(query.system, self.overall)

@@ -62,11 +62,6 @@ class Bill:
         """What the provider's cache saved; below zero: what it cost."""
         return self.uncached_usd - self.usd
 
-    @property
-    def known_usd(self) -> float | None:
-        """The dollars, unless a reply's price is not known."""
-        return None if self.n_unpriced else self.usd
-
 
 @dataclass(frozen=True)
 class Spend:

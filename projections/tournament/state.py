@@ -17,10 +17,7 @@ from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
 from ledger.events.judging import (
     FINAL,
     PAID,
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
+    BatchFact,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     Outcome,
@@ -47,7 +44,7 @@ from ledger.events.values import Value, cost_usd
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
 from projections.fold import Projection
-from projections.tournament.batches import Batch, BatchEvent, stepped
+from projections.tournament.batches import Batch, stepped
 
 Thing = TypeVar("Thing", bound=Value)
 Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
@@ -181,12 +178,7 @@ class _Draft:
                 self._spend(event, is_own=is_own)
             case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
                 self._put("query_failures", key, event, is_own=False)
-            case (
-                JudgeBatchPlanned()
-                | JudgeBatchSubmitted()
-                | JudgeBatchNotCreated()
-                | JudgeBatchEnded()
-            ):
+            case BatchFact():
                 self._add_batch(event, recorded)
                 return
             case RatingsPublished():
@@ -225,7 +217,7 @@ class _Draft:
             case _:
                 self._add_registration(event)
 
-    def _add_batch(self, event: BatchEvent, recorded: Recorded) -> None:
+    def _add_batch(self, event: BatchFact, recorded: Recorded) -> None:
         batches, key = self._map("batches"), event.batch_key
         batch = stepped(batches.get(key), recorded)
         if batch is not None:  # its plan is on this ledger: it is known what it asks

@@ -59,7 +59,7 @@ def test_without_a_reply_tokens_are_guessed_and_marked_so() -> None:
 
     tokens = token_model(opening, OPUS)
 
-    assert (tokens.basis, tokens.is_measured) == ("nothing", False)
+    assert tokens.basis == "nothing"
     expected = tokens.expected(question)
     assert expected.n_input == round(n_bytes_of(question) / BYTES_PER_TOKEN)
     assert expected.n_prefix == round(len(question.system.encode()) / BYTES_PER_TOKEN)
@@ -79,7 +79,7 @@ def test_replies_of_the_judge_are_the_measure() -> None:
 
     tokens = token_model(known(*opening, *replies), OPUS)
 
-    assert tokens.is_measured
+    assert tokens.basis == "replies"
     assert tokens.expected(longest).n_input == pytest.approx(n_bytes_of(longest) / 4, rel=0.01)
     assert tokens.expected(longest).n_output == 200
 
@@ -188,7 +188,7 @@ def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> N
 
     tokens = token_model(known(*opening, *events), OPUS)
 
-    assert (tokens.basis, tokens.is_measured) == ("another judge", False)
+    assert tokens.basis == "another judge"
     assert tokens.expected(match.forward)[:2] == (1_000, 100)
 
 
@@ -199,7 +199,7 @@ def test_the_providers_counts_stand_in_for_prompts_alone() -> None:
 
     tokens = token_model(state, OPUS, [Counted(first, 1_234)])
 
-    assert (tokens.basis, tokens.is_measured) == ("counts", False)
+    assert tokens.basis == "counts"
     assert tokens.expected(first)[:2] == (1_234, UNMEASURED_OUTPUT)
     assert tokens.expected(second).n_input == pytest.approx(1_234, rel=0.02)
 

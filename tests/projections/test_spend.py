@@ -135,7 +135,7 @@ def test_a_reply_without_a_price_is_no_reply_for_nothing() -> None:
     """Its dollars are not known, so no sum with it is; its tokens are."""
     bill = only(spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED)))
 
-    assert (bill.n_replies, bill.n_unpriced, bill.known_usd) == (2, 1, None)
+    assert (bill.n_replies, bill.n_unpriced) == (2, 1)
     assert bill.usd == pytest.approx(WRITTEN_USD)
     assert bill.tokens.n_input == 200
 
@@ -147,7 +147,7 @@ def test_a_judge_on_the_users_machine_needs_no_price() -> None:
 
     bill = only(spent(*events))
 
-    assert (bill.n_unpriced, bill.known_usd) == (0, 0.0)
+    assert (bill.n_unpriced, bill.usd) == (0, 0.0)
 
 
 def test_a_judge_that_moved_to_a_provider_needs_a_price_from_then_on() -> None:

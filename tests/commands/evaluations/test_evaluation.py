@@ -117,7 +117,6 @@ def test_unknown_terms_are_refused() -> None:
         Capitals(("?", ""))(inference, temprature=1.0)
 
 
-def test_metrics_begin_with_the_name() -> None:
-    """So that two evaluations do not overwrite each other's."""
-    assert Capitals().prefix() == "capitals_"
+def test_an_item_is_named_by_its_evaluation_and_index() -> None:
+    """An error says which one it was."""
     assert Capitals(("?", "")).label(0) == "capitals[0]"
