@@ -1,15 +1,15 @@
-"""The doors to the outside: who generates responses, and who judges them.
+"""The doors to the outside: who generates responses, who judges them, and who is told.
 
 Values in, values out; no type of torch or of a vendor's SDK crosses.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ledger.events.evaluations import UnscorableReason
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
 from ledger.events.values import Usage
 from ledger.identity import Digest
@@ -236,3 +236,42 @@ class OnProgress(Protocol):
 
 def unheard(what: str, done: int, total: int) -> None:
     """Listen to nothing."""
+
+
+Tell: TypeAlias = Callable[[str], None]
+"""Says a line about the work."""
+
+Confirm: TypeAlias = Callable[[str], bool]
+"""Asks a question, and returns whether the answer was yes."""
+
+
+class Console(NamedTuple):
+    """How a use case talks to whoever started it."""
+
+    tell: Tell
+    confirm: Confirm | None  # None: nobody is there to answer
+    on_progress: OnProgress
+
+
+class Backends(Protocol):
+    """Makes generators and judges; each is made only when there is something to ask."""
+
+    def generator(self) -> Generator:
+        """Return what answers as the entrants."""
+        ...
+
+    def judge(self, judge: JudgeSettings) -> Judge:
+        """Return what compares while the process waits.
+
+        Raises:
+            NoCredentials: The provider needs a key, and there is none.
+        """
+        ...
+
+    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+        """Return what compares in batches.
+
+        Raises:
+            NoCredentials: There is no key.
+        """
+        ...

@@ -6,6 +6,7 @@ They are imported inside functions, so that a command that needs no torch never 
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +31,26 @@ if TYPE_CHECKING:
 
 Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
+
+
+@dataclass(frozen=True)
+class ConfiguredBackends:
+    """The generator and the judges of a tournament's settings, as `Backends`."""
+
+    settings: Settings
+    folder: Path  # what relative paths start from
+
+    def generator(self) -> Generator:
+        """Return what answers as the entrants."""
+        return make_generator(self.settings)
+
+    def judge(self, judge: JudgeSettings) -> Judge:
+        """Return what compares while the process waits."""
+        return make_judge(self.settings, judge, self.folder)
+
+    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+        """Return what compares in batches."""
+        return make_batch_judge(self.settings, judge)
 
 
 def make_generator(settings: Settings) -> Generator:

@@ -4,15 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import put_to_work
-from commands.cli.shared.evaluations import Planned, mixed_scorings, n_given_up, plan_evaluations
-from commands.cli.shared.judging import (
-    Terms,
-    chosen_judge,
-    generate_with_consent,
-    judge_with_consent,
-)
-from commands.cli.shared.money import require_landed, settle_served
+from commands.backends.wiring import ConfiguredBackends, put_to_work
 from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
@@ -28,12 +20,17 @@ from commands.cli.shared.options import (
     YesOption,
 )
 from commands.cli.shared.output import say
-from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.shared.workspace import Workshop, workshop
-from commands.decisions.recorder import EvaluationRecorder
+from commands.cli.shared.terminal import console
+from commands.cli.shared.workspace import workspace
+from commands.entrants.generate import generate_with_consent
 from commands.errors import DoneWithGaps, counted
-from commands.evaluating.evaluate import evaluate_all, owed_requests
-from commands.runs.run import selected_prompts
+from commands.evaluating.plan import Planned, evaluate_with_consent, plan_evaluations
+from commands.judging.in_flight import require_landed
+from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
+from commands.runs.register import selected_prompts
+from commands.runs.workspace import Workspace
+from commands.spending.consent import SpendingOptions
+from commands.spending.pricing import price_book
 from projections.tournament.progress import progress
 
 app = typer.Typer(no_args_is_help=True)
@@ -50,12 +47,14 @@ def generate(
     allow_gaps: AllowGapsOption = False,
 ) -> None:
     """Generate the responses that are owed. Example: tourney apply generate --limit 10."""
-    place = workshop(config, ledger)
+    place = workspace(config, ledger)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
-    terms = Terms(mode, agreed=yes, max_usd=max_usd, limit=limit)
-    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
+    make_generator = ConfiguredBackends(place.settings, place.folder).generator
+    book = price_book(place.settings, place.folder)
+    with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
-        done = generate_with_consent(recorder, place, terms, prompts, on_progress)
+        done = generate_with_consent(recorder, prompts, make_generator, book, spending, talk)
         responses = progress(recorder.state, prompts, recorder.state.panel[0]).responses
     say(f"{done.n_owed} responses were owed, {done.n_generated} generated, {done.n_failed} failed")
     n_failed = sum(row.failed for row in responses)
@@ -79,14 +78,16 @@ def judge(
     allow_gaps: AllowGapsOption = False,
 ) -> None:
     """Put the open queries to the judge. Example: tourney apply judge --yes --max-usd 20."""
-    place = workshop(config, ledger, provider=provider)
-    prompts = selected_prompts(place.opening.bank, place.settings, mode)
-    terms = Terms(mode, judge, agreed=yes, max_usd=max_usd, waits=not no_wait, limit=limit)
-    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+    place = workspace(config, ledger, provider=provider)
+    settings, folder = place.settings, place.folder
+    prompts = selected_prompts(place.opening.bank, settings, mode)
+    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
+    options = JudgingOptions(mode, judge, waits=not no_wait, spending=spending)
+    with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
-        chosen = chosen_judge(recorder.state, place, terms)
-        done = judge_with_consent(recorder, place, terms, prompts, on_progress)
-        accounts = progress(recorder.state, prompts, chosen).accounts
+        plan = plan_judging(recorder, settings, folder, prompts, options, talk)
+        done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
+        accounts = progress(recorder.state, prompts, plan.judge).accounts
     say(
         f"{done.n_open} queries were open, {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
@@ -97,7 +98,7 @@ def judge(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
             " see `tourney project progress`"
         )
-    require_landed(recorder.state, chosen, prompts)
+    require_landed(recorder.state, plan.judge, prompts)
 
 
 @app.command()
@@ -112,28 +113,28 @@ def evaluate(
     allow_gaps: AllowGapsOption = False,
 ) -> None:
     """Evaluate the entrants on what is owed. Example: tourney apply evaluate --entrant base."""
-    place = workshop(config, ledger)
-    terms = Terms(agreed=yes, max_usd=max_usd, limit=limit)
+    place = workspace(config, ledger)
+    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     with put_to_work(place.settings) as inference_of:
         if inference_of is not None:
-            planned = plan_evaluations(place, inference_of, entrant, evaluation)
-            _evaluate(place, planned, terms, allow_gaps=allow_gaps)
+            planned = plan_evaluations(
+                place.settings,
+                place.folder,
+                place.opening,
+                inference_of,
+                entrant=entrant,
+                evaluation=evaluation,
+            )
+            _evaluate(place, planned, spending, allow_gaps=allow_gaps)
 
 
-def _evaluate(place: Workshop, planned: Planned, terms: Terms, *, allow_gaps: bool) -> None:
-    for fault in planned.refused:
-        say(fault)
-    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+def _evaluate(
+    place: Workspace, planned: Planned, spending: SpendingOptions, *, allow_gaps: bool
+) -> None:
+    book = price_book(place.settings, place.folder)
+    with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
-        evaluations = EvaluationRecorder(recorder.ledger, place.stream)
-        for warning in mixed_scorings(evaluations.state, planned):
-            say(warning)
-        owed = owed_requests(evaluations.state, planned.evaluations, limit=terms.limit)
-        settle_served(recorder, place, owed, agreed=terms.agreed, max_usd=terms.max_usd)
-        done = evaluate_all(
-            evaluations, planned.evaluations, on_progress=on_progress, limit=terms.limit
-        )
-        n_gaps = n_given_up(evaluations.state, planned)
+        done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
     say(
         f"{done.n_owed} samples were owed, {done.n_observed} observed,"
         f" {done.n_unscorable} unscorable; see `tourney project metrics`"

@@ -6,21 +6,28 @@ import typer
 
 from commands.backends.wiring import make_batch_judge
 from commands.cli.shared.command import reading
-from commands.cli.shared.judging import Terms, batching, require_able, telling_what_is_billed
 from commands.cli.shared.ledger import ledger_path, read_tournament
 from commands.cli.shared.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import Reading
-from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.shared.workspace import Workshop, workshop
+from commands.cli.shared.terminal import console
+from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging.batches import reconciling
 from commands.judging.receiving import give_up, receive_batches
 from commands.judging.recovery import adopt_named
+from commands.judging.session import (
+    JudgingOptions,
+    asking_rules,
+    batching,
+    require_key,
+    telling_what_is_billed,
+)
 from commands.ports import BatchJudge
-from commands.runs.run import asking_rules
+from commands.runs.workspace import Workspace
+from commands.spending.pricing import price_book
 from ledger.store import Ledger
 from projections.tournament.state import Tournament
 
@@ -39,15 +46,16 @@ def list_(source: Reading) -> Table:
 @app.command()
 def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> None:
     """Receive what is in flight, and reconcile. Example: tourney batch wait."""
-    place = workshop(config, ledger)
-    with place.recorder() as recorder, progress_on_stderr() as on_progress:
+    place = workspace(config, ledger)
+    with place.recorder(say) as recorder, console() as talk:
         if not recorder.state.open_batches:
             say("nothing is in flight")
             return
         port = _port(place, recorder.state)
-        how = batching(place, recorder, Terms("headline"), on_progress)
-        rules = asking_rules(place.settings)
-        with telling_what_is_billed(recorder), reconciling(recorder, rules):
+        section, book = place.settings.judge, price_book(place.settings, place.folder)
+        how = batching(recorder, section, book, JudgingOptions(), talk)
+        rules = asking_rules(section)
+        with telling_what_is_billed(recorder, talk), reconciling(recorder, rules):
             receive_batches(recorder, port, how)
 
 
@@ -56,8 +64,8 @@ def adopt(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
     """Take up a batch that was sent and not noted. Example: tourney batch adopt msgbatch_01."""
-    place = workshop(config, ledger)
-    with place.recorder() as recorder:
+    place = workspace(config, ledger)
+    with place.recorder(say) as recorder:
         adopt_named(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is taken up; `tourney batch wait` receives it")
 
@@ -67,7 +75,7 @@ def cancel(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
     """Stop what a batch has not answered yet. Example: tourney batch cancel msgbatch_01."""
-    place = workshop(config, ledger)
+    place = workspace(config, ledger)
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         state = read_tournament(opened, None, None, config)
     sent = (each.submitted for each in state.open_batches)
@@ -84,16 +92,16 @@ def forget(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
     """Give up a batch that the provider deleted. Example: tourney batch forget msgbatch_01."""
-    place = workshop(config, ledger)
-    with place.recorder() as recorder:
+    place = workspace(config, ledger)
+    with place.recorder(say) as recorder:
         give_up(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is given up: what it asked and did not answer is open again")
 
 
-def _port(place: Workshop, state: Tournament) -> BatchJudge:
+def _port(place: Workspace, state: Tournament) -> BatchJudge:
     """Return the door to the provider of the newest batch's judge."""
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
     judge = state.judges[state.own_batches[-1].planned.judge]
-    require_able(judge, agreed=True)
+    require_key(judge)
     return make_batch_judge(place.settings, judge)

@@ -29,9 +29,9 @@ from commands.cli.shared.reading import (
     read_verdicts,
     require_no_tournament,
 )
-from commands.cli.shared.workspace import require_sound
 from commands.cli.tables.bradley_terry import order_notes
 from commands.errors import ConfigurationError
+from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.storage.files import write_whole

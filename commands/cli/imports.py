@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,7 +9,6 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
-from commands.cli.shared.ledger import allows_network, ledger_path
 from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -20,7 +18,7 @@ from commands.cli.shared.options import (
     SkipBadOption,
 )
 from commands.cli.shared.output import say, write
-from commands.cli.shared.workspace import require_sound, workshop, writing
+from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.imports import (
     battles_table,
@@ -40,6 +38,7 @@ from commands.importing.formats.files import records_of
 from commands.importing.merge import Taken, take_in
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
+from commands.runs.workspace import require_sound
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
@@ -67,8 +66,8 @@ def responses(
 
     Example: tourney import responses caches/responses_*.jsonl.
     """
-    place = workshop(config, ledger)
-    with place.recorder() as recorder:
+    place = workspace(config, ledger)
+    with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
@@ -98,7 +97,7 @@ def import_events(
 ) -> None:
     """Take in what was exported. Example: tourney import events events.jsonl."""
     try:
-        with file.open("rb") as lines, _writing(ledger, config) as opened:
+        with file.open("rb") as lines, ledger_to_write(ledger, config) as opened:
             taken = take_in(opened, read_export(lines))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
@@ -144,7 +143,7 @@ def import_battles(
     of = _format_of(source)
     chosen = _set_name(of.set_of(file) if name is None else name)
     records = records_of(file, of, open_parquet)
-    with _writing(ledger, config) as opened:
+    with ledger_to_write(ledger, config) as opened:
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
     for row in bad_rows(file, taken):
         say(row)
@@ -168,7 +167,7 @@ def import_elo_ratings(
 
     Example: tourney import elo-ratings elo_ratings.json.
     """
-    with _writing(ledger, config) as opened:
+    with ledger_to_write(ledger, config) as opened:
         imported = import_ratings(opened, file, name=_set_name(name))
     write(imported_ratings_table({name: imported}), output_format, as_json=as_json)
 
@@ -222,7 +221,7 @@ def merge(
     as_json: JsonOption = False,
 ) -> None:
     """Take in the events of another ledger; twice is once. Example: tourney merge host2.db."""
-    with Ledger.read_only(other) as theirs, _writing(ledger, config) as ours:
+    with Ledger.read_only(other) as theirs, ledger_to_write(ledger, config) as ours:
         require_sound(theirs)
         taken = take_in(ours, theirs.rows())
     _tell(taken, output_format, as_json=as_json)
@@ -254,10 +253,6 @@ def _set_name(name: str) -> str:
     raise ConfigurationError(
         [f"--name {name!r}: letters, digits, dots, dashes and underscores only"]
     )
-
-
-def _writing(ledger: Path | None, config: Path) -> AbstractContextManager[Ledger]:
-    return writing(ledger_path(ledger, config), allow_network=allows_network(config))
 
 
 def _tell(taken: Taken, output_format: Format, *, as_json: bool) -> None:

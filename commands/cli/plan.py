@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import make_inferences, make_token_counter
-from commands.cli.shared.evaluations import plan_evaluations
-from commands.cli.shared.judging import Terms, chosen_judge
 from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -19,16 +17,19 @@ from commands.cli.shared.options import (
     ModeOption,
 )
 from commands.cli.shared.output import say, write
-from commands.cli.shared.workspace import Workshop, workshop
+from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
 from commands.cli.tables.render import Format
 from commands.decisions.recorder import plan_responses, plan_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
-from commands.runs.run import asking_rules, selected_prompts
+from commands.evaluating.plan import plan_evaluations
+from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.runs.register import selected_prompts
+from commands.runs.workspace import Workspace
 from commands.spending.consent import OF_ANTHROPIC
-from commands.spending.endpoints import Request, served_costs
+from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
-from commands.spending.pricing import TokenPricing, prices_of, pricing_for
+from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
 from projections.fold import fold
@@ -53,12 +54,12 @@ def generate(
     as_json: JsonOption = False,
 ) -> None:
     """Count the responses that are owed. Example: tourney plan generate --mode pilot."""
-    place = workshop(config, ledger)
+    place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = plan_responses(state, prompts)
     owed = [Request(cell.entrant, cell.prompt.text) for cell in owed_responses(state, prompts)]
-    costs = served_costs(owed, prices_of(place.settings, place.folder))
+    costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
     write(owed_responses_table(rows, costs), output_format, as_json=as_json)
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_IS_OWED)
@@ -80,16 +81,18 @@ def judge(
     as_json: JsonOption = False,
 ) -> None:
     """Count the judge queries owed, with their cost. Example: tourney plan judge --json."""
-    place = workshop(config, ledger)
+    place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
-    asked, rules = chosen_judge(state, place, Terms(mode, judge)), asking_rules(place.settings)
+    settings, folder = place.settings, place.folder
+    asked = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
+    rules = asking_rules(settings.judge)
     rows = plan_verdicts(state, prompts, asked, rules)
     queries = open_queries(state, prompts, asked, rules)
     counts = count_tokens and asked.provider in OF_ANTHROPIC
     counted = counted_sample(queries, make_token_counter(asked)) if counts else ()
-    pricing = pricing_for(place.settings, place.folder, asked, state, counted=counted)
-    cap_usd = place.settings.judge.max_usd
+    pricing = price_book(settings, folder).pricing(asked, state, counted=counted)
+    cap_usd = settings.judge.max_usd
     cost = None
     if isinstance(pricing, TokenPricing):
         cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
@@ -106,7 +109,7 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
         say(f"{priced.source.title} are {days} days old; compare them, see `tourney prices`")
 
 
-def _rehearsed(place: Workshop) -> Tournament:
+def _rehearsed(place: Workspace) -> Tournament:
     """Fold what is there, and open the tournament in memory only."""
     projection = tournament_of(place.stream)
     if not place.ledger.exists():
@@ -126,18 +129,25 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Count the samples that are owed. Example: tourney plan evaluate --evaluation recall."""
-    place = workshop(config, ledger)
-    planned = plan_evaluations(place, make_inferences(place.settings), entrant, evaluation)
+    place = workspace(config, ledger)
+    planned = plan_evaluations(
+        place.settings,
+        place.folder,
+        place.opening,
+        make_inferences(place.settings),
+        entrant=entrant,
+        evaluation=evaluation,
+    )
     known = _known_evaluations(place)
     rows = owed_samples(known, planned.evaluations)
     requests = owed_requests(known, planned.evaluations)
-    costs = served_costs(requests, prices_of(place.settings, place.folder))
+    costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
     write(owed_samples_table(rows, planned.refused, costs), output_format, as_json=as_json)
     if exit_code and any(row.n_owed for row in rows):
         raise typer.Exit(WORK_IS_OWED)
 
 
-def _known_evaluations(place: Workshop) -> Evaluations:
+def _known_evaluations(place: Workspace) -> Evaluations:
     """Fold what is there of evaluations."""
     projection = evaluations_of(place.stream)
     if not place.ledger.exists():

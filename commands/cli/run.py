@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from commands.cli.shared.judging import Terms, generate_to_be_judged, judge_to_be_rated
+from commands.backends.wiring import ConfiguredBackends
 from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AllowGapsOption,
@@ -21,14 +21,15 @@ from commands.cli.shared.options import (
     YesOption,
 )
 from commands.cli.shared.output import say, write
-from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.shared.workspace import workshop
+from commands.cli.shared.terminal import console
+from commands.cli.shared.workspace import workspace
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.render import Format
 from commands.errors import DoneWithGaps, counted
-from commands.judging.panel import judge_of_mode
-from commands.runs.run import Plan, RunSummary, run_tournament
+from commands.judging.session import JudgingOptions
+from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
+from commands.spending.consent import SpendingOptions
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
 
@@ -44,21 +45,11 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Register, generate, judge, rate, write artifacts. Example: tourney run --mode pilot."""
-    place = workshop(config, ledger)
-    plan = Plan(place.settings, place.opening, mode, runs=place.folder / "runs")
-    judge = judge_of_mode(place.settings, mode, place.folder)
-    terms = Terms(mode, agreed=yes, max_usd=max_usd)
-    with place.recorder() as recorder, progress_on_stderr() as on_progress:
-        summary = run_tournament(
-            recorder,
-            plan,
-            generating=lambda prompts: generate_to_be_judged(
-                recorder, place, terms, prompts, on_progress
-            ),
-            judge=judge,
-            judging=lambda prompts: judge_to_be_rated(recorder, place, terms, prompts, on_progress),
-            now=utc_now(),
-        )
+    place = workspace(config, ledger)
+    options = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
+    backends = ConfiguredBackends(place.settings, place.folder)
+    with place.recorder(say) as recorder, console() as talk:
+        summary = run_tournament(recorder, place, options, backends, talk, now=utc_now())
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)

@@ -23,7 +23,7 @@ from commands.runs.doctor import findings
 from commands.settings.lookup import providers
 from commands.settings.reader import read_settings
 from commands.spending.prices import price_table
-from commands.spending.pricing import prices_of
+from commands.spending.pricing import price_book
 from ledger.counts import counts_of
 from ledger.events.imports import set_of
 from ledger.recorded import Recorded
@@ -90,6 +90,6 @@ def prices(
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:
-        table = prices_of(read_settings(config, os.environ), config.parent)
+        table = price_book(read_settings(config, os.environ), config.parent).table
     today = datetime.now(UTC).date()
     write(prices_table(table, today), output_format, as_json=as_json)

@@ -6,7 +6,18 @@ from typing import NamedTuple
 
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Generator, OnProgress
+from commands.ports import (
+    Console,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
+    Generator,
+    OnProgress,
+)
+from commands.spending.approval import approve_requests
+from commands.spending.consent import SpendingOptions
+from commands.spending.endpoints import Request
+from commands.spending.pricing import PriceBook
 from ledger.identity import PromptId
 from projections.tournament.progress import owed_responses
 
@@ -46,6 +57,31 @@ def generate_owed(
         n_failed += sum(isinstance(result, GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
     return Generated(len(owed), n_done - n_failed, n_failed)
+
+
+def generate_with_consent(
+    recorder: Recorder,
+    prompts: Collection[PromptId],
+    make_generator: Callable[[], Generator],
+    book: PriceBook,
+    spending: SpendingOptions,
+    console: Console,
+) -> Generated:
+    """Generate every response that the ledger lacks, after asking about what it costs.
+
+    Raises:
+        Refused: Nobody agreed, or the cap is too low; nothing was sent.
+    """
+    owed = islice(owed_responses(recorder.state, prompts), spending.limit)
+    requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
+    approve_requests(recorder, requests, book, spending, console)
+    return generate_owed(
+        recorder,
+        make_generator,
+        prompts,
+        on_progress=console.on_progress,
+        limit=spending.limit,
+    )
 
 
 class ByLoader:

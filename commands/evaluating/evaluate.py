@@ -1,6 +1,6 @@
 """Use case: evaluate an entrant on what is owed, and keep each batch as it is observed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,9 +12,8 @@ from commands.evaluating.samples import Inference, Sample, Seen
 from commands.evaluating.user_code import blaming, truth
 from commands.ports import OnProgress
 from commands.settings.sections import Terms
-from commands.spending.endpoints import Request, Used
+from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
-    AnswerObserved,
     EvaluationKind,
     EvaluationPlanned,
     SampleObserved,
@@ -22,7 +21,6 @@ from ledger.events.evaluations import (
     run_key,
 )
 from ledger.events.registration import Entrant, Reference
-from ledger.events.values import Usage
 from ledger.identity import Digest, canonical_json
 from projections.evaluations.state import Evaluations, SampleKey
 
@@ -236,15 +234,3 @@ def _request(owed: _Owed) -> Request | None:
     with blaming(evaluation.name, f"getting {sample.label}"):
         prompt_text, _ = evaluation.get(sample.index)
     return Request(entrant, prompt_text)
-
-
-def answers_used(known: Evaluations, registered: Mapping[Reference, Entrant]) -> Iterator[Used]:
-    """Yield what the answers on record took to all that was ever planned, each once."""
-    makers = {key: registered[who] for key, who in known.who.items() if who in registered}
-    for key, fate in known.fates.items():
-        match fate:
-            case SampleObserved(observation=AnswerObserved() as answer) if key.run_key in makers:
-                usage = Usage(answer.n_prompt_tokens, answer.n_generated_tokens)
-                yield Used(makers[key.run_key], usage)
-            case _:
-                continue

@@ -12,6 +12,7 @@ from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.schema import RubricSection, Settings
 from commands.settings.sections import AnyEntrantSection
 from ledger.errors import TourneyError
+from ledger.events.ratings import Mode
 from ledger.events.registration import (
     Entrant,
     EntrantRegistered,
@@ -26,7 +27,8 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, Json, canonical_json, digest_of_bytes
+from ledger.identity import Dimension, Json, PromptId, canonical_json, digest_of_bytes
+from projections.tournament.matches import pilot_prompts, proportional_strata
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")
@@ -127,3 +129,21 @@ def _references(
     registrations: Iterable[Registration], kind: type[Registered]
 ) -> tuple[Reference, ...]:
     return tuple(event.reference for event in registrations if isinstance(event, kind))
+
+
+def selected_prompts(
+    bank: Sequence[Prompt], settings: Settings, mode: Mode
+) -> tuple[PromptId, ...]:
+    """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
+
+    Raises:
+        ConfigurationError: The pilot asks for more than the bank holds.
+    """
+    if mode == "headline":
+        return tuple(prompt.prompt_id for prompt in bank)
+    pilot = settings.pilot
+    strata = pilot.strata or proportional_strata(bank, pilot.size)
+    try:
+        return pilot_prompts(bank, strata, seed=pilot.seed)
+    except ValueError as error:
+        raise ConfigurationError([str(error)]) from error

@@ -1,29 +1,36 @@
 """Use case: a whole tournament, from registering to ratings; each step does what is still owed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from commands.decisions.commands import OpenTournament, PublishRatings
+from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import Generated
-from commands.errors import AuditDisagrees, ConfigurationError
+from commands.entrants.generate import Generated, generate_with_consent
+from commands.errors import AuditDisagrees
 from commands.judging.judge import Judged
-from commands.settings.schema import Settings
+from commands.judging.session import (
+    JudgingOptions,
+    judge_to_be_rated,
+    plan_judging,
+    require_cap_can_be_kept,
+)
+from commands.ports import Backends, Console
+from commands.runs.register import selected_prompts
+from commands.runs.workspace import Workspace
+from commands.spending.pricing import price_book
 from ledger.errors import CannotWrite, FolderTaken
-from ledger.events.ratings import ArtifactDigest, Mode, Publication, RatingsPublished, Terms
-from ledger.events.registration import JudgeSettings, Prompt
-from ledger.identity import PromptId, digest_of_bytes
+from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
+from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament.matches import pilot_prompts, proportional_strata
-from projections.tournament.progress import AskingRules
+from projections.tournament.progress import owed_responses
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -132,23 +139,6 @@ def _claim(publication: Publication, files: Mapping[str, bytes]) -> RatingsPubli
     )
 
 
-Generating: TypeAlias = Callable[[Sequence[PromptId]], Generated]
-"""Has prompts answered that are not, with whatever consent that takes."""
-
-Judging: TypeAlias = Callable[[Sequence[PromptId]], Judged]
-"""Asks a judge about prompts, with whatever consent that takes."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run is over, and where its artifacts go."""
-
-    settings: Settings
-    opening: OpenTournament
-    mode: Mode
-    runs: Path
-
-
 class RunSummary(NamedTuple):
     """What a run did and what came of it."""
 
@@ -159,49 +149,39 @@ class RunSummary(NamedTuple):
 
 def run_tournament(
     recorder: Recorder,
-    plan: Plan,
+    place: Workspace,
+    options: JudgingOptions,
+    backends: Backends,
+    console: Console,
     *,
-    generating: Generating,
-    judge: JudgeSettings,
-    judging: Judging,
     now: datetime,
 ) -> RunSummary:
-    """Register, generate, judge, reconcile, rate and publish; what is there is not done again."""
-    settings = plan.settings
-    prompts = selected_prompts(plan.opening.bank, settings, plan.mode)
-    recorder.record(plan.opening)
-    generated = generating(prompts)
-    judged = judging(prompts)
+    """Register, generate, judge, reconcile, rate and publish; what is there is not done again.
+
+    Raises:
+        Refused: Nobody agreed to what it costs, or the cap is too low.
+        WorkInFlight: A batch asks some of it that this run does not receive.
+    """
+    settings, folder = place.settings, place.folder
+    prompts = selected_prompts(place.opening.bank, settings, options.mode)
+    recorder.record(place.opening)
+    plan = partial(plan_judging, recorder, settings, folder, prompts, options, console)
+    if owed_responses(recorder.state, prompts):
+        require_cap_can_be_kept(plan())
+    book = price_book(settings, folder)
+    generated = generate_with_consent(
+        recorder, prompts, backends.generator, book, options.spending, console
+    )
+    judging = plan()  # again: what was generated counts against the cap
+    judged = judge_to_be_rated(recorder, judging, backends, console)
     terms = Terms(
-        mode=plan.mode,
-        judge=judge.judge_id,
+        mode=options.mode,
+        judge=judging.judge.judge_id,
         policy=DEFAULT_POLICY,
         elo=settings.elo.parameters,
         entrants=tuple(entrant.entrant_id for entrant in recorder.state.roster),
         prompts=prompts,
         bradley_terry=settings.bradley_terry.parameters,
     )
-    return RunSummary(generated, judged, publish(recorder, terms, runs=plan.runs, now=now))
-
-
-def asking_rules(settings: Settings) -> AskingRules:
-    """Return what the settings say of asking."""
-    return AskingRules(settings.judge.retries, skip_identical=settings.judge.skip_identical)
-
-
-def selected_prompts(
-    bank: Sequence[Prompt], settings: Settings, mode: Mode
-) -> tuple[PromptId, ...]:
-    """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
-
-    Raises:
-        ConfigurationError: The pilot asks for more than the bank holds.
-    """
-    if mode == "headline":
-        return tuple(prompt.prompt_id for prompt in bank)
-    pilot = settings.pilot
-    strata = pilot.strata or proportional_strata(bank, pilot.size)
-    try:
-        return pilot_prompts(bank, strata, seed=pilot.seed)
-    except ValueError as error:
-        raise ConfigurationError([str(error)]) from error
+    run = publish(recorder, terms, runs=folder / "runs", now=now)
+    return RunSummary(generated, judged, run)

@@ -1,13 +1,22 @@
 """Consent: what is about to be spent, in dollars, and whether somebody agreed to it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from commands.errors import Refused
+from commands.ports import Confirm
 
 OF_ANTHROPIC: Final = frozenset({"anthropic", "anthropic-batch"})  # providers: key and money
 ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")  # where the SDK looks
+
+
+@dataclass(frozen=True)
+class SpendingOptions:
+    """How far one command may spend."""
+
+    agreed: bool = False  # beforehand, by --yes
+    max_usd: float | None = None  # None: no cap but that of the settings
+    limit: int | None = None  # requests at most; None: all that is missing
 
 
 @dataclass(frozen=True)
@@ -75,9 +84,7 @@ def require_never_above_cap(offer: Offer) -> None:
         )
 
 
-def require_consent(
-    offer: Offer, *, agreed: bool, is_terminal: bool, confirm: Callable[[str], bool]
-) -> None:
+def require_consent(offer: Offer, *, agreed: bool, confirm: Confirm | None) -> None:
     """Ask before money is spent; where nobody can answer, the answer is no.
 
     Raises:
@@ -85,7 +92,7 @@ def require_consent(
     """
     if agreed:
         return
-    if not is_terminal:
+    if confirm is None:
         raise Refused(f"{offer.question} Nobody is here to answer: say --yes to agree beforehand")
     if not confirm(offer.question):
         raise Refused("not agreed to: nothing was sent")

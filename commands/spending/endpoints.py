@@ -1,16 +1,21 @@
 """What entrants behind endpoints would cost: whoever serves them may charge for it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import fsum
 from typing import Final, NamedTuple
 
 from commands.spending.prices import PriceTable
-from ledger.events.registration import Entrant, TournamentOpened
+from ledger.events.evaluations import AnswerObserved, SampleObserved
+from ledger.events.registration import Entrant, Reference, TournamentOpened
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Usage, cost_usd
 from ledger.identity import Digest, EntrantId
+from ledger.reader import LedgerReader
 from ledger.recorded import Recorded
+from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
+from projections.fold import fold
 from projections.tournament.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
 from projections.tournament.matches import cell_of
 from projections.tournament.state import Tournament
@@ -34,7 +39,7 @@ class Used(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ServedCost:
+class EndpointCost:
     """What the requests to one entrant would take; None: the price is not known."""
 
     entrant_id: EntrantId
@@ -46,7 +51,7 @@ class ServedCost:
     worst_usd: float | None  # if every byte were a token
 
 
-def served_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[ServedCost, ...]:
+def endpoint_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[EndpointCost, ...]:
     """Return what requests would cost, by entrant; those to weights on this machine cost nothing.
 
     The price is the one that the table has for the model's name; an answer counts as long as it may
@@ -59,11 +64,11 @@ def served_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[Serve
     return tuple(_cost(entrant, texts, prices) for entrant, texts in by_entrant.items())
 
 
-def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> ServedCost:
+def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCost:
     n_output = entrant.max_new_tokens
     likely = [Usage(round(n_bytes(text) / BYTES_PER_TOKEN), n_output) for text in texts]
     worst = [Usage(n_bytes(text) + FRAME_TOKENS, n_output) for text in texts]
-    return ServedCost(
+    return EndpointCost(
         entrant_id=entrant.entrant_id,
         model=entrant.weights,
         n_requests=len(texts),
@@ -129,7 +134,7 @@ def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | Non
     return fsum(cost_usd(usage, priced.price(usage, in_batch=False)) for usage in usages)
 
 
-class ServedSpend(NamedTuple):
+class EndpointSpend(NamedTuple):
     """What one entrant's answers took from one model."""
 
     entrant_id: EntrantId
@@ -141,7 +146,7 @@ class ServedSpend(NamedTuple):
     price_table: str | None  # which it was found in
 
 
-def served_spend(used: Iterable[Used], prices: PriceTable) -> tuple[ServedSpend, ...]:
+def endpoint_spend(used: Iterable[Used], prices: PriceTable) -> tuple[EndpointSpend, ...]:
     """Add up what answers took, by entrant and model; weights on this machine cost nothing."""
     groups: dict[tuple[EntrantId, str], list[Used]] = {}
     for each in used:
@@ -153,9 +158,9 @@ def served_spend(used: Iterable[Used], prices: PriceTable) -> tuple[ServedSpend,
 
 def _added_up(
     entrant_id: EntrantId, model: str, used: list[Used], prices: PriceTable
-) -> ServedSpend:
+) -> EndpointSpend:
     priced = prices.of(model)
-    return ServedSpend(
+    return EndpointSpend(
         entrant_id=entrant_id,
         model=model,
         n_answers=len(used),
@@ -164,3 +169,34 @@ def _added_up(
         usd=None if priced is None else spent_usd(used, prices),
         price_table=None if priced is None else priced.source.title,
     )
+
+
+def answers_used(known: Evaluations, registered: Mapping[Reference, Entrant]) -> Iterator[Used]:
+    """Yield what the answers on record took to all that was ever planned, each once."""
+    makers = {key: registered[who] for key, who in known.who.items() if who in registered}
+    for key, fate in known.fates.items():
+        match fate:
+            case SampleObserved(observation=AnswerObserved() as answer) if key.run_key in makers:
+                usage = Usage(answer.n_prompt_tokens, answer.n_generated_tokens)
+                yield Used(makers[key.run_key], usage)
+            case _:
+                continue
+
+
+def usage_of(
+    ledger: LedgerReader, state: Tournament, *, until: int | None = None
+) -> tuple[Used, ...]:
+    """Return what responses and answers of evaluations took, up to a position.
+
+    Entrants that left the roster count: they were paid, too. What another tournament of the ledger
+    asked for does not.
+    """
+    read = partial(ledger.read, stream=state.stream, until=until)
+    known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
+    responses = responses_used(state, read(types=RESPONSE_EVENTS))
+    return (*responses, *answers_used(known, state.entrants))
+
+
+def spent_at_endpoints(ledger: LedgerReader, state: Tournament, prices: PriceTable) -> float:
+    """Return what the answers of endpoint entrants cost: responses and evaluations."""
+    return spent_usd(usage_of(ledger, state), prices)

@@ -146,43 +146,50 @@ class TokenPricing:
         return cost_usd(usage, model.price(usage, in_batch=self.in_batch))
 
 
-def pricing_for(
-    settings: Settings,
-    folder: Path,
-    judge: JudgeSettings,
-    state: Tournament,
-    *,
-    counted: Sequence[Counted] = (),
-) -> Pricing:
-    """Return what a judge costs, asked as its provider and the settings say.
+@dataclass(frozen=True)
+class PriceBook:
+    """What judges and endpoint entrants cost, by the settings' price table."""
 
-    Args:
-        settings: The configuration.
-        folder: What its relative paths start from.
-        judge: Who is asked.
-        state: Whose replies on record tell what a query takes.
-        counted: The provider's counts of a few prompts, if it was asked for them.
+    own: Path | None  # the user's table, which goes before the shipped one
+    cache: CacheTtl
+    retries: int
 
-    Raises:
-        ConfigurationError: The user's price table is missing or wrong.
-    """
-    if is_free(judge):
-        return FREE_OF_CHARGE
-    return TokenPricing(
-        judge,
-        prices_of(settings, folder),
-        token_model(state, judge, counted),
-        in_batch=judge.is_batched,
-        cache="off" if judge.provider == "endpoint" else settings.judge.cache,
-        retries=settings.judge.retries,
-    )
+    @cached_property
+    def table(self) -> PriceTable:
+        """The price table.
+
+        Raises:
+            ConfigurationError: The user's file is missing or wrong.
+        """
+        return price_table(self.own)
+
+    def pricing(
+        self, judge: JudgeSettings, state: Tournament, *, counted: Sequence[Counted] = ()
+    ) -> Pricing:
+        """Return what a judge costs, asked as its provider and the settings say.
+
+        Args:
+            judge: Who is asked.
+            state: Whose replies on record tell what a query takes.
+            counted: The provider's counts of a few prompts, if it was asked for them.
+
+        Raises:
+            ConfigurationError: The user's price table is missing or wrong.
+        """
+        if is_free(judge):
+            return FREE_OF_CHARGE
+        return TokenPricing(
+            judge,
+            self.table,
+            token_model(state, judge, counted),
+            in_batch=judge.is_batched,
+            cache="off" if judge.provider == "endpoint" else self.cache,
+            retries=self.retries,
+        )
 
 
-def prices_of(settings: Settings, folder: Path) -> PriceTable:
-    """Return the price table of the settings.
-
-    Raises:
-        ConfigurationError: The user's file is missing or wrong.
-    """
-    own = settings.judge.prices
-    return price_table(None if own is None else folder / own)
+def price_book(settings: Settings, folder: Path) -> PriceBook:
+    """Return the price book of the settings; relative paths start from the folder."""
+    asked = settings.judge
+    own = None if asked.prices is None else folder / asked.prices
+    return PriceBook(own, asked.cache, asked.retries)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.shared.evaluations import Planned, mixed_scorings
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import (
@@ -20,6 +19,7 @@ from commands.evaluating.evaluate import (
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.plan import Planned, mixed_scorings
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, unheard
 from commands.settings.sections import Terms

@@ -10,7 +10,7 @@ from hypothesis.strategies import DataObject
 from commands.errors import ConfigurationError
 from commands.settings.schema import CacheTtl
 from commands.spending.prices import price_table
-from commands.spending.pricing import FREE_OF_CHARGE, TokenPricing, pricing_for
+from commands.spending.pricing import FREE_OF_CHARGE, TokenPricing, price_book
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage, cost_usd
 from projections.tournament.estimate import (
@@ -234,14 +234,14 @@ def test_a_judge_on_this_machine_is_free(tmp_path: Path) -> None:
     for provider in ("reference", "hf"):
         local = judge("local", provider=provider, model="olmo")
 
-        assert pricing_for(settings(), tmp_path, local, NOTHING) is FREE_OF_CHARGE
+        assert price_book(settings(), tmp_path).pricing(local, NOTHING) is FREE_OF_CHARGE
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch", "endpoint"])
 def test_a_judge_without_a_row_has_no_price_and_no_worst(provider: str, tmp_path: Path) -> None:
     """It is unknown, which is not nothing."""
     stranger = judge("x", provider=provider, model="x", parameters=(("max_tokens", 9.0),))
-    each = pricing_for(settings(), tmp_path, stranger, NOTHING)
+    each = price_book(settings(), tmp_path).pricing(stranger, NOTHING)
 
     assert each.expected_usd([question()]) is None
     assert each.worst_usd([question()]) is None
@@ -251,7 +251,7 @@ def test_a_judge_without_a_row_has_no_price_and_no_worst(provider: str, tmp_path
 def test_a_judge_that_may_reply_at_any_length_has_no_worst(tmp_path: Path) -> None:
     """A worst case needs a limit on the output."""
     endless = judge("claude-opus-5-5", provider="anthropic", model="claude-opus-5-5")
-    each = pricing_for(settings(), tmp_path, endless, NOTHING)
+    each = price_book(settings(), tmp_path).pricing(endless, NOTHING)
 
     assert each.worst_usd([question()]) is None
     assert each.expected_usd([question()]) is not None
@@ -263,7 +263,7 @@ def test_batches_are_priced_as_batches(tmp_path: Path) -> None:
     inputs = []
     for provider in ("anthropic", "anthropic-batch"):
         asked = judge("claude-opus-5-5", provider=provider, model="claude-opus-5-5")
-        price = pricing_for(settings(), tmp_path, asked, NOTHING).price_of(usage)
+        price = price_book(settings(), tmp_path).pricing(asked, NOTHING).price_of(usage)
         assert price is not None
         inputs.append(price.input)
 
@@ -280,9 +280,11 @@ def test_a_users_prices_are_found_beside_the_settings(tmp_path: Path) -> None:
     llama = judge("llama", provider="endpoint", model="llama", parameters=(("max_tokens", 9.0),))
     mine, missing = (settings(judge={"prices": name}) for name in ("mine.toml", "none.toml"))
 
-    price = pricing_for(mine, tmp_path, llama, NOTHING).price_of(Usage(n_input=1, n_output=1))
+    price = (
+        price_book(mine, tmp_path).pricing(llama, NOTHING).price_of(Usage(n_input=1, n_output=1))
+    )
 
     assert price is not None
     assert (price.input, price.table) == (0.5, "mine.toml of 2026-11-01")
     with pytest.raises(ConfigurationError, match=r"none\.toml"):
-        pricing_for(missing, tmp_path, llama, NOTHING)
+        price_book(missing, tmp_path).pricing(llama, NOTHING)

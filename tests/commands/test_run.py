@@ -1,23 +1,25 @@
 """A whole tournament, from the opening to the ratings."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import Generated, generate_owed
+from commands.entrants.generate import Generated
 from commands.errors import ConfigurationError
-from commands.judging.judge import Judged, JudgeTask, judge_open
-from commands.ports import Generator, Judge, unheard
-from commands.runs.run import Plan, RunSummary, asking_rules, run_tournament, selected_prompts
+from commands.judging.judge import Judged
+from commands.judging.session import JudgingOptions
+from commands.ports import BatchJudge, Console, Generator, Judge, unheard
+from commands.runs.register import selected_prompts
+from commands.runs.run import RunSummary, run_tournament
+from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from ledger.errors import LedgerError
-from ledger.identity import PromptId
+from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from tests.builders import NOON, STREAM, opened, prompt
 from tests.commands.builders import (
-    JUDGE,
     PowerCut,
     echoing,
     open_tournament,
@@ -29,32 +31,39 @@ from tests.commands.builders import (
 OPENED = opened(prompts=[prompt("p1"), prompt("p2")])
 
 
-def plan_of(chosen: Settings, runs: Path) -> Plan:
-    """Return a run over the whole bank."""
-    return Plan(chosen, open_tournament(OPENED), "headline", runs)
+class Scripted(NamedTuple):
+    """Backends that answer from a script."""
+
+    answers: Generator
+    judges: Judge
+
+    def generator(self) -> Generator:
+        """Return the scripted generator."""
+        return self.answers
+
+    def judge(self, judge: JudgeSettings) -> Judge:  # noqa: ARG002  # a port's signature
+        """Return the scripted judge, whoever is asked."""
+        return self.judges
+
+    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+        """Refuse: the judge of these runs answers at once."""
+        raise AssertionError(judge)
 
 
 def run(
     recorder: Recorder,
-    runs: Path,
+    folder: Path,
     *,
     generator: Generator | None = None,
     judge: Judge | None = None,
     chosen: Settings | None = None,
 ) -> RunSummary:
     """Run two entrants on two prompts."""
-    port, plan = judge or preferring_tuned(), plan_of(chosen or settings(), runs)
-
-    def judging(prompts: Sequence[PromptId]) -> Judged:
-        task = JudgeTask(JUDGE, prompts, asking_rules(plan.settings))
-        return judge_open(recorder, task, lambda: port, on_progress=unheard)
-
-    def generating(prompts: Sequence[PromptId]) -> Generated:
-        return generate_owed(recorder, lambda: generator or echoing(), prompts, on_progress=unheard)
-
-    return run_tournament(
-        recorder, plan, generating=generating, judge=JUDGE, judging=judging, now=NOON
-    )
+    opening = open_tournament(OPENED)
+    place = Workspace(chosen or settings(), folder, folder / "tournament.db", opening)
+    backends = Scripted(generator or echoing(), judge or preferring_tuned())
+    console = Console(print, None, unheard)
+    return run_tournament(recorder, place, JudgingOptions(), backends, console, now=NOON)
 
 
 def test_a_tournament_is_told_by_its_events(
@@ -172,10 +181,10 @@ def test_files_that_cannot_be_written_do_not_undo_the_run(
     """What was paid for stays on the ledger, and the next run writes the files."""
     (tmp_path / "runs").touch()
     with pytest.raises(LedgerError, match="cannot write"):
-        run(recorder, tmp_path / "runs")
+        run(recorder, tmp_path)
     (tmp_path / "runs").unlink()
 
-    again = run(Recorder(ledger, STREAM), tmp_path / "runs")
+    again = run(Recorder(ledger, STREAM), tmp_path)
 
     assert again.generated.n_owed == again.judged.n_open == 0
     assert (again.run.folder / "manifest.json").is_file()

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.shared.money import spent_at_servers
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationFailure
-from commands.spending.endpoints import Request, served_costs
+from commands.spending.endpoints import Request, endpoint_costs, spent_at_endpoints
 from commands.spending.prices import PriceTable, price_table
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.registry import Event
@@ -71,7 +70,9 @@ def answering(ledger: Ledger, events: Sequence[Event], stream: StreamId = STREAM
 
 def test_requests_are_priced_by_the_name_of_the_weights(prices: PriceTable) -> None:
     """Answers count in full, and at worst every byte of a prompt is a token."""
-    (cost,) = served_costs([Request(hosted("a"), "x" * 30), Request(hosted("a"), "x" * 60)], prices)
+    (cost,) = endpoint_costs(
+        [Request(hosted("a"), "x" * 30), Request(hosted("a"), "x" * 60)], prices
+    )
 
     assert (cost.entrant_id, cost.model, cost.n_requests) == ("a", "org/large", 2)
     assert (cost.n_input, cost.n_output) == (30, 64)
@@ -81,7 +82,7 @@ def test_requests_are_priced_by_the_name_of_the_weights(prices: PriceTable) -> N
 
 def test_a_price_that_nobody_knows_is_not_nothing(prices: PriceTable) -> None:
     """Entrants are told apart, as each has a server of its own."""
-    costs = served_costs([Request(hosted("b", "other"), "x"), Request(hosted("a"), "x")], prices)
+    costs = endpoint_costs([Request(hosted("b", "other"), "x"), Request(hosted("a"), "x")], prices)
 
     assert [(each.entrant_id, each.expected_usd is None) for each in costs] == [
         ("b", True),
@@ -91,7 +92,7 @@ def test_a_price_that_nobody_knows_is_not_nothing(prices: PriceTable) -> None:
 
 def test_weights_on_this_machine_cost_nothing(prices: PriceTable) -> None:
     """Whatever they are called."""
-    assert served_costs([Request(entrant("base", weights="org/large"), "x")], prices) == ()
+    assert endpoint_costs([Request(entrant("base", weights="org/large"), "x")], prices) == ()
 
 
 def test_what_was_spent_follows_from_the_responses_on_record(
@@ -100,7 +101,9 @@ def test_what_was_spent_follows_from_the_responses_on_record(
     """A cap counts it, so that a second run does not spend the same again."""
     recorder = having_answered(ledger, [hosted("a"), hosted("b", "other"), entrant("base")])
 
-    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
+    assert spent_at_endpoints(recorder.ledger, recorder.state, prices) == pytest.approx(
+        OF_TWO_ANSWERS_USD
+    )
 
 
 def test_what_an_entrant_took_that_was_removed_is_not_forgotten(
@@ -111,7 +114,7 @@ def test_what_an_entrant_took_that_was_removed_is_not_forgotten(
     gone = having_answered(ledger, [entrant("base"), entrant("tuned")], opening=2)
 
     assert [each.entrant_id for each in gone.state.roster] == ["base", "tuned"]
-    assert spent_at_servers(gone, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
+    assert spent_at_endpoints(gone.ledger, gone.state, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
 
 
 @pytest.mark.parametrize("models", [("other", "org/large"), ("org/large", "other")])
@@ -123,7 +126,9 @@ def test_a_label_that_stood_for_another_model_is_charged_for_each_its_own(
         recorder = having_answered(ledger, [hosted("a", model)], opening=opening)
 
     assert len(recorder.state.responses) == 4
-    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD)
+    assert spent_at_endpoints(recorder.ledger, recorder.state, prices) == pytest.approx(
+        OF_TWO_ANSWERS_USD
+    )
 
 
 def test_an_earlier_seeds_responses_were_paid_too(ledger: Ledger, prices: PriceTable) -> None:
@@ -136,7 +141,9 @@ def test_an_earlier_seeds_responses_were_paid_too(ledger: Ledger, prices: PriceT
         recorder = answering(ledger, [again, *registrations])
 
     assert len(recorder.state.responses) == 4
-    assert spent_at_servers(recorder, prices) == pytest.approx(2 * OF_TWO_ANSWERS_USD)
+    assert spent_at_endpoints(recorder.ledger, recorder.state, prices) == pytest.approx(
+        2 * OF_TWO_ANSWERS_USD
+    )
 
 
 def test_an_answer_that_was_kept_back_was_paid_too(ledger: Ledger, prices: PriceTable) -> None:
@@ -149,7 +156,9 @@ def test_an_answer_that_was_kept_back_was_paid_too(ledger: Ledger, prices: Price
         failure = GenerationFailure(cell.response_key, "refused", "content_filter", usage)
         recorder.record(RecordResponse(cell, failure))
 
-    assert spent_at_servers(recorder, prices) == pytest.approx(OF_TWO_ANSWERS_USD / 2)
+    assert spent_at_endpoints(recorder.ledger, recorder.state, prices) == pytest.approx(
+        OF_TWO_ANSWERS_USD / 2
+    )
 
 
 def test_another_tournament_of_the_ledger_has_a_purse_of_its_own(
@@ -160,4 +169,4 @@ def test_another_tournament_of_the_ledger_has_a_purse_of_its_own(
     ours = having_answered(ledger, [hosted("a")])
 
     assert len(ours.state.responses) == 2
-    assert spent_at_servers(ours, prices) == 0.0
+    assert spent_at_endpoints(ours.ledger, ours.state, prices) == 0.0

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from commands.decisions.recorder import EvaluationRecorder
 from commands.evaluating.evaluate import (
     PlannedEvaluation,
-    answers_used,
     evaluate_owed,
     owed_requests,
     plan_evaluation,
@@ -14,6 +13,7 @@ from commands.evaluating.evaluate import (
 from commands.evaluating.evaluation import Evaluation
 from commands.ports import unheard
 from commands.settings.sections import Terms
+from commands.spending.endpoints import answers_used
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId
 from ledger.store import Ledger

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.spending.endpoints import ServedSpend, Used, served_spend, spent_usd
+from commands.spending.endpoints import EndpointSpend, Used, endpoint_spend, spent_usd
 from commands.spending.prices import price_table
 from ledger.events.registration import Entrant
 from ledger.events.values import Usage
@@ -23,26 +23,26 @@ def test_answers_are_added_up_by_entrant_and_model() -> None:
     """A label may come to stand for another model, of another price."""
     moved = hosted("a", "mine")
 
-    found = served_spend([Used(who, TOOK) for who in (hosted("a"), moved, hosted("a"))], SHIPPED)
+    found = endpoint_spend([Used(who, TOOK) for who in (hosted("a"), moved, hosted("a"))], SHIPPED)
 
     dear, own = found
-    assert dear == ServedSpend(
+    assert dear == EndpointSpend(
         EntrantId("a"), "claude-opus-5-5", 2, 2_000, 200, dear.usd, SHIPPED.sheets[0].title
     )
     assert dear.usd == pytest.approx(2 * USD)
-    assert own == ServedSpend(EntrantId("a"), "mine", 1, 1_000, 100, None, None)
+    assert own == EndpointSpend(EntrantId("a"), "mine", 1, 1_000, 100, None, None)
 
 
 def test_weights_on_this_machine_are_on_no_bill() -> None:
     """Whatever they are called."""
-    assert served_spend([Used(entrant("base", weights="claude-opus-5-5"), TOOK)], SHIPPED) == ()
+    assert endpoint_spend([Used(entrant("base", weights="claude-opus-5-5"), TOOK)], SHIPPED) == ()
 
 
 def test_it_adds_up_to_what_the_cap_counts() -> None:
     """The table and the cap must never disagree."""
     used = [Used(hosted(name), TOOK) for name in ("a", "b", "a")] + [Used(hosted("c", "x"), TOOK)]
 
-    found = served_spend(used, SHIPPED)
+    found = endpoint_spend(used, SHIPPED)
 
     assert sum(each.usd or 0.0 for each in found) == pytest.approx(spent_usd(used, SHIPPED))
     assert [each.entrant_id for each in found] == ["a", "b", "c"]

@@ -107,7 +107,7 @@ def metrics(
     source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
     if rescore:
         # It takes what settings and evaluations are made of, for which no other reading waits.
-        rescoring = import_module("commands.cli.shared.evaluations")
+        rescoring = import_module("commands.evaluating.rescore")
         source = source._replace(runs=rescoring.rescored(source.runs, config))
     if compare is None:
         table = metrics_table(map(measured, source.runs), source.facts)

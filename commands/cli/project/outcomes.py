@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from commands.cli.shared.command import (
@@ -35,7 +34,7 @@ from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.settings.lookup import own_prices
-from commands.spending.endpoints import ServedSpend, served_spend
+from commands.spending.endpoints import EndpointSpend, endpoint_spend, usage_of
 from commands.spending.prices import PriceTable, price_table
 from ledger.identity import Json
 from ledger.store import Ledger
@@ -113,18 +112,18 @@ def spend(asked: Asked) -> Table:
         if source.named_judge in {None, key.judge}
         and source.named_dimension in {None, key.dimension}
     )
-    return introduced(spend_table(spent, chosen, _served(source, asked.config)), source)
+    return introduced(spend_table(spent, chosen, _at_endpoints(source, asked.config)), source)
 
 
-def _served(source: Reading, config: Path) -> tuple[ServedSpend, ...]:
+def _at_endpoints(source: Reading, config: Path) -> tuple[EndpointSpend, ...]:
     """Return what entrants behind endpoints took, on behalf of every judge and dimension."""
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     entrants = source.state.entrants.values()
     if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
         return ()
-    # It takes what evaluations are made of, for which no other reading waits.
-    reading = import_module("commands.cli.shared.money")
-    return served_spend(reading.used_at_servers(source), _prices(config))
+    with Ledger.read_only(source.ledger) as opened:
+        used = usage_of(opened, source.state, until=source.until)
+    return endpoint_spend(used, _prices(config))
 
 
 def _prices(config: Path) -> PriceTable:

@@ -1,4 +1,4 @@
-"""How far the work is, on stderr."""
+"""The terminal: how far the work is, and questions; all of it on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -16,11 +16,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from commands.cli.shared.output import stderr
+from commands.cli.shared.output import say, stderr
 from commands.cli.tables.render import shown
-from commands.errors import Refused
-from commands.ports import OnProgress
-from commands.spending.consent import Offer, require_consent, require_within_cap
+from commands.ports import Console, OnProgress
 
 
 @contextmanager
@@ -87,40 +85,19 @@ def _begun() -> Progress:
 _BARS: Final = _Bars()  # a process has one terminal: whoever asks there has to find what is on it
 
 
-def require_somebody(what: str, *, agreed: bool) -> None:
-    """Find out at once that nobody is there to agree.
-
-    Raises:
-        Refused: Nobody agreed beforehand, and there is no terminal to ask at.
-    """
-    if not agreed and not _is_at_a_terminal():
-        raise Refused(
-            f"asking {what} costs money, and nobody is here to agree: say --yes, and --max-usd to"
-            " set a cap; `tourney plan` tells what it costs"
-        )
-
-
-def agree_to(offer: Offer, *, agreed: bool) -> None:
-    """Ask whether an offer may be paid for.
-
-    Raises:
-        Refused: It is above the cap, or nobody agreed; nothing was sent.
-    """
-    require_within_cap(offer)
-    require_consent(
-        offer,
-        agreed=agreed,
-        is_terminal=_is_at_a_terminal(),
-        confirm=_says_yes,
-    )
+@contextmanager
+def console() -> Iterator[Console]:
+    """Give what a use case talks through: lines, bars and questions on stderr."""
+    with progress_on_stderr() as on_progress:
+        yield Console(say, _confirm if _is_at_a_terminal() else None, on_progress)
 
 
 def _is_at_a_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()  # None where it was closed
 
 
-def _says_yes(question: str) -> bool:
-    """Ask in plain words, on a line that nothing is painted over; whatever is no yes is a no."""
+def _confirm(question: str) -> bool:
+    """Ask on a line that no bar is painted over; everything but yes is a no."""
     put_bars_away()
     typer.echo(f"{shown(question)} [y/N]: ", nl=False, err=True)
     answer = ""

@@ -1,98 +1,29 @@
-"""From options to a tournament that can be worked on: settings, inputs, and the ledger's place."""
+"""From options to a tournament that can be worked on."""
 
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
 from commands.backends.wiring import package_versions
+from commands.cli.shared.ledger import allows_network, ledger_path
 from commands.cli.shared.output import say
-from commands.decisions.commands import OpenTournament
-from commands.decisions.recorder import Recorder
-from commands.errors import AuditDisagrees
-from commands.runs.register import opening_of
-from commands.settings.reader import read_settings
-from commands.settings.schema import Settings
-from ledger.audit import audit
-from ledger.errors import CannotWrite
+from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from ledger.events.registration import Provider
-from ledger.identity import StreamId
-from ledger.storage.connection import translated
-from ledger.storage.files import beside
-from ledger.storage.lock import FileLock, Holder
 from ledger.store import Ledger
 
 
-@dataclass(frozen=True)
-class Workshop:
-    """Settings read, inputs checked, and the ledger's place known; nothing recorded yet."""
-
-    settings: Settings
-    folder: Path
-    ledger: Path
-    opening: OpenTournament
-
-    @property
-    def stream(self) -> StreamId:
-        """The tournament that the settings are of."""
-        return StreamId(self.settings.tournament.id)
-
-    @contextmanager
-    def recorder(self) -> Iterator[Recorder]:
-        """Open the ledger for work on the tournament, alone, and close it at the end.
-
-        A second command that works on the same ledger waits: what the first records is then
-        there, and is not paid for again.
-
-        Raises:
-            AuditDisagrees: It is not as it was recorded; nothing may be built on it.
-        """
-        allow_network = self.settings.tournament.network_ledger
-        with ExitStack() as closing, writing(self.ledger, allow_network=allow_network) as ledger:
-            with translated(self.ledger, CannotWrite):
-                alone = FileLock(beside(self.ledger, ".work"), _tell_whom)
-                closing.callback(alone.close)
-                closing.enter_context(alone.held())
-            require_sound(ledger)
-            yield Recorder(ledger, self.stream)
-
-
-@contextmanager
-def writing(path: Path, *, allow_network: bool) -> Iterator[Ledger]:
-    """Open a ledger for writing, and tell whom that waits for."""
-    with Ledger.open(path, on_wait=_tell_whom, allow_network=allow_network) as ledger:
-        yield ledger
-
-
-def require_sound(ledger: Ledger) -> None:
-    """Build nothing on a damaged ledger.
-
-    Raises:
-        AuditDisagrees: It is not as it was recorded.
-    """
-    for position, why in audit(ledger):
-        raise AuditDisagrees(f"{ledger.path}, position {position}: {why}; see `tourney verify`")
-
-
-def _tell_whom(holder: Holder | None) -> None:
-    say(f"waiting for {holder or 'another process'}, which works on the same ledger")
-
-
-def workshop(config: Path, ledger: Path | None, *, provider: Provider | None = None) -> Workshop:
+def workspace(config: Path, ledger: Path | None, *, provider: Provider | None = None) -> Workspace:
     """Read the settings and everything that they name; another provider may take [judge]'s place.
 
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger was not touched.
     """
-    settings = read_settings(config, os.environ)
-    if provider is not None:
-        judge = settings.judge.model_copy(update={"provider": provider})
-        settings = settings.model_copy(update={"judge": judge})
-    folder = config.parent
-    return Workshop(
-        settings=settings,
-        folder=folder,
-        ledger=ledger or folder / settings.tournament.ledger,
-        opening=opening_of(settings, folder, package_versions()),
-    )
+    return open_workspace(config, ledger, package_versions(), provider=provider)
+
+
+@contextmanager
+def ledger_to_write(ledger: Path | None, config: Path) -> Iterator[Ledger]:
+    """Open the ledger that the options name for writing."""
+    network = allows_network(config)
+    with open_for_writing(ledger_path(ledger, config), say, allow_network=network) as opened:
+        yield opened

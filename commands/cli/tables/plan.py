@@ -9,7 +9,7 @@ from commands.cli.tables.table import Column, Table
 from commands.decisions.recorder import OwedResponses, OwedVerdicts
 from commands.evaluating.evaluate import OwedSamples
 from commands.spending.consent import dollars
-from commands.spending.endpoints import ServedCost
+from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, Way
 from ledger.identity import Json
 from projections.tournament.estimate import Basis
@@ -74,7 +74,7 @@ def cost_fields(cost: PlannedCost) -> dict[str, Json]:
     }
 
 
-def served_notes(costs: Iterable[ServedCost]) -> Iterator[str]:
+def served_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
     """Say what is asked of each server, and what it costs; a price that nobody knows is no $0."""
     for cost in costs:
         yield (
@@ -86,7 +86,7 @@ def served_notes(costs: Iterable[ServedCost]) -> Iterator[str]:
             yield f"{cost.model} is in no price table; add a row by [judge] prices = FILE"
 
 
-def served_fields(costs: Iterable[ServedCost]) -> list[Json]:
+def served_fields(costs: Iterable[EndpointCost]) -> list[Json]:
     """Return the same as data; null where it is not known."""
     return [asdict(cost) for cost in costs]
 
@@ -94,7 +94,9 @@ def served_fields(costs: Iterable[ServedCost]) -> list[Json]:
 TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"))
 
 
-def owed_responses_table(rows: Iterable[OwedResponses], costs: Sequence[ServedCost] = ()) -> Table:
+def owed_responses_table(
+    rows: Iterable[OwedResponses], costs: Sequence[EndpointCost] = ()
+) -> Table:
     """Show what generating would do, and what of it servers are asked for."""
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
@@ -123,7 +125,7 @@ def owed_responses_table(rows: Iterable[OwedResponses], costs: Sequence[ServedCo
 
 
 def owed_samples_table(
-    rows: Iterable[OwedSamples], refused: Sequence[str], costs: Sequence[ServedCost] = ()
+    rows: Iterable[OwedSamples], refused: Sequence[str], costs: Sequence[EndpointCost] = ()
 ) -> Table:
     """Show what evaluating would do, what of it cannot be done, and what servers are asked for."""
     rows = tuple(rows)

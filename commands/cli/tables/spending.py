@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from commands.cli.tables.table import Column, Table
 from commands.errors import counted
 from commands.spending.consent import dollars
-from commands.spending.endpoints import ServedSpend
+from commands.spending.endpoints import EndpointSpend
 from commands.spending.prices import PricedModel, PriceTable
 from ledger.events.values import Usage
 from ledger.identity import Json
@@ -91,7 +91,7 @@ def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
 
 
 def spend_table(
-    spend: Spend, keys: Iterable[SpendKey], served: Sequence[ServedSpend] = ()
+    spend: Spend, keys: Iterable[SpendKey], served: Sequence[EndpointSpend] = ()
 ) -> Table:
     """Show the bills of some keys, by judge, dimension and day, and beside them what was served."""
     chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
@@ -166,7 +166,7 @@ def _on_replies(total: Bill) -> Iterator[str]:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
 
 
-def _on_served(served: Iterable[ServedSpend]) -> Iterator[str]:
+def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
     """Say what each entrant took; its answers are on record without a price."""
     for each in served:
         answers = f"{counted(each.n_answers, 'answer')} by {each.model}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from commands.cli.shared.workspace import workshop
+from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from ledger.audit import audit
@@ -92,8 +92,8 @@ def own_text(cell: Cell) -> str:
 
 def record_responses(folder: Path, text_of: Callable[[Cell], str] = own_text) -> None:
     """Open the tournament, and record a response for each cell."""
-    place = workshop(folder / "tournament.toml", None)
-    with place.recorder() as recorder:
+    place = workspace(folder / "tournament.toml", None)
+    with place.recorder(print) as recorder:
         recorder.record(place.opening)
         everything = [prompt.prompt_id for prompt in recorder.state.bank]
         recorder.record(

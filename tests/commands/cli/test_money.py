@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.shared.workspace import workshop
+from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from ledger.events.values import Usage
@@ -51,8 +51,8 @@ def folder(tmp_path: Path) -> Path:
     """Give a tournament whose entrants have answered, and whose judge has not been asked."""
     folder = lay_out(tmp_path)
     (folder / "tournament.toml").write_text(SETTINGS, encoding="utf-8")
-    place = workshop(folder / "tournament.toml", None)
-    with place.recorder() as recorder:
+    place = workspace(folder / "tournament.toml", None)
+    with place.recorder(print) as recorder:
         recorder.record(place.opening)
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         for cell in cells(recorder.state, bank):
@@ -70,8 +70,8 @@ def tourney(folder: Path) -> Tourney:
 
 def judge_one(folder: Path) -> OpenQuery:
     """Record a verdict of the headline's judge that was paid for."""
-    place = workshop(folder / "tournament.toml", None)
-    with place.recorder() as recorder:
+    place = workspace(folder / "tournament.toml", None)
+    with place.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         asked = recorder.state.panel[0]
         query, *_ = open_queries(recorder.state, bank, asked, AskingRules(retries=0))

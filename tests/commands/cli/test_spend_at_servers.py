@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from commands.cli.shared.money import spent_at_servers
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
 from commands.ports import unheard
 from commands.settings.sections import Terms
+from commands.spending.endpoints import spent_at_endpoints
 from commands.spending.prices import price_table
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, known, opened, responses
@@ -108,7 +108,8 @@ def test_answers_of_evaluations_count_as_the_cap_counts_them(
     with Ledger.open(tmp_path / "tournament.db") as ledger:
         plan = plan_evaluation(three, answering(lambda _: "yes", PRICED)[0], Terms())
         evaluate_owed(EvaluationRecorder(ledger, STREAM), plan, on_progress=unheard)
-        counted_usd = spent_at_servers(Recorder(ledger, STREAM), SHIPPED)
+        state = Recorder(ledger, STREAM).state
+        counted_usd = spent_at_endpoints(ledger, state, SHIPPED)
 
     first, _ = entrants(tourney)
 

@@ -1,0 +1,114 @@
+"""A tournament to work on: its settings, its checked inputs, and its ledger's place."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.decisions.commands import OpenTournament
+from commands.decisions.recorder import Recorder
+from commands.errors import AuditDisagrees
+from commands.ports import Tell
+from commands.runs.register import opening_of
+from commands.settings.reader import read_settings
+from commands.settings.schema import Settings
+from ledger.audit import audit
+from ledger.errors import CannotWrite
+from ledger.events.registration import Provider
+from ledger.identity import StreamId
+from ledger.storage.connection import translated
+from ledger.storage.files import beside
+from ledger.storage.lock import FileLock, Holder
+from ledger.store import Ledger
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Settings read, inputs checked, and the ledger's place known; nothing recorded yet."""
+
+    settings: Settings
+    folder: Path  # what the settings' relative paths start from
+    ledger: Path
+    opening: OpenTournament
+
+    @property
+    def stream(self) -> StreamId:
+        """The tournament that the settings are of."""
+        return StreamId(self.settings.tournament.id)
+
+    @contextmanager
+    def recorder(self, tell: Tell) -> Iterator[Recorder]:
+        """Open the ledger for work on the tournament, alone, and close it at the end.
+
+        A second command that works on the same ledger waits: what the first records is then
+        there, and is not paid for again.
+
+        Raises:
+            AuditDisagrees: It is not as it was recorded; nothing may be built on it.
+        """
+        allow_network = self.settings.tournament.network_ledger
+        with ExitStack() as closing:
+            ledger = closing.enter_context(
+                open_for_writing(self.ledger, tell, allow_network=allow_network)
+            )
+            with translated(self.ledger, CannotWrite):
+                alone = FileLock(beside(self.ledger, ".work"), _telling_whom(tell))
+                closing.callback(alone.close)
+                closing.enter_context(alone.held())
+            require_sound(ledger)
+            yield Recorder(ledger, self.stream)
+
+
+@contextmanager
+def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Iterator[Ledger]:
+    """Open a ledger for writing, and say which process that waits for."""
+    with Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network) as ledger:
+        yield ledger
+
+
+def require_sound(ledger: Ledger) -> None:
+    """Refuse to build on a damaged ledger.
+
+    Raises:
+        AuditDisagrees: It is not as it was recorded.
+    """
+    for position, why in audit(ledger):
+        raise AuditDisagrees(f"{ledger.path}, position {position}: {why}; see `tourney verify`")
+
+
+def _telling_whom(tell: Tell) -> Callable[[Holder | None], None]:
+    return lambda holder: tell(
+        f"waiting for {holder or 'another process'}, which works on the same ledger"
+    )
+
+
+def open_workspace(
+    config: Path,
+    ledger: Path | None,
+    versions: Sequence[tuple[str, str]],
+    *,
+    provider: Provider | None = None,
+) -> Workspace:
+    """Read the settings and everything that they name.
+
+    Args:
+        config: The settings' file.
+        ledger: In place of the one that the settings name.
+        versions: Packages and their versions, recorded with the opening.
+        provider: In place of [judge] provider.
+
+    Raises:
+        ConfigurationError: Something is missing or wrong; the ledger was not touched.
+    """
+    settings = read_settings(config, os.environ)
+    if provider is not None:
+        judge = settings.judge.model_copy(update={"provider": provider})
+        settings = settings.model_copy(update={"judge": judge})
+    folder = config.parent
+    return Workspace(
+        settings=settings,
+        folder=folder,
+        ledger=ledger or folder / settings.tournament.ledger,
+        opening=opening_of(settings, folder, versions),
+    )
