@@ -5,9 +5,12 @@ that it is a file of the tutorial, and `<!-- own -->` that it runs in the folder
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tests.commands.cli.conftest import launch
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
@@ -32,10 +35,15 @@ class Block(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A command of a console session, and what it shows."""
+    """A line that is typed in a console session, and what it shows."""
 
-    command: str
+    line: str
     output: str
+
+    @property
+    def command(self) -> str:
+        """What is typed, without the remark behind it."""
+        return self.line.partition(" #")[0].rstrip()
 
 
 def blocks(*pages: Path) -> list[Block]:
@@ -48,10 +56,9 @@ def blocks(*pages: Path) -> list[Block]:
 
 
 def steps(session: str) -> list[Step]:
-    """Split a console session at its prompts; a command's remark is left out."""
+    """Split a console session at its prompts."""
     parts = _PROMPT.split(session)[1:]
-    commands = (command.partition(" #")[0].rstrip() for command in parts[::2])
-    return [Step(*step) for step in zip(commands, parts[1::2], strict=True)]
+    return [Step(*step) for step in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def named_commands(page: Path) -> Iterator[str]:
@@ -61,6 +68,15 @@ def named_commands(page: Path) -> Iterator[str]:
             yield from (step.command for step in steps(block.text))
     prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
     yield from (" ".join(code.split()) for code in _CODE.findall(prose))
+
+
+def shown(folder: Path, command: str) -> str:
+    """Run a command of a session in a folder, and return its standard output."""
+    program, *words = shlex.split(command)
+    assert program == "tourney", command
+    done = launch(folder, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def masked(text: str) -> list[str]:
