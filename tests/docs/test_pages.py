@@ -71,7 +71,9 @@ def test_tables_on_a_page_are_settings(block: Block) -> None:
     tables = tomllib.loads(block.text)
 
     for name, value in tables.items():
-        TypeAdapter(Settings.model_fields[name].annotation).validate_python(value)
+        kind = Settings.model_fields[name].annotation
+        assert kind is not None
+        TypeAdapter(kind).validate_python(value)
 
     assert tables
 
