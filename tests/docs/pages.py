@@ -62,10 +62,12 @@ def steps(session: str) -> list[Step]:
 
 
 def named_commands(page: Path) -> Iterator[str]:
-    """Yield the command lines of a page, those of its sessions and those in its sentences."""
+    """Yield the command lines of a page: in sessions, in scripts and in sentences."""
     for block in blocks(page):
         if block.language == "console":
             yield from (step.command for step in steps(block.text))
+        elif block.language == "bash":
+            yield from (line.partition(" #")[0] for line in block.text.splitlines())
     prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
     yield from (" ".join(code.split()) for code in _CODE.findall(prose))
 

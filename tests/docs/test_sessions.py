@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.shipped import lay_out_demo
 from tests.commands.cli.conftest import launch
 from tests.docs import own
-from tests.docs.pages import PAGES, Block, blocks, masked, shown, steps
+from tests.docs.pages import PAGES, ROOT, Block, blocks, masked, shown, steps
 
 N_PROMPTS = 24  # of the demo's bank: enough for intervals
 SESSIONS = [block for block in blocks(*PAGES) if block.language == "console"]
@@ -17,16 +16,15 @@ SESSIONS = [block for block in blocks(*PAGES) if block.language == "console"]
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the demonstration as `tourney demo` leaves it, on the start of its bank."""
-    folder = tmp_path_factory.mktemp("newcomer") / "tourney-demo"
-    lay_out_demo(folder)
-    bank = folder / "bank.jsonl"
-    with bank.open(encoding="utf-8") as lines:
-        start = "".join(islice(lines, N_PROMPTS))
-    bank.write_text(start, encoding="utf-8")
-    done = launch(folder, "run")
+    """Give the folder of the demonstration, as `tourney demo` leaves it on less of its bank."""
+    place = tmp_path_factory.mktemp("newcomer")
+    with (ROOT / "data" / "bank.jsonl").open(encoding="utf-8") as lines:
+        (place / "bank.jsonl").write_text("".join(islice(lines, N_PROMPTS)), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOURNEY_PROMPTS_BANK", str(place / "bank.jsonl"))
+        done = launch(place, "demo", "tourney-demo")
     assert done.returncode == 0, done.stderr
-    return folder
+    return place / "tourney-demo"
 
 
 @pytest.fixture
@@ -44,7 +42,11 @@ def test_a_session_is_run_unless_its_page_says_why_not() -> None:
     assert marks == {"demo", "own", "not run"}
 
 
-@pytest.mark.parametrize("session", [block for block in SESSIONS if block.mark == "demo"], ids=str)
+@pytest.mark.parametrize(
+    "session",
+    [block for block in SESSIONS if block.mark == "demo"],
+    ids=lambda session: session.page.name,
+)
 def test_a_session_in_the_demo_is_what_happens(session: Block, demo: Path) -> None:
     """An example that has drifted from the program misleads everybody who starts."""
     for step in steps(session.text):
