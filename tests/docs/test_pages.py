@@ -4,6 +4,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import click
@@ -116,7 +117,7 @@ def test_the_picture_shows_every_entrant_inside_its_scale() -> None:
 
 def strange(line: str) -> list[str]:
     """Return the words of a command line that the program does not know."""
-    command: click.Command = typer.main.get_command(command_line())
+    command = whole()
     unknown = []
     for word in shlex.split(line)[1:]:
         if isinstance(command, click.Group) and not word.startswith("-"):
@@ -126,6 +127,12 @@ def strange(line: str) -> list[str]:
         elif word.startswith("-") and word.partition("=")[0] not in options_of(command):
             unknown.append(word)
     return unknown
+
+
+@cache
+def whole() -> click.Command:
+    """Return the command line with every command imported."""
+    return typer.main.get_command(command_line())
 
 
 def options_of(command: click.Command) -> set[str]:
