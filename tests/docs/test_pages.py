@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from commands.cli.app import COMMANDS, command_line
 from commands.settings import Settings
-from ledger.events.event import EVENTS
+from ledger.events.registry import EVENTS
 from tests.docs.command_line import leaves
 from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
 from tests.docs.picture import picture
