@@ -44,7 +44,8 @@ class Terms(BaseModel):
     chunk_size: int = Field(
         default=200,
         ge=1,
-        description="Samples handed to the model at a time; on several GPUs a kill loses at most this many.",
+        description="Samples handed to the model at a time; a kill on several GPUs loses at most"
+        " so many.",
     )
 
 

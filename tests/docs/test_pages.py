@@ -12,7 +12,7 @@ import typer.main
 from pydantic import TypeAdapter
 
 from commands.cli.app import COMMANDS, command_line
-from commands.settings import Settings
+from commands.settings.schema import Settings
 from ledger.events.registry import EVENTS
 from tests.docs.command_line import leaves
 from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
@@ -20,6 +20,7 @@ from tests.docs.picture import picture
 from tests.docs.renew import GENERATED
 
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+_PATH = re.compile(r"`((?:ledger|projections|commands|rubrics|data|docs|tests)/[\w./-]*)`")
 _FIGURE = re.compile(r"\*\*([\d.,]+[^*]*)\*\*")
 TABLES = [block for block in blocks(*PAGES) if block.language == "toml"]
 
@@ -61,6 +62,14 @@ def test_a_page_links_to_files_that_exist(page: Path) -> None:
     links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if ":" not in link]
 
     assert not [link for link in links if not (page.parent / link).is_file()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_only_files_and_folders_that_exist(page: Path) -> None:
+    """A file that has moved is looked for in vain."""
+    paths = _PATH.findall(page.read_text(encoding="utf-8"))
+
+    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
 @pytest.mark.parametrize("block", TABLES, ids=lambda block: block.text.partition("\n")[0])
