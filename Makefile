@@ -6,7 +6,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist 
 # What these run of ledger/ and projections/ others test; tracing it would double their time.
 UNTRACED := tests/benchmarks tests/commands/backends tests/commands/cli
 
-.PHONY: demo test bench weights clean
+.PHONY: demo test docs bench weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
 	$(BIN)/tourney demo tourney-demo
@@ -19,6 +19,10 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(PYTEST) tests $(addprefix --ignore=,$(UNTRACED)) --cov
 	$(PYTEST) $(UNTRACED)
 
+docs: $(INSTALLED)  ## write the generated pages, and build all pages as a site in ./site
+	$(BIN)/python -m tests.docs.renew
+	$(BIN)/zensical build --clean --strict
+
 bench: $(INSTALLED)  ## measure this machine, into data/benchmarks.md
 	$(BIN)/python -m tests.benchmarks
 
@@ -27,8 +31,8 @@ weights: $(INSTALLED)  ## train the quickstart's weights again
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,endpoint,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,endpoint,docs,dev]'
 	touch $@
 
 clean:  ## remove what the targets made
-	rm -rf .venv tourney-demo dist
+	rm -rf .venv .cache tourney-demo dist site

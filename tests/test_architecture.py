@@ -83,15 +83,6 @@ def test_every_command_has_help_with_an_example() -> None:
     assert not [name for name, text in helps.items() if "Example: tourney" not in text]
 
 
-def test_the_readme_names_every_command() -> None:
-    """A command that the README does not name is not found by a newcomer."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-
-    names = [f"tourney {name}" for name, _ in leaves(whole())]
-
-    assert not [name for name in names if name not in readme]
-
-
 def test_packages_export_nothing_from_their_init() -> None:
     """Re-exports are how import cycles begin."""
     inits = [

@@ -150,7 +150,7 @@ def _in_one_line(error: ValidationError) -> str:
     )
 
 
-_PACKAGE: Final = Path(__file__).parent.parent  # commands/
+_PACKAGE: Final = Path(__file__).parents[1]
 _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
 
 

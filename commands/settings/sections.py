@@ -20,28 +20,49 @@ Reduce = Literal["mean", "sum", "none"]
 
 
 class Terms(BaseModel):
-    """What may be chosen of a run; sampling and its number are of rollouts alone."""
+    """Say how an evaluation is run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    length: int | None = Field(default=None, ge=1)  # items; None: all
-    seed: int = Field(default=0, ge=0, lt=2**32)  # of the subset, and of what is drawn
-    temperature: float = Field(default=0.0, ge=0)  # 0: greedy
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    samples_per_prompt: int = Field(default=1, ge=1)
-    chunk_size: int = Field(default=200, ge=1)  # samples that are handed over at a time
+    length: int | None = Field(
+        default=None, ge=1, description="How many items are drawn. Default: all."
+    )
+    seed: int = Field(
+        default=0, ge=0, lt=2**32, description="Seed of the items drawn and of sampling."
+    )
+    temperature: float = Field(
+        default=0.0, ge=0, description="Rollouts: sampling temperature; 0 is greedy."
+    )
+    top_p: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Rollouts: sample from the smallest set of likeliest tokens that reaches this"
+        " probability.",
+    )
+    samples_per_prompt: int = Field(default=1, ge=1, description="Rollouts: samples of each item.")
+    chunk_size: int = Field(
+        default=200,
+        ge=1,
+        description="Samples handed to the model at a time; a kill on several GPUs loses at most"
+        " so many.",
+    )
 
 
 class EvaluationSection(Terms):
-    """One evaluation, by the label that tables and the ledger know it by; the rest are its terms.
+    """Add an evaluation, and say how it is run."""
 
-    `uses` is the name of a shipped one or of an entry point, "file.py:Class" from the folder of
-    the settings, or "module:Class"; `parameters` are what its constructor is given.
-    """
-
-    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
-    uses: str = Field(min_length=1)
-    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    id: str = Field(
+        min_length=1, pattern=r"^[\w.-]+$", description="Name of the evaluation in tables."
+    )
+    uses: str = Field(
+        min_length=1,
+        description="A shipped evaluation's name, `file.py:Class` beside the settings,"
+        " `module:Class`, or an entry point of group `tourney.evaluations`.",
+    )
+    parameters: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Arguments of the evaluation's constructor."
+    )
 
     @property
     def terms(self) -> Terms:
@@ -60,45 +81,72 @@ class Section(BaseModel):
 
 
 class EntrantSection(Section):
-    """One configuration that competes; temperature is left out for greedy decoding."""
+    """Describe one configuration that competes."""
 
     loader: str
-    id: str = Field(min_length=1)
-    temperature: float | None = Field(default=None, gt=0)
-    max_new_tokens: int | None = Field(default=None, gt=0)  # goes before [generation]
+    id: str = Field(min_length=1, description="Name of the entrant in tables and options.")
+    temperature: float | None = Field(
+        default=None, gt=0, description="Sampling temperature. Left out: greedy decoding."
+    )
+    max_new_tokens: int | None = Field(
+        default=None,
+        gt=0,
+        description="Longest response, in tokens. Default: as in `[generation]`.",
+    )
 
 
 class WeightsSection(EntrantSection):
-    """One whose weights lie in a folder of this machine."""
+    """Describe an entrant whose weights lie in a folder on this machine."""
 
-    weights: Path
+    weights: Path = Field(description="Folder of weights and tokenizer, as `hf download` makes it.")
 
 
 class HfSection(WeightsSection):
-    """Weights as transformers reads them, with adapters merged in order."""
+    """Load weights by transformers, and merge LoRA adapters into them."""
 
-    loader: Literal["hf"] = "hf"
-    adapters: tuple[Path, ...] = ()
+    loader: Literal["hf"] = Field(
+        default="hf", description="Weights on this machine, loaded by transformers."
+    )
+    adapters: tuple[Path, ...] = Field(
+        default=(), description="LoRA folders of peft, merged in this order."
+    )
 
 
 class HydraSection(WeightsSection):
-    """Heads over one trunk, each with LoRA shards of its own, that decode together.
+    """Load several heads over one trunk, each with LoRA shards of its own, that decode together.
 
-    A folder alone asks for nothing: robustness is merged where rob_checkpoint says which of it, and
-    uncertainty is asked where needs_uncertainty says so.
+    `robustness` and `uncertainty` only name folders: `rob_checkpoint` merges the one,
+    `needs_uncertainty` uses the other.
     """
 
-    loader: Literal["hydra"]
-    heads: int = Field(default=9, ge=2)
-    heads_depth: int = Field(default=3, ge=1)  # a head's layers, the last of the weights
-    security: Path
-    robustness: Path | None = None  # merged after security
-    rob_checkpoint: int | None = None  # of robustness; -1: the final one; left out: none
-    uncertainty: Path | None = None
-    needs_uncertainty: bool = False  # ask the uncertainty head how sure each response is
-    bypass_jury: bool = False  # one head, drawn by the seed, is sampled alone
-    gamma: int = Field(default=4, ge=1)  # tokens drafted before the jury verifies them
-    beta: float = Field(default=1.0, gt=0)  # the exponent of every head in the product
+    loader: Literal["hydra"] = Field(description="Several LoRA heads over one trunk.")
+    heads: int = Field(default=9, ge=2, description="Number of heads.")
+    heads_depth: int = Field(
+        default=3, ge=1, description="Layers of a head: the last ones of the weights."
+    )
+    security: Path = Field(description="Folder of security shards, one for each head.")
+    robustness: Path | None = Field(
+        default=None, description="Folder of robustness shards, merged after security."
+    )
+    rob_checkpoint: int | None = Field(
+        default=None,
+        description="Training step of the robustness shards; -1 is the final one. Left out: no"
+        " robustness is merged.",
+    )
+    uncertainty: Path | None = Field(default=None, description="Folder of the uncertainty head.")
+    needs_uncertainty: bool = Field(
+        default=False,
+        description="Let the uncertainty head say how probably each response is correct.",
+    )
+    bypass_jury: bool = Field(
+        default=False, description="Sample one head alone, drawn by the response's seed."
+    )
+    gamma: int = Field(
+        default=4, ge=1, description="Tokens drafted by one head before the others verify them."
+    )
+    beta: float = Field(
+        default=1.0, gt=0, description="Exponent of each head in the product of experts."
+    )
 
     @field_validator("rob_checkpoint")
     @classmethod
@@ -119,17 +167,21 @@ class HydraSection(WeightsSection):
 
 
 class EndpointSection(EntrantSection):
-    """Weights behind a server that speaks OpenAI's API, known by the name that it gives them.
+    """Ask a model behind an OpenAI-compatible server.
 
-    What lies behind the name cannot be read: who serves other weights under it says so by another
-    revision, and they are asked anew. Where the server is changes nothing.
+    tourney cannot see that a server changed the model behind a name: change `revision` when it
+    does, and every response is generated again. Moving the server changes nothing.
     """
 
-    loader: Literal["endpoint"]
-    model: str = Field(min_length=1)  # as the server calls it
-    base_url: str = Field(pattern=BASE_URL)
-    revision: str | None = Field(default=None, min_length=1)
-    concurrency: int = Field(default=8, ge=1, le=256)  # requests at a time
+    loader: Literal["endpoint"] = Field(description="A model behind an OpenAI-compatible server.")
+    model: str = Field(min_length=1, description="The server's name for the model.")
+    base_url: str = Field(
+        pattern=BASE_URL, description="The server's address, as `http://localhost:8000/v1`."
+    )
+    revision: str | None = Field(
+        default=None, min_length=1, description="Your name for the weights behind the model's name."
+    )
+    concurrency: int = Field(default=8, ge=1, le=256, description="Requests at a time.")
 
 
 LOADERS: Final[Mapping[str, type[EntrantSection]]] = {

@@ -22,7 +22,7 @@ from commands.settings.schema import GenerationSection
 from commands.settings.sections import Terms
 from ledger.errors import CannotWrite, FolderTaken
 from tests.commands.evaluations.examples import Capitals, Endings, Letters
-from tests.commands.evaluations.readme import blocks
+from tests.commands.evaluations.page import blocks
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")
 EVALUATIONS = (
@@ -269,7 +269,7 @@ def test_an_adapter_without_a_base_is_refused(spec: ExecutionSpec, tmp_path: Pat
         Evaluator.from_checkpoint(tmp_path, spec, TEXTS)
 
 
-def test_the_examples_of_the_readme_run(
+def test_the_examples_of_the_page_run(
     training: Training, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An example that does not run costs its reader the first hour."""

@@ -1,0 +1,128 @@
+"""[elo] and [bradley_terry]: what a user may set of ratings, with the defaults of events."""
+
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from commands.settings.sections import Section
+from ledger.events.ratings import (
+    BradleyTerryParameters,
+    EloParameters,
+    IntervalKind,
+    IntervalUnit,
+    TieModel,
+    TieRule,
+)
+from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
+from projections.intervals import shortage
+from projections.ratings.elo import BOOTSTRAPS, LEVEL
+
+_ELO: Final = EloParameters()  # the defaults
+_BT: Final = BradleyTerryParameters()
+
+Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
+
+
+class EloSection(Section):
+    """Say how Elo ratings are computed. Options of `tourney project elo` override each key."""
+
+    k: float = Field(
+        default=_ELO.k, gt=0, le=MAX_POINTS, description="Largest step of one match, in points."
+    )
+    k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = Field(
+        default=_ELO.k_sweep, description="Further K in a run's `elo_results.json`."
+    )
+    initial_rating: Rating = Field(
+        default=_ELO.initial_rating, description="Rating that every entrant starts from."
+    )
+    permutations: int = Field(
+        default=_ELO.permutations,
+        ge=1,
+        le=MAX_REPEATS,
+        description="Random match orders to average over.",
+    )
+    seed: int = Field(default=_ELO.seed, ge=0, description="Seed of orders and resamples.")
+    ties: TieRule = Field(
+        default=_ELO.ties,
+        description="`drop` ignores ties; `half` counts each as half a win for both.",
+    )
+    bootstraps: int = Field(
+        default=BOOTSTRAPS,
+        ge=0,
+        le=MAX_REPEATS,
+        description="Resamples of the prompts, for the 95 % interval: 40 or more, or 0 for none.",
+    )
+
+    @field_validator("bootstraps")
+    @classmethod
+    def _are_enough(cls, bootstraps: int) -> int:
+        return _enough(bootstraps, LEVEL) if bootstraps else bootstraps
+
+    @property
+    def parameters(self) -> EloParameters:
+        """The same, as events keep them."""
+        return EloParameters(**self.model_dump())
+
+
+class BradleyTerrySection(Section):
+    """Say how Bradley-Terry ratings are computed. Options of `tourney project bt` override it."""
+
+    ties: TieModel = Field(
+        default=_BT.ties,
+        description="`half` counts a tie as half a win for both; `davidson` gives ties a"
+        " probability of their own.",
+    )
+    prior_sd: float | None = Field(
+        default=None,
+        ge=MIN_SPREAD,
+        le=MAX_POINTS,
+        description="Standard deviation of a normal prior on ratings, in Elo points. Default: no"
+        " prior.",
+    )
+    anchor: str | None = Field(
+        default=None,
+        description="Entrant whose rating is fixed. Default: the mean rating is 1000.",
+    )
+    anchor_rating: Rating = Field(
+        default=_BT.anchor_rating, description="The rating of the anchor."
+    )
+    interval: IntervalKind = Field(
+        default=_BT.interval,
+        description="`sandwich` is cluster-robust, in closed form; `bayesian` and `multinomial`"
+        " are bootstraps.",
+    )
+    unit: IntervalUnit = Field(
+        default=_BT.unit,
+        description="What is drawn again or clustered: `prompts`, or `battles` as if these were"
+        " independent.",
+    )
+    level: float = Field(
+        default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL, description="Confidence level of intervals."
+    )
+    resamples: int = Field(
+        default=_BT.resamples,
+        ge=1,
+        le=MAX_REPEATS,
+        validate_default=True,
+        description="Resamples of a bootstrap.",
+    )
+    seed: int = Field(default=_BT.seed, ge=0, description="Seed of a bootstrap.")
+
+    @field_validator("resamples")
+    @classmethod
+    def _are_enough(cls, resamples: int, info: ValidationInfo) -> int:
+        is_drawn = info.data.get("interval", "sandwich") != "sandwich"
+        return _enough(resamples, info.data.get("level", 0.0)) if is_drawn else resamples
+
+    @property
+    def parameters(self) -> BradleyTerryParameters:
+        """The same, as events keep them."""
+        return BradleyTerryParameters(**self.model_dump())
+
+
+def _enough(resamples: int, level: float) -> int:
+    """Refuse an interval by too few resamples."""
+    if why := shortage(resamples, level):
+        raise PydanticCustomError("resamples", "{why}", {"why": why})
+    return resamples

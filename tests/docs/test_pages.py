@@ -1,0 +1,163 @@
+"""What the pages say is so: commands, options, settings, links and figures."""
+
+import re
+import shlex
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+from pydantic import TypeAdapter
+
+from commands.cli.app import command_line
+from commands.settings.schema import Settings
+from ledger.events.registry import EVENTS
+from tests.docs.command_line import leaves
+from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
+from tests.docs.picture import picture
+from tests.docs.renew import GENERATED
+
+_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+_PATH = re.compile(r"`((?:ledger|projections|commands|rubrics|data|docs|tests)/[\w./-]*)`")
+_FIGURE = re.compile(r"\*\*([\d.,]+[^*]*)\*\*")
+TABLES = [block for block in blocks(*PAGES) if block.language == "toml"]
+
+
+@pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
+def test_a_generated_page_is_as_it_would_be_generated_now(page: Path) -> None:
+    """An option or a key that is on no page is not found; `make docs` writes them."""
+    assert page.read_text(encoding="utf-8") == GENERATED[page]()
+
+
+def test_the_readme_can_be_read_in_five_minutes() -> None:
+    """What does not fit has a page of its own."""
+    text = README.read_text(encoding="utf-8")
+
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1000
+
+
+def test_the_readme_names_every_command() -> None:
+    """A command that the README does not name is not found by a newcomer."""
+    (table,) = re.findall(r"## Commands\n(.*?)\n\n`", README.read_text(encoding="utf-8"), re.DOTALL)
+
+    named = {word for code in re.findall(r"`([^`]+)`", table) for word in code.split()}
+
+    program = whole()
+    assert isinstance(program, click.Group)
+    assert named == {"tourney", *program.commands}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_only_commands_and_options_that_exist(page: Path) -> None:
+    """What was renamed is looked for in vain."""
+    wrong = [line for line in named_commands(page) if line.startswith("tourney") and strange(line)]
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_links_to_files_that_exist(page: Path) -> None:
+    """A newcomer follows links first."""
+    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if ":" not in link]
+
+    assert not [link for link in links if not (page.parent / link).is_file()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_only_files_and_folders_that_exist(page: Path) -> None:
+    """A file that has moved is looked for in vain."""
+    paths = _PATH.findall(page.read_text(encoding="utf-8"))
+
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("block", TABLES, ids=lambda block: block.text.partition("\n")[0])
+def test_tables_on_a_page_are_settings(block: Block) -> None:
+    """An example that is refused costs its reader the first hour."""
+    tables = tomllib.loads(block.text)
+
+    for name, value in tables.items():
+        kind = Settings.model_fields[name].annotation
+        assert kind is not None
+        TypeAdapter(kind).validate_python(value)
+
+    assert tables
+
+
+def test_the_figures_of_the_claims_were_measured() -> None:
+    """A number that nobody measured is an advertisement."""
+    measured = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "data").glob("benchmarks*.md")
+    )
+    (claims,) = re.findall(r"## What it claims\n(.*?)\n## ", README.read_text("utf-8"), re.DOTALL)
+
+    figures = _FIGURE.findall(claims)
+
+    assert len(figures) >= 5
+    assert not [figure for figure in figures if f" {figure} " not in measured]
+
+
+def test_the_page_on_architecture_names_every_event() -> None:
+    """Whoever reads a ledger finds there what an event says."""
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+
+    assert not [name for name in EVENTS.types if name not in page]
+
+
+def test_the_picture_shows_every_entrant_inside_its_scale() -> None:
+    """It is what a visitor sees first."""
+    row = {"dimension": "factuality", "rating": 1400.0, "ci95_low": 1350.5, "ci95_high": 1449.0}
+    elo = {
+        "rows": [{**row, "entrant": "base"}, {**row, "entrant": "<tuned>", "ci95_low": 1299.0}],
+        "intervals": {"factuality": {"n_prompts": 57}},
+        "parameters": {"k": 16.0, "permutations": 500},
+    }
+
+    drawn = picture(elo)
+
+    assert re.findall(r'<text x="20" [^>]*>([^<]+)<', drawn) == ["base", "&lt;tuned&gt;"]
+    assert re.findall(r'middle">(\d+)<', drawn) == ["1200", "1300", "1400", "1500"]
+    assert {float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)} == {536.7}
+
+
+def strange(line: str) -> list[str]:
+    """Return the words of a command line that the program does not know."""
+    command = whole()
+    unknown = []
+    for word in shlex.split(line)[1:]:
+        if isinstance(command, click.Group) and not word.startswith("-"):
+            if word not in command.commands:
+                return [word]
+            command = command.commands[word]
+        elif word.startswith("-") and word.partition("=")[0] not in options_of(command):
+            unknown.append(word)
+    return unknown
+
+
+@cache
+def whole() -> click.Command:
+    """Return the command line with every command imported."""
+    return typer.main.get_command(command_line())
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return how the options of a command are written, and those of all commands."""
+    return {"--help", "--version", *(name for each in command.params for name in each.opts)}
+
+
+def test_strange_words_are_noticed() -> None:
+    """A check that accepts everything would pass for ever."""
+    assert strange("tourney project elo --k=32 --json") == []
+    assert strange("tourney project elos") == ["elos"]
+    assert strange("tourney project elo --kk 32") == ["--kk"]
+
+
+def test_leaves_are_the_commands_that_do_something() -> None:
+    """A group does nothing of its own."""
+    names = [leaf.name for leaf in leaves()]
+
+    assert {"tourney run", "tourney project elo", "tourney batch adopt"} <= set(names)
+    assert "tourney project" not in names

@@ -1,0 +1,60 @@
+"""The sessions on the pages are what a newcomer sees."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.commands.cli.conftest import launch
+from tests.docs import own
+from tests.docs.pages import PAGES, ROOT, Block, blocks, masked, shown, steps
+
+N_PROMPTS = 24  # of the demo's bank: enough for intervals
+SESSIONS = [block for block in blocks(*PAGES) if block.language == "console"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of the demonstration, as `tourney demo` leaves it on less of its bank."""
+    place = tmp_path_factory.mktemp("newcomer")
+    with (ROOT / "data" / "bank.jsonl").open(encoding="utf-8") as lines:
+        (place / "bank.jsonl").write_text("".join(islice(lines, N_PROMPTS)), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOURNEY_PROMPTS_BANK", str(place / "bank.jsonl"))
+        done = launch(place, "demo", "tourney-demo")
+    assert done.returncode == 0, done.stderr
+    return place / "tourney-demo"
+
+
+@pytest.fixture
+def tutorial(tmp_path: Path) -> Iterator[Path]:
+    """Give the tutorial's tournament, while its server answers."""
+    with own.server() as fake:
+        own.lay_out(tmp_path, fake.url)
+        yield tmp_path
+
+
+def test_a_session_is_run_unless_its_page_says_why_not() -> None:
+    """A session that nothing runs drifts from the program."""
+    marks = {block.mark.partition(":")[0] for block in SESSIONS}
+
+    assert marks == {"demo", "own", "not run"}
+
+
+@pytest.mark.parametrize(
+    "session",
+    [block for block in SESSIONS if block.mark == "demo"],
+    ids=lambda session: session.page.name,
+)
+def test_a_session_in_the_demo_is_what_happens(session: Block, demo: Path) -> None:
+    """An example that has drifted from the program misleads everybody who starts."""
+    for step in steps(session.text):
+        assert masked(shown(demo, step.command)) == masked(step.output), step.line
+
+
+def test_the_tutorial_is_what_happens(tutorial: Path) -> None:
+    """Whoever follows it to the letter has a tournament, and sees what it shows."""
+    for session in (block for block in SESSIONS if block.mark == "own"):
+        for step in steps(session.text):
+            assert masked(shown(tutorial, step.command)) == masked(step.output), step.line
