@@ -51,7 +51,9 @@ class MissingExtra(TourneyError):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"package {package!r} is not installed; pip install 'tourney[{extra}]'")
+        super().__init__(
+            f"package {package!r} is not installed; pip install 'tourney-ledger[{extra}]'"
+        )
         self.package, self.extra = package, extra
 
 

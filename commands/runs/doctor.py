@@ -129,7 +129,9 @@ def _models() -> Finding:
     missing = [name for name in _MODELS if find_spec(name) is None]
     if missing:
         lacking = ", ".join(missing)
-        return Finding("models", "beware", f"without {lacking}; pip install 'tourney[models]'")
+        return Finding(
+            "models", "beware", f"without {lacking}; pip install 'tourney-ledger[models]'"
+        )
     return Finding("models", "good", ", ".join(_MODELS))
 
 
