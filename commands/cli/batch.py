@@ -10,7 +10,6 @@ from commands.cli.shared.judging import Terms, batching, require_able, telling_w
 from commands.cli.shared.ledger import ledger_path, read_tournament
 from commands.cli.shared.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Reading
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.shared.workspace import Workshop, workshop
 from commands.cli.tables.status import batches_table
@@ -20,6 +19,7 @@ from commands.judging.batches import reconciling
 from commands.judging.receiving import give_up, receive_batches
 from commands.judging.recovery import adopt_named
 from commands.ports import BatchJudge
+from commands.reporting.reading import Reading
 from commands.runs.run import asking_rules
 from ledger.store import Ledger
 from projections.tournament.state import Tournament

@@ -1,6 +1,7 @@
 """Use case: evaluate an entrant on what is owed, and keep each batch as it is observed."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from commands.evaluating.samples import Inference, Sample, Seen
 from commands.evaluating.user_code import blaming, truth
 from commands.ports import OnProgress
 from commands.settings.sections import Terms
-from commands.spending.endpoints import Request, Used
+from commands.spending.endpoints import RESPONSE_EVENTS, Request, Used, responses_used
 from ledger.events.evaluations import (
     AnswerObserved,
     EvaluationKind,
@@ -24,7 +25,10 @@ from ledger.events.evaluations import (
 from ledger.events.registration import Entrant, Reference
 from ledger.events.values import Usage
 from ledger.identity import Digest, canonical_json
-from projections.evaluations.state import Evaluations, SampleKey
+from ledger.reader import LedgerReader
+from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, SampleKey, evaluations_of
+from projections.fold import fold
+from projections.tournament.state import Tournament
 
 
 class PlannedEvaluation(NamedTuple):
@@ -248,3 +252,17 @@ def answers_used(known: Evaluations, registered: Mapping[Reference, Entrant]) ->
                 yield Used(makers[key.run_key], usage)
             case _:
                 continue
+
+
+def used_on(
+    ledger: LedgerReader, state: Tournament, *, until: int | None = None
+) -> tuple[Used, ...]:
+    """Return what responses and answers of evaluations took up to a position: a cap counts it.
+
+    What an entrant took that is no longer on the roster was paid, too; what another tournament of
+    the ledger asked for, that one paid.
+    """
+    read = partial(ledger.read, stream=state.stream, until=until)
+    known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
+    responses = responses_used(state, read(types=RESPONSE_EVENTS))
+    return (*responses, *answers_used(known, state.entrants))

@@ -22,7 +22,7 @@ from commands.cli.shared.options import (
     LedgerOption,
 )
 from commands.cli.shared.output import write
-from commands.cli.shared.reading import Asked, Reading, read_verdicts
+from commands.cli.shared.reading import Asked, notes_of, read_verdicts
 from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.outcomes import (
     matches_table,
@@ -34,6 +34,7 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.reporting.reading import Reading
 from commands.settings.lookup import own_prices
 from commands.spending.endpoints import ServedSpend, served_spend
 from commands.spending.prices import PriceTable, price_table
@@ -66,7 +67,7 @@ def imported(
 def matches(source: Reading) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
     settlements = (each for group in source.settlements.values() for each in group)
-    return matches_table(settlements, notes=source.notes, facts=_facts(source))
+    return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
 
 
 @reading_ratings
@@ -75,7 +76,7 @@ def winrates(source: Reading) -> Table:
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
     return winrates_table(
-        win_rates(settlements), counted=counted, notes=source.notes, facts=_facts(source)
+        win_rates(settlements), counted=counted, notes=notes_of(source), facts=_facts(source)
     )
 
 
@@ -123,8 +124,9 @@ def _served(source: Reading, config: Path) -> tuple[ServedSpend, ...]:
     if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
         return ()
     # It takes what evaluations are made of, for which no other reading waits.
-    reading = import_module("commands.cli.shared.money")
-    return served_spend(reading.used_at_servers(source), _prices(config))
+    used_on = import_module("commands.evaluating.evaluate").used_on
+    with Ledger.read_only(source.ledger) as opened:
+        return served_spend(used_on(opened, source.state, until=source.until), _prices(config))
 
 
 def _prices(config: Path) -> PriceTable:

@@ -1,23 +1,18 @@
 """What batches ask that the command at hand does not receive."""
 
 from collections.abc import Collection, Iterable
-from functools import partial
 from math import fsum
 
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Reading
 from commands.cli.shared.terminal import agree_to, require_somebody
 from commands.cli.shared.workspace import Workshop
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight, counted
-from commands.evaluating.evaluate import answers_used
+from commands.evaluating.evaluate import used_on
 from commands.spending.budget import Exposure
 from commands.spending.consent import Offer, require_never_above_cap
 from commands.spending.endpoints import (
-    RESPONSE_EVENTS,
     Request,
-    Used,
-    responses_used,
     served_costs,
     spent_usd,
 )
@@ -25,9 +20,6 @@ from commands.spending.prices import PriceTable
 from commands.spending.pricing import prices_of, pricing_for
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from ledger.store import Ledger
-from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import fold
 from projections.tournament.batches import Batch
 from projections.tournament.matches import match_of, pairings
 from projections.tournament.state import Tournament
@@ -78,24 +70,6 @@ def _how_to_receive(batch: Batch, state: Tournament) -> str:
     if batch.stream == state.stream:
         return "`tourney batch wait` receives them"
     return f"receive them by the settings of tournament {batch.stream!r}"
-
-
-def used_at_servers(source: Reading) -> tuple[Used, ...]:
-    """Return what responses and answers of evaluations took by then: it is what a cap counts."""
-    with Ledger.read_only(source.ledger) as opened:
-        return used_on(opened, source.state, until=source.until)
-
-
-def used_on(ledger: Ledger, state: Tournament, *, until: int | None = None) -> tuple[Used, ...]:
-    """Return the same of a ledger that is open, up to a position.
-
-    What an entrant took that is no longer on the roster was paid, too; what another tournament of
-    the ledger asked for, that one paid.
-    """
-    read = partial(ledger.read, stream=state.stream, until=until)
-    known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
-    responses = responses_used(state, read(types=RESPONSE_EVENTS))
-    return (*responses, *answers_used(known, state.entrants))
 
 
 def spent_at_servers(recorder: Recorder, prices: PriceTable) -> float:
