@@ -150,7 +150,8 @@ def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_o
     if judge is not None:
         raise ConfigurationError([f"{policy} asks the whole panel; leave out {spelling('judge')}"])
     if len(state.panel) == 1:
-        raise ConfigurationError([f"{policy} needs two judges; the panel has one, see [[jury]]"])
+        fault = f"{policy} needs two judges, and the panel has one; see [[jury]]"
+        raise ConfigurationError([fault])
 
 
 def _not_there(
