@@ -1,10 +1,10 @@
 """What a user can put right: settings, files, models."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -51,7 +51,9 @@ class MissingExtra(TourneyError):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"package {package!r} is not installed; pip install 'tourney[{extra}]'")
+        super().__init__(
+            f"package {package!r} is not installed; pip install 'tourney-ledger[{extra}]'"
+        )
         self.package, self.extra = package, extra
 
 
@@ -62,8 +64,8 @@ class NothingRecorded(TourneyError):
 
     def __init__(self, stream: str, place: Path) -> None:
         super().__init__(
-            f"{place} holds nothing of tournament {stream!r}; name another by --tournament"
-            " or --ledger, or start with `tourney run`"
+            f"{place} holds nothing of tournament {stream!r}; name another tournament or ledger,"
+            " or start with `tourney run`"
         )
         self.stream, self.place = stream, place
 
@@ -218,6 +220,15 @@ def first_lines(lines: Sequence[str], n_lines: int, noun: str) -> Iterator[str]:
     yield from lines[:N_LINES]
     if n_lines > N_LINES:
         yield f"... and {counted(n_lines - N_LINES, noun)} more"
+
+
+Spelling: TypeAlias = Callable[[str], str]
+"""How a message names a setting: `as_option` makes --as-of of as_of, `str` leaves it as it is."""
+
+
+def as_option(name: str) -> str:
+    """Return a setting's name as the command line spells it."""
+    return f"--{name.replace('_', '-')}"
 
 
 def place_and_fault(error: msgspec.ValidationError) -> tuple[str, str]:

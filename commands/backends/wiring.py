@@ -22,7 +22,7 @@ from commands.judging.panel import section_of, weights_of
 from commands.ports import BatchJudge, Generator, Judge, Reader, TokenCounter
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
-from commands.version import VERSION
+from commands.settings.version import VERSION
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 

@@ -17,7 +17,7 @@ import typer
 
 from commands.cli.tables.render import shown
 from commands.errors import WorkInFlight
-from commands.version import VERSION
+from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C

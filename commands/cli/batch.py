@@ -9,7 +9,6 @@ from commands.cli.shared.command import reading
 from commands.cli.shared.ledger import ledger_path, read_tournament
 from commands.cli.shared.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Reading
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
@@ -26,6 +25,7 @@ from commands.judging.session import (
     telling_what_is_billed,
 )
 from commands.ports import BatchJudge
+from commands.runs.reading import Reading
 from commands.runs.workspace import Workspace
 from commands.spending.pricing import price_book
 from ledger.store import Ledger

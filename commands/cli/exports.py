@@ -7,7 +7,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from commands.cli.project.bt_options import bt_parameters, recorded_settings
 from commands.cli.project.bt_views import imported_set
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared.command import asking
@@ -24,13 +23,14 @@ from commands.cli.shared.options import (
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import (
     Asked,
-    Reading,
     read_set,
     read_verdicts,
     require_no_tournament,
 )
 from commands.cli.tables.bradley_terry import order_notes
 from commands.errors import ConfigurationError
+from commands.runs.parameters import bradley_terry_parameters, bradley_terry_settings
+from commands.runs.reading import Reading
 from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -50,9 +50,8 @@ def ratings_of_tournament(source: Reading) -> Fields:
     Raises:
         CannotRate: There is no such rating.
     """
-    parameters = bt_parameters(recorded_settings(source.state), {}, None)
-    roster = [entrant.entrant_id for entrant in source.state.roster]
-    boards = by_dimension(source.settlements, parameters, roster)
+    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
+    boards = by_dimension(source.settlements, parameters, source.roster)
     _say_order(boards)
     return rating_records(
         boards, parameters, arena=source.state.stream, judge_model=source.judge_model

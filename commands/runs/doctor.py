@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 
 from commands.errors import counted
 from commands.settings.lookup import JUDGE
+from commands.settings.version import VERSION
 from commands.spending.consent import ANTHROPIC_KEYS, OF_ANTHROPIC
 from commands.spending.prices import price_table
-from commands.version import VERSION
 from ledger.errors import LedgerError, NoLedger
 from ledger.storage.files import network_kind
 from ledger.storage.wal import require_writable
@@ -129,7 +129,9 @@ def _models() -> Finding:
     missing = [name for name in _MODELS if find_spec(name) is None]
     if missing:
         lacking = ", ".join(missing)
-        return Finding("models", "beware", f"without {lacking}; pip install 'tourney[models]'")
+        return Finding(
+            "models", "beware", f"without {lacking}; pip install 'tourney-ledger[models]'"
+        )
     return Finding("models", "good", ", ".join(_MODELS))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from commands.runs.doctor import Finding, findings
+from commands.settings.version import VERSION
 from commands.spending.consent import ANTHROPIC_KEYS
 from commands.spending.prices import price_table
-from commands.version import VERSION
 from ledger.storage.files import beside
 from ledger.store import Ledger
 from tests.builders import STREAM, opened

@@ -14,7 +14,7 @@ from commands.judging.panel import panel_of, weights_of
 from commands.ports import Judge
 from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
-from commands.version import VERSION
+from commands.settings.version import VERSION
 from tests.commands.builders import settings, write_weights
 
 WITHOUT_TORCH = """
@@ -108,7 +108,9 @@ def test_without_the_client_the_missing_extra_is_named() -> None:
         [sys.executable, "-c", WITHOUT_OPENAI], capture_output=True, text=True, check=True
     )
 
-    refusal = "MissingExtra package 'openai' is not installed; pip install 'tourney[endpoint]'\n"
+    refusal = (
+        "MissingExtra package 'openai' is not installed; pip install 'tourney-ledger[endpoint]'\n"
+    )
     assert done.stdout == 2 * refusal  # by what judges, and by what generates
 
 
@@ -119,7 +121,7 @@ def test_without_pyarrow_the_missing_extra_is_named() -> None:
     )
 
     assert done.stdout == (
-        "MissingExtra package 'pyarrow' is not installed; pip install 'tourney[parquet]'\n"
+        "MissingExtra package 'pyarrow' is not installed; pip install 'tourney-ledger[parquet]'\n"
     )
 
 
@@ -129,7 +131,9 @@ def test_without_torch_the_missing_extra_is_named() -> None:
         [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True
     )
 
-    refusal = "MissingExtra package 'torch' is not installed; pip install 'tourney[models]'\n"
+    refusal = (
+        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
+    )
     assert done.stdout == 2 * refusal  # by what generates, and by what reads shards
 
 

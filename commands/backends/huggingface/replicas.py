@@ -1,6 +1,6 @@
 """Several GPUs of one host: a copy of the weights on each, and a share of the work for each.
 
-`accelerate launch --num_processes N -m commands.cli apply evaluate` starts as many processes. The
+`accelerate launch --num_processes N $(which tourney) apply evaluate` starts as many processes. The
 first plans, asks the ledger and writes it, and does a share of the work; the others do theirs, and
 nothing else. Every sample has a random stream of its own, so results do not depend on N.
 """

@@ -27,14 +27,15 @@ from commands.cli.project.bt_options import (
     UnitOption,
     bt_parameters,
     features_of,
-    recorded_settings,
     softness_of,
     weights_of,
 )
 from commands.cli.shared.command import answering, introduced
-from commands.cli.shared.reading import Asked, Reading, pinned, read_verdicts
+from commands.cli.shared.reading import Asked, pinned, read_verdicts
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.parameters import bradley_terry_settings
+from commands.runs.reading import Reading
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.settled import BY_MARKS
 
@@ -83,7 +84,7 @@ def bt(
         return bt_imported.of_imported(asked, name, parameters, softness)
     asked = pinned(asked)
     source = read_verdicts(asked)
-    parameters = bt_parameters(recorded_settings(source.state), options, anchor)
+    parameters = bt_parameters(bradley_terry_settings(source.state), options, anchor)
     softness = softness_of(prefs, temperature, made_at, ties=parameters.ties)
     return introduced(_rated(source, asked, wanted, parameters, softness), source)
 

@@ -1,6 +1,5 @@
 """From options to how Bradley-Terry ratings are computed."""
 
-import json
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import inf, isfinite
@@ -8,14 +7,13 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from commands.cli.shared.options import overruled, require_resamples
 from commands.errors import ConfigurationError
+from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
 from ledger.identity import Json
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
-from projections.tournament.state import Tournament
 
 STYLE = "style"
 _MAX_WEIGHT: Final = 1e6  # of a dimension: only ratios count, and no sum overflows
@@ -69,27 +67,16 @@ NameOption: TypeAlias = Annotated[
 ]
 
 
-def recorded_settings(state: Tournament) -> Mapping[str, object]:
-    """Return [bradley_terry] as a tournament recorded it; nothing where it recorded none."""
-    configured = json.loads(state.opening.configuration) if state.opening else {}
-    found: Mapping[str, object] = configured.get("bradley_terry", {})
-    return found
-
-
 def bt_parameters(
-    configured: Mapping[str, object], chosen: Mapping[str, object], anchor: str | None
+    recorded: Mapping[str, object], chosen: Mapping[str, object], anchor: str | None
 ) -> BradleyTerryParameters:
-    """Return settings with what was chosen in their place.
+    """Return recorded settings with what was chosen in their place.
 
     Raises:
         ConfigurationError: An option is out of range, or too few resamples for a level were chosen.
     """
     hung = {} if anchor is None else _anchor(anchor)
-    parameters = overruled(BradleyTerryParameters, configured, by={**chosen, **hung})
-    is_chosen = any(chosen.get(name) is not None for name in ("interval", "level", "resamples"))
-    if parameters.interval != "sandwich" and is_chosen:
-        require_resamples("--resamples", parameters.resamples, level=parameters.level)
-    return parameters
+    return bradley_terry_parameters(recorded, {**chosen, **hung})
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:

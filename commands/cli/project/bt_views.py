@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commands.cli.project.bt_options import Softness
-from commands.cli.shared.reading import Asked, Reading, read_set, require_no_tournament
+from commands.cli.shared.reading import Asked, notes_of, read_set, require_no_tournament
 from commands.cli.tables.bradley_terry import (
     among_note,
     bt_table,
@@ -18,8 +18,10 @@ from commands.cli.tables.bradley_terry import (
 )
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.parameters import require_anchor
+from commands.runs.reading import Reading
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Dimension, EntrantId, Json
+from ledger.identity import Dimension, Json
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.settled import marked_in_orders, settled_battles
@@ -38,20 +40,17 @@ def by_dimension(
         ConfigurationError: The anchor is no entrant.
         CannotRate: There is no such rating.
     """
-    roster = roster_of(source)
-    if parameters.anchor not in {None, *roster}:
-        known = ", ".join(roster)
-        raise ConfigurationError([f"the anchor {parameters.anchor!r} is none of: {known}"])
+    require_anchor(parameters, source.roster)
     boards = [
-        leaderboard(dimension, battles, parameters, roster)
+        leaderboard(dimension, battles, parameters, source.roster)
         for dimension, battles in battles_by_dimension(source, temperature).items()
     ]
     if temperature is None:
-        return bt_table(boards, parameters, notes=source.notes, facts=facts_of(source))
+        return bt_table(boards, parameters, notes=notes_of(source), facts=facts_of(source))
     return bt_table(
         boards,
         parameters,
-        notes=(*source.notes, marks_note(temperature)),
+        notes=(*notes_of(source), marks_note(temperature)),
         facts={**facts_of(source), "temperature": temperature},
     )
 
@@ -65,9 +64,9 @@ def overall(
         CannotRate: There is no such rating.
     """
     board, ratings = tournament_ratings.overall(
-        source.settlements, weights, parameters, roster_of(source)
+        source.settlements, weights, parameters, source.roster
     )
-    notes = (*source.notes, weights_note(ratings), *missing_notes(board, ratings))
+    notes = (*notes_of(source), weights_note(ratings), *missing_notes(board, ratings))
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
     facts = {**facts_of(source), "weights": shares}
     return bt_table([board], parameters, notes=notes, facts=facts, zeros=[ratings.zeros()])
@@ -81,14 +80,12 @@ def controlled(
     Raises:
         CannotRate: There is no such rating.
     """
-    found = tournament_ratings.controlled(
-        source.settlements, features, parameters, roster_of(source)
-    )
+    found = tournament_ratings.controlled(source.settlements, features, parameters, source.roster)
     coefficients: dict[str, Json] = {
         board.name: [each._asdict() for each in ratings.coefficients] for board, ratings in found
     }
     notes = (
-        *source.notes,
+        *notes_of(source),
         *(
             coefficient_note(board, each)
             for board, ratings in found
@@ -107,11 +104,6 @@ def battles_by_dimension(source: Reading, temperature: float | None) -> Mapping[
         else marked_in_orders(source.state, group).soft(temperature)
         for dimension, group in source.settlements.items()
     }
-
-
-def roster_of(source: Reading) -> list[EntrantId]:
-    """Return the entrants' names, in the tournament's order."""
-    return [entrant.entrant_id for entrant in source.state.roster]
 
 
 def facts_of(source: Reading) -> dict[str, Json]:
@@ -168,7 +160,7 @@ def among_others(
         ConfigurationError: No such battles were imported.
         CannotRate: There is no such rating.
     """
-    imported, roster = imported_set(asked, name).read_by(softness), roster_of(source)
+    imported, roster = imported_set(asked, name).read_by(softness), source.roster
     rated = {
         dimension: rate_among(imported.battles, parameters, battles, soft=softness.is_soft)
         for dimension, battles in battles_by_dimension(source, softness.temperature).items()
@@ -178,7 +170,7 @@ def among_others(
         boards,
         parameters,
         notes=(
-            *source.notes,
+            *notes_of(source),
             *imported.notes(softness),
             *(among_note(dimension, each) for dimension, each in rated.items()),
         ),

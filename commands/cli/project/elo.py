@@ -1,21 +1,17 @@
 """`tourney project elo`: ratings under any K, from what is on record."""
 
-import json
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from commands.cli.shared.command import reading_ratings
-from commands.cli.shared.options import overruled, require_resamples
-from commands.cli.shared.reading import Reading
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from ledger.events.ratings import EloParameters, TieRule
-from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from commands.runs.parameters import elo_parameters
+from commands.runs.reading import Reading
+from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
-from projections.tournament.state import Tournament
 
 
 @reading_ratings
@@ -53,34 +49,22 @@ def elo(
         "initial_rating": initial_rating,
         "ties": ties,
         "bootstraps": bootstraps,
+        "k_sweep": numbers_of(k_sweep),
     }
-    parameters = elo_parameters(source.state, chosen, k_sweep)
-    roster = [entrant.entrant_id for entrant in source.state.roster]
+    parameters = elo_parameters(source.state, chosen)
     rated = [
-        standings(dimension, group, roster, parameters)
+        standings(dimension, group, source.roster, parameters)
         for dimension, group in source.settlements.items()
     ]
     return elo_table(rated, parameters, *source.judges)
 
 
-def elo_parameters(state: Tournament, chosen: Mapping[str, object], k_sweep: str) -> EloParameters:
-    """Return the recorded settings with what was chosen in their place.
-
-    Not those at hand: who reads a ledger alone, or as of last week, gets the same numbers. A
-    tournament that was opened before there were intervals has them now.
+def numbers_of(k_sweep: str) -> tuple[float, ...]:
+    """Return the numbers that --k-sweep lists.
 
     Raises:
-        ConfigurationError: An option is no number, or out of range, or asks for too few resamples.
+        ConfigurationError: It lists something else.
     """
-    configured = json.loads(state.opening.configuration)["elo"] if state.opening else {}
-    by = {**chosen, "k_sweep": _numbers(k_sweep)}
-    parameters = overruled(EloParameters, {"bootstraps": BOOTSTRAPS, **configured}, by=by)
-    if parameters.bootstraps and chosen.get("bootstraps") is not None:
-        require_resamples("--bootstraps", parameters.bootstraps, level=LEVEL)
-    return parameters
-
-
-def _numbers(k_sweep: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in k_sweep.split(",") if part.strip())
     except ValueError as error:

@@ -21,7 +21,7 @@ from commands.cli.shared.options import (
     LedgerOption,
 )
 from commands.cli.shared.output import write
-from commands.cli.shared.reading import Asked, Reading, read_verdicts
+from commands.cli.shared.reading import Asked, notes_of, read_verdicts
 from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.outcomes import (
     matches_table,
@@ -33,6 +33,7 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.reading import Reading
 from commands.settings.lookup import own_prices
 from commands.spending.endpoints import EndpointSpend, endpoint_spend, usage_of
 from commands.spending.prices import PriceTable, price_table
@@ -65,7 +66,7 @@ def imported(
 def matches(source: Reading) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
     settlements = (each for group in source.settlements.values() for each in group)
-    return matches_table(settlements, notes=source.notes, facts=_facts(source))
+    return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
 
 
 @reading_ratings
@@ -74,7 +75,7 @@ def winrates(source: Reading) -> Table:
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
     return winrates_table(
-        win_rates(settlements), counted=counted, notes=source.notes, facts=_facts(source)
+        win_rates(settlements), counted=counted, notes=notes_of(source), facts=_facts(source)
     )
 
 

@@ -7,10 +7,17 @@ import typer
 from commands.cli.project.bt_options import MadeAtOption, require_steep
 from commands.cli.project.bt_views import imported_set
 from commands.cli.shared.command import answering_by_own_rule, introduced, reading_verdicts
-from commands.cli.shared.reading import Asked, Reading, pinned, read_verdicts, require_no_tournament
+from commands.cli.shared.reading import (
+    Asked,
+    notes_of,
+    pinned,
+    read_verdicts,
+    require_no_tournament,
+)
 from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.reading import Reading
 from projections.battles.columns import Battles
 from projections.battles.settled import (
     BY_MARKS,
@@ -49,7 +56,7 @@ def calibration(
     """Compare p_correct with being right. Example: tourney project calibration --against judged."""
     if against == "judged":
         found = against_verdicts(source.state, source.settlements)
-        return calibration_table(found, source.judge, accounts=source.notes)
+        return calibration_table(found, source.judge, accounts=notes_of(source))
     if source.named_judge or source.named_dimension or source.rule != RECORDED:
         raise ConfigurationError(
             ["--judge, --dimension, --policy and --parser are of verdicts: add --against judged"]
@@ -108,7 +115,7 @@ def _of_tournament(asked: Asked, against: str) -> Table:
         for dimension, group in source.settlements.items()
     ]
     facts = {"judge": source.judge_id, "against": against}
-    return introduced(temperature_table(found, notes=source.notes, facts=facts), source)
+    return introduced(temperature_table(found, notes=notes_of(source), facts=facts), source)
 
 
 def _votes(asked: Asked, name: str) -> Battles:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
-from commands.cli.shared.ledger import ledger_path, position_at
+from commands.cli.shared.ledger import ledger_path
 from commands.cli.shared.options import (
     DEFAULT_CONFIG,
     AsOfOption,
@@ -22,10 +22,12 @@ from commands.cli.shared.options import (
     TournamentOption,
 )
 from commands.cli.shared.output import write
-from commands.cli.shared.reading import Asked, Reading, note_of, read_verdicts, rule_of
+from commands.cli.shared.reading import Asked, note_of, read_verdicts
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError
+from commands.runs.choices import position_at, rule_of
+from commands.runs.reading import Reading
 from ledger.store import Ledger
 from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
 

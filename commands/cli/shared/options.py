@@ -1,18 +1,14 @@
 """Options that mean the same wherever they apply."""
 
-from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias
 
-import msgspec
 import typer
 
 from commands.cli.tables.render import Format
-from commands.errors import ConfigurationError, place_and_fault
 from ledger.events.ratings import Mode
 from ledger.events.registration import Provider
-from projections.intervals import shortage
 from projections.verdicts.policies import POLICY_NAMES
 
 ConfigOption: TypeAlias = Annotated[
@@ -105,32 +101,3 @@ MaxUsdOption: TypeAlias = Annotated[
 ]
 
 DEFAULT_CONFIG = Path("tournament.toml")
-
-
-Parameters = TypeVar("Parameters")
-
-
-def overruled(
-    kind: type[Parameters], settings: Mapping[str, object], *, by: Mapping[str, object]
-) -> Parameters:
-    """Return settings with what was chosen in their place; an option that is None was not.
-
-    Raises:
-        ConfigurationError: An option is out of range.
-    """
-    chosen = {name: value for name, value in by.items() if value is not None}
-    try:
-        return msgspec.convert({**settings, **chosen}, kind)
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"--{place.replace('_', '-')}: {why}"]) from error
-
-
-def require_resamples(option: str, resamples: int, *, level: float) -> None:
-    """Refuse an interval by too few resamples.
-
-    Raises:
-        ConfigurationError: They cannot tell its level.
-    """
-    if why := shortage(resamples, level):
-        raise ConfigurationError([f"{option} {resamples}: {why}"])

@@ -1,56 +1,18 @@
 """What a reading is asked for: which ledger, as of when, for which judge, by which rule."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from commands.cli.shared.ledger import head_at, judge_of, on_dimension, position_of, read_tournament
+from commands.cli.shared.ledger import head_at, position_of, read_tournament
 from commands.cli.tables.table import judged_by
 from commands.errors import ConfigurationError
+from commands.runs.reading import Perspective, Reading, seen_from
 from ledger.events.imports import BattlesImported
-from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json, JudgeId
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
-from projections.fold import Projection, State, fold
-from projections.tournament.jury import settle_by_majority
-from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
-from projections.tournament.state import Tournament
-from projections.verdicts.parsers import PARSERS, newest_parser
-from projections.verdicts.policies import CONCATENATE, MAJORITY, POLICY_NAMES, RECORDED, Rule
-
-
-def rule_of(policy: str, parser: str | None) -> Rule:
-    """Return the rule that options name; a parser without a version is its newest.
-
-    Raises:
-        ConfigurationError: There is no such policy or parser.
-    """
-    if policy not in POLICY_NAMES:
-        raise _unknown("--policy", policy, POLICY_NAMES)
-    full_name = None if parser is None else newest_parser(parser)
-    if parser is not None and full_name is None:
-        raise _unknown(
-            "--parser", parser, [*PARSERS, *(each.partition("@")[0] for each in PARSERS)]
-        )
-    return Rule(policy, full_name)
-
-
-def require_jury(state: Tournament, judge: str | None) -> None:
-    """Refuse a majority of one judge, whether one is named or alone.
-
-    Raises:
-        ConfigurationError: It is.
-    """
-    if judge is not None:
-        raise ConfigurationError([f"--policy {MAJORITY} asks the whole panel; leave out --judge"])
-    if len(state.panel) == 1:
-        raise ConfigurationError(
-            [f"--policy {MAJORITY} needs two judges, and the panel has one; see [[jury]]"]
-        )
+from projections.fold import fold
+from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 
 
 def note_of(rule: Rule) -> str:
@@ -58,14 +20,6 @@ def note_of(rule: Rule) -> str:
     read = "as recorded" if rule.parser is None else f"read again by {rule.parser}"
     counted = ", each order a game of its own" if rule.policy == CONCATENATE else ""
     return f"Outcomes by {rule.policy}{counted}, of replies {read}; nothing of this is on record."
-
-
-def _unknown(option: str, value: str, known: Sequence[str]) -> ConfigurationError:
-    close = get_close_matches(value, known, n=2, cutoff=0.5)
-    hint = (
-        f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
-    )
-    return ConfigurationError([f"{option} {value!r} is not known; {hint}"])
 
 
 class Asked(NamedTuple):
@@ -80,67 +34,9 @@ class Asked(NamedTuple):
     rule: Rule
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A tournament as of a position, seen through one judge's verdicts."""
-
-    state: Tournament
-    judge: JudgeSettings
-    ledger: Path
-    until: int | None  # the last position that is read; None: the ledger's last
-    named_judge: str | None = None  # by --judge
-    named_dimension: str | None = None  # by --dimension
-    rule: Rule = RECORDED
-
-    @property
-    def facts(self) -> dict[str, Json]:
-        """What every result in JSON says of where it comes from."""
-        newest = self.state.newest
-        return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
-
-    @property
-    def judges(self) -> tuple[JudgeSettings, ...]:
-        """Whose verdicts count: one judge's, or the majority of a panel's."""
-        return self.state.panel if self.rule.policy == MAJORITY else (self.judge,)
-
-    @property
-    def judge_id(self) -> JudgeId | None:
-        """Who judged; None where it was a jury."""
-        return None if self.rule.policy == MAJORITY else self.judge.judge_id
-
-    @property
-    def judge_model(self) -> str | None:
-        """Which model judged; None where it was a jury."""
-        return None if self.rule.policy == MAJORITY else self.judge.model
-
-    @cached_property
-    def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
-        """What became of every pairing, by dimension."""
-        prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
-        if self.rule.policy == MAJORITY:
-            panel, parser = self.state.panel, self.rule.parser
-            settled = settle_by_majority(self.state, prompts, panel, parser)
-        else:
-            settled = settle(self.state, prompts, self.judge, self.rule)
-        return by_dimension(self.state, settled)
-
-    def folded(self, projection: Projection[State]) -> State:
-        """Return what another projection makes of the same events."""
-        with Ledger.read_only(self.ledger) as opened:
-            return fold(projection, opened.read(until=self.until))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Say who judged, and what became of every pairing."""
-        return (judged_by(self.judges), *self.accounts)
-
-    @property
-    def accounts(self) -> tuple[str, ...]:
-        """Say for each dimension what became of every pairing."""
-        return tuple(
-            f"{dimension}: {account_of(group).sentence()}"
-            for dimension, group in self.settlements.items()
-        )
+def notes_of(source: Reading) -> tuple[str, ...]:
+    """Say who judged, and what became of every pairing."""
+    return (judged_by(source.judges), *source.accounts)
 
 
 def read_verdicts(asked: Asked) -> Reading:
@@ -154,10 +50,8 @@ def read_verdicts(asked: Asked) -> Reading:
     with Ledger.read_only(asked.ledger) as opened:
         state = read_tournament(opened, asked.tournament, asked.as_of, asked.config)
         until = position_of(opened, asked.as_of)
-    seen, by = on_dimension(state, asked.dimension), judge_of(state, asked.judge)
-    if asked.rule.policy == MAJORITY:
-        require_jury(state, asked.judge)
-    return Reading(seen, by, asked.ledger, until, asked.judge, asked.dimension, asked.rule)
+    perspective = Perspective(asked.judge, asked.dimension, asked.rule)
+    return seen_from(state, asked.ledger, until, perspective)
 
 
 def pinned(asked: Asked) -> Asked:

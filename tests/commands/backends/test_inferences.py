@@ -70,5 +70,7 @@ def test_planning_needs_no_torch_and_running_names_the_missing_extra() -> None:
         [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True
     )
 
-    refusal = "MissingExtra package 'torch' is not installed; pip install 'tourney[models]'\n"
+    refusal = (
+        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
+    )
     assert done.stdout == 2 * refusal

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.backends.huggingface.replicas import dealt
+from commands.settings.version import VERSION
 from tests.builders import key
 
 ROOT = Path(__file__).parents[3]
@@ -63,3 +65,23 @@ def test_two_processes_share_work_and_one_tells_of_the_others_failure() -> None:
     }  # fmt: skip
     assert said["answered"] == {key("a"): "0", key("c"): "0", key("b"): "1"}
     assert "torn; mend it" in said["failure"]
+
+
+def test_the_installed_command_starts_on_every_process_beside_a_folder_of_that_name(
+    tmp_path: Path,
+) -> None:
+    """The line in the README: `-m commands.cli` would find the folder that happens to be there."""
+    (tmp_path / "commands").mkdir()
+    (tmp_path / "commands" / "__init__.py").write_text("raise SystemExit\n", encoding="utf-8")
+    script = Path(sysconfig.get_path("scripts")) / "tourney"
+
+    done = subprocess.run(
+        [*LAUNCH, str(script), "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+    assert done.stdout == f"tourney {VERSION}\n" * 2, done.stderr

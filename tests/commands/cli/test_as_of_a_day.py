@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commands.cli.shared.ledger import position_at, read_tournament
+from commands.cli.shared.ledger import read_tournament
 from commands.cli.shared.options import DEFAULT_CONFIG
 from commands.errors import ConfigurationError, NothingRecorded
+from commands.runs.choices import position_at
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
 from tests.ledger.facts import verdicts

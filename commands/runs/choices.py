@@ -1,0 +1,182 @@
+"""From names to what is read: which tournament, as of when, whose verdicts, by which rule."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+
+import msgspec
+
+from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_option
+from ledger.errors import TourneyError
+from ledger.events.imports import set_of
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId, StreamId
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.tournament.state import Tournament, tournament_of
+from projections.verdicts.parsers import PARSERS, newest_parser
+from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
+
+
+def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_option) -> StreamId:
+    """Return the tournament of a name, or the only one of a ledger.
+
+    Raises:
+        ConfigurationError: There are several, and none is named.
+        NothingRecorded: The one that is named is not there.
+    """
+    streams = [stream for stream in ledger.streams() if set_of(stream) is None]
+    if name is None and len(streams) > 1:
+        several = ", ".join(streams)
+        raise ConfigurationError(
+            [f"{ledger.path} holds {several}; choose one by {spelling('tournament')}"]
+        )
+    if name is None and streams:
+        return streams[0]
+    if name not in streams:
+        raise NothingRecorded(name or "in it", ledger.path)
+    return StreamId(name)
+
+
+def position_at(ledger: Ledger, when: str, *, option: str) -> int:
+    """Resolve a position, or a time, to a position.
+
+    Raises:
+        ConfigurationError: It is neither, or a day whose dashes were left out.
+    """
+    if when.isdecimal():
+        last = ledger.head.position
+        if int(when) > last and (day := _day_of(when)):
+            raise ConfigurationError(
+                [f"{option} {when} is read as a position, and the last is {last}; write {day}"]
+            )
+        return min(int(when), last)
+    try:
+        moment = datetime.fromisoformat(when)
+    except ValueError as error:
+        example = "2026-04-27T12:00:00+00:00"
+        raise ConfigurationError(
+            [f"{option} {when!r} is neither a position nor a time such as {example}"]
+        ) from error
+    return ledger.position_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def tournament_at(
+    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
+) -> Tournament:
+    """Fold a tournament out of an open ledger.
+
+    Args:
+        ledger: The open ledger.
+        stream: The tournament's name.
+        until: The last position to read; None: the ledger's last.
+        said: What the caller wrote for that position.
+
+    Raises:
+        ConfigurationError: It was not there yet.
+        NothingRecorded: There is nothing of it at any position.
+    """
+    state = fold(tournament_of(stream), ledger.read(until=until))
+    if state.opening is None:
+        raise _not_there(ledger, stream, until, said)
+    return state
+
+
+def judge_of(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> JudgeSettings:
+    """Return the judge that is named, or the first of the panel that has outcomes on record.
+
+    Raises:
+        ConfigurationError: There is none, or the name stands for none or for several.
+    """
+    if not state.panel:
+        raise ConfigurationError(
+            [f"no judge of {state.stream!r} was registered yet at that position"]
+        )
+    if judge is None:
+        heard = {outcome.judge for outcome in state.outcomes}
+        return next((each for each in state.panel if each.judge_id in heard), state.panel[0])
+    named = {each.judge_id: each for each in state.panel}.get(JudgeId(judge))
+    earlier = [each for each in state.judges.values() if each.judge_id == judge]
+    if named is None and len(earlier) == 1:  # not on the panel any more, and yet on record
+        return earlier[0]
+    if named is None:
+        known = ", ".join(sorted({each.judge_id for each in state.judges.values()}))
+        raise ConfigurationError(
+            [f"{spelling('judge')} {judge!r} is none of {known}, or stands for several"]
+        )
+    return named
+
+
+def on_dimension(
+    state: Tournament, dimension: str | None, spelling: Spelling = as_option
+) -> Tournament:
+    """Return the tournament as if it were on one dimension only.
+
+    Raises:
+        ConfigurationError: It has no such dimension.
+    """
+    if dimension is None or state.opening is None:
+        return state
+    rubrics = tuple(each for each in state.opening.rubrics if each.label == dimension)
+    if not rubrics:
+        known = ", ".join(each.label for each in state.opening.rubrics)
+        raise ConfigurationError([f"{spelling('dimension')} {dimension!r} is none of: {known}"])
+    return replace(state, opening=msgspec.structs.replace(state.opening, rubrics=rubrics))
+
+
+def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> Rule:
+    """Return the rule by its policy and parser; a parser without a version is its newest.
+
+    Raises:
+        ConfigurationError: There is no such policy or parser.
+    """
+    if policy not in POLICY_NAMES:
+        raise _unknown(spelling("policy"), policy, POLICY_NAMES)
+    full_name = None if parser is None else newest_parser(parser)
+    if parser is not None and full_name is None:
+        known = [*PARSERS, *(each.partition("@")[0] for each in PARSERS)]
+        raise _unknown(spelling("parser"), parser, known)
+    return Rule(policy, full_name)
+
+
+def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> None:
+    """Refuse a majority of one judge, whether one is named or alone.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    policy = f"{spelling('policy')} {MAJORITY}"
+    if judge is not None:
+        raise ConfigurationError([f"{policy} asks the whole panel; leave out {spelling('judge')}"])
+    if len(state.panel) == 1:
+        fault = f"{policy} needs two judges, and the panel has one; see [[jury]]"
+        raise ConfigurationError([fault])
+
+
+def _not_there(
+    ledger: Ledger, stream: StreamId, until: int | None, said: str | None
+) -> TourneyError:
+    """Return why there is nothing to read: too early a position, or none at all."""
+    begun = next(iter(ledger.read(stream=stream, types={"TournamentOpened"})), None)
+    if begun is None:
+        return NothingRecorded(stream, ledger.path)
+    when = "" if said in {None, str(until)} else f" ({said})"
+    nothing = f"nothing of tournament {stream!r} was recorded up to position {until}{when}"
+    begins = f"it begins at position {begun.position}, {begun.recorded_at.isoformat()}"
+    return ConfigurationError([f"{ledger.path}: {nothing}; {begins}: name a later one"])
+
+
+def _day_of(digits: str) -> date | None:
+    try:
+        return date.fromisoformat(digits)
+    except ValueError:
+        return None
+
+
+def _unknown(named: str, value: str, known: Sequence[str]) -> ConfigurationError:
+    close = get_close_matches(value, known, n=2, cutoff=0.5)
+    hint = (
+        f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
+    )
+    return ConfigurationError([f"{named} {value!r} is not known; {hint}"])

@@ -1,0 +1,101 @@
+"""How ratings are computed: by the recorded settings, except for what the caller chose."""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from commands.errors import ConfigurationError, Spelling, as_option, place_and_fault
+from ledger.events.ratings import BradleyTerryParameters, EloParameters
+from projections.intervals import shortage
+from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from projections.tournament.state import Tournament
+
+Parameters = TypeVar("Parameters")
+
+
+def elo_parameters(
+    state: Tournament, chosen: Mapping[str, object], spelling: Spelling = as_option
+) -> EloParameters:
+    """Return the recorded settings of Elo with what was chosen in their place.
+
+    The settings at hand are not read, so whoever reads the ledger gets the same numbers. A
+    tournament that was opened before there were intervals has them now. Other values of K are rated
+    only where they are chosen.
+
+    Raises:
+        ConfigurationError: A value is out of range, or asks for too few resamples.
+    """
+    recorded = {"bootstraps": BOOTSTRAPS, **_recorded(state, "elo"), "k_sweep": ()}
+    parameters = overruled(EloParameters, recorded, by=chosen, spelling=spelling)
+    if parameters.bootstraps and chosen.get("bootstraps") is not None:
+        require_resamples(spelling("bootstraps"), parameters.bootstraps, level=LEVEL)
+    return parameters
+
+
+def bradley_terry_settings(state: Tournament) -> Mapping[str, object]:
+    """Return [bradley_terry] as a tournament recorded it; empty where it recorded none."""
+    return _recorded(state, "bradley_terry")
+
+
+def bradley_terry_parameters(
+    recorded: Mapping[str, object], chosen: Mapping[str, object], spelling: Spelling = as_option
+) -> BradleyTerryParameters:
+    """Return recorded settings of Bradley-Terry with what was chosen in their place.
+
+    Raises:
+        ConfigurationError: A value is out of range, or too few resamples for a level were chosen.
+    """
+    parameters = overruled(BradleyTerryParameters, recorded, by=chosen, spelling=spelling)
+    is_chosen = any(chosen.get(name) is not None for name in ("interval", "level", "resamples"))
+    if parameters.interval != "sandwich" and is_chosen:
+        require_resamples(spelling("resamples"), parameters.resamples, level=parameters.level)
+    return parameters
+
+
+def require_anchor(parameters: BradleyTerryParameters, roster: Collection[str]) -> None:
+    """Refuse an anchor that is no entrant.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if parameters.anchor not in {None, *roster}:
+        known = ", ".join(roster)
+        raise ConfigurationError([f"the anchor {parameters.anchor!r} is none of: {known}"])
+
+
+def overruled(
+    kind: type[Parameters],
+    settings: Mapping[str, object],
+    *,
+    by: Mapping[str, object],
+    spelling: Spelling = as_option,
+) -> Parameters:
+    """Return settings with what was chosen in their place; a value of None was not chosen.
+
+    Raises:
+        ConfigurationError: A value is out of range.
+    """
+    chosen = {name: value for name, value in by.items() if value is not None}
+    try:
+        return msgspec.convert({**settings, **chosen}, kind)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ConfigurationError([f"{spelling(place)}: {why}"]) from error
+
+
+def require_resamples(named: str, resamples: int, *, level: float) -> None:
+    """Refuse an interval by too few resamples.
+
+    Raises:
+        ConfigurationError: They cannot tell its level.
+    """
+    if why := shortage(resamples, level):
+        raise ConfigurationError([f"{named} {resamples}: {why}"])
+
+
+def _recorded(state: Tournament, section: str) -> Mapping[str, object]:
+    configured = json.loads(state.opening.configuration) if state.opening else {}
+    found: Mapping[str, object] = configured.get(section, {})
+    return found

@@ -1,0 +1,199 @@
+"""Results as typed rows, which become a data frame where pandas or polars is installed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Row = TypeVar("Row", bound=NamedTuple)
+_LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(Sequence[Row]):
+    """An immutable sequence of rows of one kind."""
+
+    kind: type[Row]
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Rows[Row]": ...
+
+    def __getitem__(self, index: int | slice) -> "Row | Rows[Row]":
+        """Return a row, or rows of the same kind."""
+        return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
+
+    def __repr__(self) -> str:
+        """Show one row a line."""
+        return "\n".join(map(repr, self.rows)) or f"no {self.kind.__name__}"
+
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> "pd.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> "pl.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: None = None) -> "pd.DataFrame | pl.DataFrame": ...
+
+    def to_frame(
+        self, library: Literal["pandas", "polars"] | None = None
+    ) -> "pd.DataFrame | pl.DataFrame":
+        """Return the rows as a data frame with a column for each field.
+
+        Args:
+            library: Whose frame; None: that of pandas where it is installed, else of polars.
+
+        Raises:
+            ModuleNotFoundError: The library is not installed, or neither is.
+        """
+        module, columns = import_module(library or _installed()), list(self.kind._fields)
+        if module.__name__ == "pandas":
+            return module.DataFrame(list(self.rows), columns=columns)
+        return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
+
+
+def _installed() -> str:
+    for library in _LIBRARIES:
+        if find_spec(library) is not None:
+            return library
+    raise ModuleNotFoundError(
+        "to_frame() needs pandas or polars, and neither is installed: pip install pandas"
+    )
+
+
+class EloRow(NamedTuple):
+    """The Elo rating of an entrant on a dimension; None where it has no counted match."""
+
+    dimension: str
+    entrant: str
+    rating: float | None
+    ci95_low: float | None  # by resampling prompts
+    ci95_high: float | None
+    order_sem: float | None  # how far the mean depends on the order of play
+    n_matches: int
+
+
+class BradleyTerryRow(NamedTuple):
+    """The Bradley-Terry rating of an entrant on a dimension."""
+
+    dimension: str
+    entrant: str
+    rating: float | None
+    low: float | None  # of the interval, by default of 95 %
+    high: float | None
+    rank: int | None  # 1 + the number of entrants that are significantly better
+    worst_rank: int | None  # the number of entrants that are not significantly worse
+    n_battles: int
+    group: int | None  # ratings of different groups cannot be compared
+    reason: str | None  # why there is no rating
+
+
+class WinRateRow(NamedTuple):
+    """Wins, losses and ties of two entrants on a dimension."""
+
+    dimension: str
+    entrant_a: str
+    entrant_b: str
+    a_wins: int
+    b_wins: int
+    ties: int
+    inconsistent: int
+    missing: int
+    win_rate: float | None  # a's share, a tie as half
+    ci95_low: float | None  # Wilson
+    ci95_high: float | None
+
+
+class OutcomeRow(NamedTuple):
+    """What became of one planned comparison of two responses."""
+
+    dimension: str
+    prompt: str
+    entrant_a: str
+    entrant_b: str
+    order: str | None  # only where a policy counts each order on its own
+    status: str  # a, b, tie, inconsistent, pending, or why there is no outcome
+    winner: str | None
+
+
+class ResponseRow(NamedTuple):
+    """The response of an entrant to a prompt; empty while there is none."""
+
+    prompt: str
+    entrant: str
+    response_key: str
+    finish_reason: str | None
+    n_tokens: int | None
+    text: str | None
+    p_correct: float | None
+    imported_from: str | None
+
+
+class SpendRow(NamedTuple):
+    """What a judge's replies used and cost on a dimension on a day, in UTC."""
+
+    judge: str
+    dimension: str | None
+    day: date
+    n_replies: int
+    n_failed: int  # of the replies: without a verdict
+    n_unpriced: int  # of the replies: at an unknown price
+    n_maybe_billed: int  # requests that may have been billed without an answer
+    n_input: int
+    n_output: int
+    n_cache_write_5m: int
+    n_cache_write_1h: int
+    n_cache_read: int
+    usd: float | None  # None: the price of a reply is unknown
+    priced_usd: float  # of the replies at a known price
+    failed_usd: float | None
+    cache_saved_usd: float | None
+
+
+class EntrantSpendRow(NamedTuple):
+    """What an entrant behind an endpoint used, and its cost by today's prices."""
+
+    entrant: str
+    model: str
+    n_answers: int
+    n_input: int
+    n_output: int
+    usd: float | None  # None: the price is unknown
+    price_table: str | None
+
+
+class MetricRow(NamedTuple):
+    """A metric of an entrant on an evaluation, with its 95 % interval."""
+
+    id: str
+    entrant: str
+    evaluation: str
+    metric: str
+    value: float | None
+    n: int  # samples that count
+    standard_error: float | None  # clustered by prompt
+    low: float | None
+    high: float | None
+    unit: str
+    higher_is_better: bool
+    n_planned: int
+    n_observed: int
+    n_unscorable: int
+    n_truncated: int | None
+    n_length_limited: int | None
+    plan: int
+    run_key: str

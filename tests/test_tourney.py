@@ -1,0 +1,385 @@
+"""`import tourney`: the numbers of the command line, as typed rows and as data frames."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import tourney
+from ledger.events.judging import VerdictReceived
+from ledger.events.registration import TournamentOpened
+from ledger.events.registry import Event
+from ledger.events.values import Usage
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.builders import NOON, STREAM, entrant, judge, key, known, opened, prompt, rubric
+from tests.commands.cli.conftest import launch
+from tests.commands.cli.settled import fields
+from tests.evaluations import answer, choice, choices, completed, observed, plan, unscorable
+from tests.projections.juries import JURORS, SLOT_A, TIE, A, B, matches_for, verdicts_of
+from tests.projections.priced import OPUS, put
+from tests.projections.worlds import answered
+
+README = Path(__file__).parent.parent / "README.md"
+CONFIGURATION = """{
+    "elo": {"k": 24, "permutations": 20, "bootstraps": 40},
+    "bradley_terry": {"anchor": "kim", "anchor_rating": 1200, "prior_sd": 300}
+}"""
+JUDGES = (JURORS[0], judge("bob", provider="anthropic", model="claude-opus-5-5"), JURORS[2])
+USED = Usage(n_input=100, n_output=20, n_cache_read=50)
+PRICES = """\
+date = 2026-11-01
+batch_factor = 1
+cache_write_5m_factor = 1
+cache_write_1h_factor = 1
+[[models]]
+id = "mine"
+input = 100
+output = 100
+"""
+View = Callable[[tourney.TournamentView], tourney.Rows[Any]]
+
+
+def judged() -> tuple[Event, ...]:
+    """Return a tournament on two dimensions, with two judges that were paid and one that waits."""
+    opening, *others = answered(
+        opened(
+            prompts=[prompt(f"p{n}") for n in range(12)],
+            rubrics=[rubric("factuality"), rubric("utility")],
+            entrants=[
+                entrant("zoe", loader="endpoint", weights="claude-opus-5-5", dtype=None),
+                entrant("amy", loader="endpoint", weights="mine", dtype=None),
+                entrant("kim"),
+                entrant("sam"),
+            ],
+            judges=JUDGES,
+        )
+    )
+    assert isinstance(opening, TournamentOpened)
+    events = (replace(opening, configuration=CONFIGURATION), *others)
+    state = known(*events)
+    said = cycle([A, TIE, B, A, SLOT_A, A, B])
+    return (
+        *events,
+        *(
+            event
+            for juror in JUDGES[:2]
+            for match in matches_for(state, juror)[:-9]
+            for event in (
+                put(match, match.forward, by=juror.judge_id),
+                put(match, match.swapped, by=juror.judge_id),
+                *map(paid, verdicts_of(match, juror, next(said))),
+            )
+        ),
+    )
+
+
+def paid(event: Event) -> Event:
+    """Let a verdict have cost something, if it is one; the price of bob's is unknown."""
+    if not isinstance(event, VerdictReceived):
+        return event
+    return replace(event, usage=USED, price=None if event.judge == "bob" else OPUS)
+
+
+def evaluated() -> tuple[Event, ...]:
+    """Return two evaluations of zoe, one of them incomplete."""
+    recall = plan("zoe", n_available=9)
+    mmlu = plan("zoe", evaluation="mmlu", kind="comparison", run_key=key("mmlu"))
+    return (
+        recall,
+        *observed(recall, [answer(1.0), answer(0.0), answer(0.0, finish_reason="length")]),
+        unscorable(recall, 3),
+        completed(recall, 3, 1),
+        mmlu,
+        *observed(mmlu, [choices(choice(-1.0), choice(-2.0))]),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a ledger that holds all that the library reads."""
+    found = tmp_path_factory.mktemp("recorded")
+    hours = (NOON + timedelta(hours=n) for n in count())
+    with Ledger.open(found / "tournament.db", lambda: next(hours)) as ledger:
+        for events in (judged(), evaluated()):
+            ledger.append(STREAM, events)
+    return found
+
+
+@pytest.fixture(scope="module")
+def view(folder: Path) -> tourney.TournamentView:
+    """Give that ledger's tournament."""
+    return tourney.read(folder / "tournament.db")
+
+
+def of_command_line(folder: Path, command: str) -> list[dict[str, Any]]:
+    """Return the rows that a reading command prints as JSON."""
+    done = launch(folder, "project", *command.split(), "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = fields(done)["rows"]
+    return found
+
+
+def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return rows as the command line prints them."""
+    return [
+        {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in row._asdict().items()
+        }
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "command"),
+    [
+        (lambda view: view.elo(), "elo"),
+        (lambda view: view.elo(k=32, ties="half"), "elo --k 32 --ties half"),
+        (lambda view: view.bradley_terry(), "bt"),
+        (
+            lambda view: view.bradley_terry(anchor="amy", interval="bayesian", resamples=50),
+            "bt --anchor amy=1200 --interval bayesian --resamples 50",
+        ),
+        (lambda view: view.win_rates(), "winrates"),
+        (lambda view: view.spend(), "spend"),
+        (lambda view: view.metrics(), "metrics"),
+    ],
+)
+def test_rows_are_those_of_the_command_line(
+    folder: Path, view: tourney.TournamentView, rows: View, command: str
+) -> None:
+    """A notebook and a terminal must never disagree: names, order, and every last digit."""
+    found = as_json(rows(view))
+
+    assert found == of_command_line(folder, command)
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("chosen", "options"),
+    [
+        ({}, ""),
+        ({"judge": "bob"}, "--judge bob"),
+        ({"dimension": "utility"}, "--dimension utility"),
+        ({"policy": "majority"}, "--policy majority"),
+        ({"policy": "concatenate"}, "--policy concatenate"),
+        ({"parser": "final-line"}, "--parser final-line"),
+        ({"as_of": 200}, "--as-of 200"),
+        ({"as_of": NOON}, f"--as-of {NOON.isoformat()}"),
+        ({"as_of": "2026-04-27T13:00:00+00:00"}, "--as-of 2026-04-27T13:00:00+00:00"),
+    ],
+)
+def test_what_is_read_is_chosen_as_on_the_command_line(
+    folder: Path, chosen: dict[str, Any], options: str
+) -> None:
+    """Judge, dimension, rule and position: each has one meaning."""
+    view = tourney.read(folder / "tournament.db", **chosen)
+
+    outcomes = [{"order": None} | row for row in of_command_line(folder, f"matches {options}")]
+    assert as_json(view.outcomes()) == [
+        {name: row[name] for name in tourney.OutcomeRow._fields} for row in outcomes
+    ]
+    assert as_json(view.elo()) == of_command_line(folder, f"elo {options}")
+
+
+def test_spend_is_of_the_judge_and_the_dimension_that_were_chosen(folder: Path) -> None:
+    """As `project spend --judge ann --dimension utility`."""
+    view = tourney.read(folder / "tournament.db", judge="ann", dimension="utility")
+
+    [bill] = view.spend()
+
+    assert as_json([bill]) == of_command_line(folder, "spend --judge ann --dimension utility")
+    assert (bill.judge, bill.dimension, bill.day) == ("ann", "utility", NOON.date())
+
+
+def test_a_sum_with_an_unknown_price_is_none(view: tourney.TournamentView) -> None:
+    """Neither 0 nor NaN: nobody knows what those replies cost."""
+    unknown = {bill.usd is None for bill in view.spend() if bill.n_unpriced}
+
+    assert unknown == {True}
+
+
+def test_responses_are_those_of_the_command_line(
+    folder: Path, view: tourney.TournamentView
+) -> None:
+    """All but the diagnostics, which are no single value."""
+    wanted = of_command_line(folder, "responses")
+
+    assert as_json(view.responses()) == [
+        {name: row[name] for name in tourney.ResponseRow._fields} for row in wanted
+    ]
+    assert len(wanted) == 4 * 12
+
+
+def test_what_entrants_behind_endpoints_cost_is_priced_by_a_file(
+    folder: Path, view: tourney.TournamentView, tmp_path: Path
+) -> None:
+    """What no table knows has no price; a file of one's own adds it."""
+    (tmp_path / "mine.toml").write_text(PRICES, encoding="utf-8")
+    shipped = fields(launch(folder, "project", "spend", "--json"))["entrants"]
+
+    amy, zoe = view.entrant_spend()
+    [own, _] = view.entrant_spend(tmp_path / "mine.toml")
+
+    assert [list(amy), list(zoe)] == [list(each.values()) for each in shipped]
+    assert amy.usd is None
+    assert own.usd == pytest.approx(12 * 600 / 1e6)
+
+
+def test_a_view_stays_as_it_was_read(tmp_path: Path) -> None:
+    """A notebook's cells agree with each other while a run goes on."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, judged()[:200])
+        view = tourney.read(path)
+        ledger.append(STREAM, (*judged()[200:], *evaluated()))
+
+        assert view.as_of == 200
+        assert view.metrics().rows == ()
+        assert view.outcomes() != tourney.read(path).outcomes()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        ({"tournament": "none"}, "nothing of tournament 'none'"),
+        ({"judge": "dan"}, "^judge 'dan' is none of ann, bob, cleo"),
+        ({"dimension": "wit"}, "^dimension 'wit' is none of: factuality, utility"),
+        ({"policy": "mojority"}, "^policy 'mojority' is not known; did you mean 'majority'"),
+        ({"parser": "none"}, "^parser 'none' is not known"),
+        ({"policy": "majority", "judge": "ann"}, "^policy majority .* leave out judge"),
+        ({"as_of": "yesterday"}, "^as_of 'yesterday' is neither a position nor a time"),
+    ],
+)
+def test_an_unknown_name_is_named_as_python_spells_it(
+    folder: Path, chosen: dict[str, Any], why: str
+) -> None:
+    """Whoever wrote judge="dan" never wrote --judge."""
+    with pytest.raises(tourney.TourneyError, match=why):
+        tourney.read(folder / "tournament.db", **chosen).outcomes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (lambda view: view.elo(initial_rating=float("nan")), "^initial_rating: "),
+        (lambda view: view.elo(bootstraps=3), "^bootstraps 3: "),
+        (lambda view: view.bradley_terry(level=2), "^level: "),
+        (
+            lambda view: view.bradley_terry(anchor="dan"),
+            "anchor 'dan' is none of: zoe",
+        ),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(
+    view: tourney.TournamentView, rows: View, why: str
+) -> None:
+    """The same ranges hold as on the command line."""
+    with pytest.raises(tourney.TourneyError, match=why):
+        rows(view)
+
+
+def test_one_tournament_of_several_is_named(tmp_path: Path) -> None:
+    """Guessing would rate another tournament."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        for name in ("first", "second"):
+            ledger.append(StreamId(name), opened())
+
+    with pytest.raises(tourney.TourneyError, match="first, second; choose one by tournament"):
+        tourney.read(path)
+    assert tourney.read(path, tournament="second").tournament == "second"
+
+
+def test_rows_are_a_sequence_that_keeps_its_kind(view: tourney.TournamentView) -> None:
+    """The best three can become a frame, too."""
+    rows = view.elo()
+
+    assert rows[:3].rows == tuple(rows)[:3]
+    assert list(rows[:0].to_frame().columns) == list(tourney.EloRow._fields)
+    assert repr(rows[:2]) == f"{rows[0]!r}\n{rows[1]!r}"
+    assert repr(rows[:0]) == "no EloRow"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_has_every_value(view: tourney.TournamentView, library: str) -> None:
+    """A column for each field, a line for each row, and missing where Python has None."""
+    rows = view.elo(bootstraps=0)
+
+    frame: Any = rows.to_frame(library)  # type: ignore[call-overload]  # one test of both
+
+    assert type(frame).__module__.partition(".")[0] == library
+    assert list(frame.columns) == list(tourney.EloRow._fields)
+    assert list(frame["rating"]) == [row.rating for row in rows]
+    missing = frame["ci95_low"].isna() if library == "pandas" else frame["ci95_low"].is_null()
+    assert missing.all()
+
+
+def test_polars_makes_the_frame_where_it_is_alone(
+    view: tourney.TournamentView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody needs both."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+
+    assert type(view.win_rates().to_frame()).__module__.startswith("polars")
+
+
+def test_without_a_library_of_frames_it_is_said_what_to_install(
+    view: tourney.TournamentView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is a dependency."""
+    for library in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(ModuleNotFoundError, match="pip install pandas"):
+        view.elo().to_frame()
+
+
+def test_importing_it_imports_nothing_that_takes_time() -> None:
+    """A notebook's first cell answers at once; what a method needs it imports itself."""
+    code = "import sys, tourney; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    foreign = imported - sys.stdlib_module_names
+    assert {"tourney", "commands", "ledger"} <= foreign
+    assert foreign.isdisjoint(
+        {"numpy", "pandas", "polars", "pydantic", "msgspec", "typer", "rich", "torch", "anthropic"}
+    )
+
+
+def test_reading_needs_no_command_line(folder: Path) -> None:
+    """The logic is outside the CLI, and stays there."""
+    code = (
+        "import sys, tourney; view = tourney.read('tournament.db'); view.elo(); view.spend();"
+        " view.metrics(); view.entrant_spend(); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+
+    imported = done.stdout.split()
+    assert "commands.result_rows" in imported
+    assert not [name for name in imported if name.startswith(("commands.cli", "typer", "torch"))]
+
+
+def test_the_lines_of_the_readme_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who copies them from there wants to see a table."""
+    [lines] = re.findall(r"```python\n(import tourney\n.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "tourney-demo").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+
+    names: dict[str, Any] = {}
+    exec(lines, names)  # noqa: S102  # the README is ours
+
+    assert list(names["frame"].columns) == list(tourney.EloRow._fields)

@@ -1,0 +1,203 @@
+"""Read a tournament's ledger from a notebook or a script.
+
+    import tourney
+
+    demo = tourney.read("tourney-demo/tournament.db")
+    demo.elo(k=32).to_frame()
+
+The numbers are those of `tourney project ... --json`. Nothing is written and no file stays open.
+What a method needs is imported when it is called, so that `import tourney` takes no time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commands.runs.rows import (
+    BradleyTerryRow,
+    EloRow,
+    EntrantSpendRow,
+    MetricRow,
+    OutcomeRow,
+    ResponseRow,
+    Rows,
+    SpendRow,
+    WinRateRow,
+)
+from commands.settings.version import VERSION
+from ledger.errors import TourneyError
+
+if TYPE_CHECKING:
+    from commands.runs.reading import Perspective, Reading
+    from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
+    from ledger.identity import StreamId
+
+__all__ = [
+    "BradleyTerryRow",
+    "EloRow",
+    "EntrantSpendRow",
+    "MetricRow",
+    "OutcomeRow",
+    "ResponseRow",
+    "Rows",
+    "SpendRow",
+    "TournamentView",
+    "TourneyError",
+    "WinRateRow",
+    "__version__",
+    "read",
+]
+__version__ = VERSION
+
+
+def read(
+    ledger: str | PathLike[str] = "tournament.db",
+    *,
+    tournament: str | None = None,
+    as_of: int | str | datetime | None = None,
+    judge: str | None = None,
+    dimension: str | None = None,
+    policy: str | None = None,
+    parser: str | None = None,
+) -> "TournamentView":
+    """Return a tournament as it is on record now, or as it was.
+
+    Args:
+        ledger: The ledger's file.
+        tournament: Which tournament of a ledger that holds several.
+        as_of: The last position to read, or a time: a datetime, or text in ISO 8601.
+        judge: Whose verdicts count; None: those of the first that judged.
+        dimension: Only this dimension.
+        policy: What makes outcomes of verdicts; None: the policy of the record.
+        parser: Read the stored replies again by this parser.
+
+    Raises:
+        TourneyError: The ledger cannot be read, or a name is not in it.
+    """
+    from commands.runs.choices import position_at, rule_of, stream_named
+    from commands.runs.reading import Perspective
+    from ledger.store import Ledger
+    from projections.verdicts.policies import DEFAULT_POLICY
+
+    path, rule = Path(ledger), rule_of(policy or DEFAULT_POLICY, parser, str)
+    moment = as_of.isoformat() if isinstance(as_of, datetime) else as_of
+    with Ledger.read_only(path) as opened:
+        stream = stream_named(opened, tournament, str)
+        last = opened.head.position
+        until = last if moment is None else position_at(opened, str(moment), option="as_of")
+    return TournamentView(path, stream, until, Perspective(judge, dimension, rule))
+
+
+@dataclass(frozen=True)
+class TournamentView:
+    """A tournament up to a position of its ledger: later events change nothing here.
+
+    An argument of None is as the tournament's settings on record say.
+    """
+
+    ledger: Path
+    tournament: "StreamId"
+    as_of: int  # the last position that is read
+    perspective: "Perspective"  # whose verdicts count, and by which rule
+
+    def elo(
+        self,
+        *,
+        k: float | None = None,
+        permutations: int | None = None,
+        seed: int | None = None,
+        initial_rating: float | None = None,
+        ties: "TieRule | None" = None,
+        bootstraps: int | None = None,
+    ) -> Rows[EloRow]:
+        """Return Elo ratings, best first on each dimension; bootstraps=0 leaves out intervals."""
+        from commands.runs.results import elo_rows
+
+        chosen = {
+            "k": k,
+            "permutations": permutations,
+            "seed": seed,
+            "initial_rating": initial_rating,
+            "ties": ties,
+            "bootstraps": bootstraps,
+        }
+        return Rows(EloRow, tuple(elo_rows(self._reading, chosen)))
+
+    def bradley_terry(
+        self,
+        *,
+        ties: "TieModel | None" = None,
+        anchor: str | None = None,
+        anchor_rating: float | None = None,
+        prior_sd: float | None = None,
+        interval: "IntervalKind | None" = None,
+        unit: "IntervalUnit | None" = None,
+        level: float | None = None,
+        resamples: int | None = None,
+        seed: int | None = None,
+    ) -> Rows[BradleyTerryRow]:
+        """Return Bradley-Terry ratings, best first on each dimension."""
+        from commands.runs.results import bradley_terry_rows
+
+        chosen = {
+            "ties": ties,
+            "anchor": anchor,
+            "anchor_rating": anchor_rating,
+            "prior_sd": prior_sd,
+            "interval": interval,
+            "unit": unit,
+            "level": level,
+            "resamples": resamples,
+            "seed": seed,
+        }
+        return Rows(BradleyTerryRow, tuple(bradley_terry_rows(self._reading, chosen)))
+
+    def win_rates(self) -> Rows[WinRateRow]:
+        """Return wins, losses and ties of each pair of entrants on each dimension."""
+        from commands.runs.results import win_rate_rows
+
+        return Rows(WinRateRow, tuple(win_rate_rows(self._reading)))
+
+    def outcomes(self) -> Rows[OutcomeRow]:
+        """Return every planned comparison of two responses, and what became of it."""
+        from commands.runs.results import outcome_rows
+
+        return Rows(OutcomeRow, tuple(outcome_rows(self._reading)))
+
+    def responses(self) -> Rows[ResponseRow]:
+        """Return every response that the tournament asks for."""
+        from commands.runs.results import response_rows
+
+        return Rows(ResponseRow, tuple(response_rows(self._reading.state)))
+
+    def spend(self) -> Rows[SpendRow]:
+        """Return what judges' replies cost, at the prices of their day."""
+        from commands.runs.results import spend_rows
+
+        return Rows(SpendRow, tuple(spend_rows(self._reading)))
+
+    def entrant_spend(self, prices: str | PathLike[str] | None = None) -> Rows[EntrantSpendRow]:
+        """Return what entrants behind endpoints cost, by the shipped prices or those of a file."""
+        from commands.runs.results import entrant_spend_rows
+
+        own = None if prices is None else Path(prices)
+        return Rows(EntrantSpendRow, tuple(entrant_spend_rows(self._reading, own)))
+
+    def metrics(self) -> Rows[MetricRow]:
+        """Return the metrics of each entrant on each evaluation."""
+        from commands.runs.results import metric_rows
+
+        return Rows(MetricRow, tuple(metric_rows(self.ledger, self.tournament, self.as_of)))
+
+    @cached_property
+    def _reading(self) -> "Reading":
+        from commands.runs.choices import tournament_at
+        from commands.runs.reading import seen_from
+        from ledger.store import Ledger
+
+        with Ledger.read_only(self.ledger) as opened:
+            state = tournament_at(opened, self.tournament, self.as_of)
+        return seen_from(state, self.ledger, self.as_of, self.perspective, str)
