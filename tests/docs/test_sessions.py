@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,24 @@ def test_a_session_in_the_demo_is_what_happens(session: Block, demo: Path) -> No
     """An example that has drifted from the program misleads everybody who starts."""
     for step in steps(session.text):
         assert masked(shown(demo, step.command)) == masked(step.output), step.line
+
+
+@pytest.mark.parametrize(
+    "example",
+    [block for block in blocks(*PAGES) if (block.language, block.mark) == ("python", "demo")],
+    ids=lambda example: example.page.name,
+)
+def test_python_in_the_demo_runs(
+    example: Block, demo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A notebook begins with these lines."""
+    monkeypatch.chdir(demo)
+    here: dict[str, Any] = {}
+
+    exec(example.text, here)  # noqa: S102  # ours
+
+    assert capsys.readouterr().out.startswith("full_poe ")
+    assert len(here["frame"]) == 6
 
 
 def test_the_tutorial_is_what_happens(tutorial: Path) -> None:
