@@ -1,6 +1,5 @@
 """`import tourney`: the numbers of the command line, as typed rows and as data frames."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -27,7 +26,6 @@ from tests.projections.juries import JURORS, SLOT_A, TIE, A, B, matches_for, ver
 from tests.projections.priced import OPUS, put
 from tests.projections.worlds import answered
 
-README = Path(__file__).parent.parent / "README.md"
 CONFIGURATION = """{
     "elo": {"k": 24, "permutations": 20, "bootstraps": 40},
     "bradley_terry": {"anchor": "kim", "anchor_rating": 1200, "prior_sd": 300}
@@ -367,19 +365,5 @@ def test_reading_needs_no_command_line(folder: Path) -> None:
     )
 
     imported = done.stdout.split()
-    assert "commands.result_rows" in imported
+    assert "commands.runs.results" in imported
     assert not [name for name in imported if name.startswith(("commands.cli", "typer", "torch"))]
-
-
-def test_the_lines_of_the_readme_run(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who copies them from there wants to see a table."""
-    [lines] = re.findall(r"```python\n(import tourney\n.*?)```", README.read_text(), re.DOTALL)
-    (tmp_path / "tourney-demo").symlink_to(folder)
-    monkeypatch.chdir(tmp_path)
-
-    names: dict[str, Any] = {}
-    exec(lines, names)  # noqa: S102  # the README is ours
-
-    assert list(names["frame"].columns) == list(tourney.EloRow._fields)
