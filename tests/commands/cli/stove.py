@@ -14,6 +14,7 @@ import msgspec
 
 import commands.cli
 from commands.cli.app import main
+from tests.commands.cli.death import die
 from tests.commands.cli.warm import Order
 
 IMPORTED: Final = (
@@ -69,6 +70,8 @@ def be(order: Order) -> NoReturn:
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
     sys.argv = ["tourney", *order.words]
+    if order.death is not None:
+        die(order.death)
     code: int | str | None = 0
     try:
         main()

@@ -17,9 +17,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from tests.commands.cli.death import Death
+
 
 class Order(msgspec.Struct, frozen=True):
-    """A command to be run, what it reads and writes, and how many bytes it may write to a file."""
+    """A command to be run, what it reads and writes, and what ends it.
+
+    It may write so many bytes to a file (`room`), and is killed where its death says so.
+    """
 
     words: tuple[str, ...]
     folder: str
@@ -28,6 +33,7 @@ class Order(msgspec.Struct, frozen=True):
     out: str
     err: str
     room: int | None
+    death: Death | None
 
 
 class Ended(NamedTuple):
@@ -78,6 +84,7 @@ def begin(
     *,
     terminal: str | None = None,
     room: int | None = None,
+    death: Death | None = None,
 ) -> Running:
     """Begin a command in a folder, and do not wait for it.
 
@@ -87,12 +94,13 @@ def begin(
         environment: What it finds there.
         terminal: Where it asks and tells: its standard input and error, and Ctrl-C reaches it.
         room: How many bytes it may write to a file.
+        death: Where it is killed.
     """
     said = TemporaryDirectory(prefix="said-")
     out, err = Path(said.name, "out"), Path(said.name, "err")
     out.touch()
     err.touch()
-    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room)
+    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
     return Running(_asked(order), said)
 
 
