@@ -14,8 +14,8 @@ import msgspec
 
 import commands.cli
 from commands.cli.app import main
-from tests.commands.cli.death import die
 from tests.commands.cli.warm import Order
+from tests.death import die
 
 IMPORTED: Final = (
     "commands.backends.anthropic.batches",

@@ -20,10 +20,10 @@ from ledger.storage.writer import Writer
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.cli.conftest import Tourney, launch
-from tests.commands.cli.death import before
 from tests.commands.cli.settled import fields
 from tests.commands.cli.warm import begin
 from tests.commands.games import generated, judged
+from tests.death import before
 from tests.projections.juries import JURORS, A, B, heard
 from tests.projections.worlds import RUBRICS, answered
 

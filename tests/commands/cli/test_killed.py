@@ -17,8 +17,8 @@ from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.commands.cli.conftest import launch
-from tests.commands.cli.death import Death
 from tests.commands.cli.warm import begin
+from tests.death import Death
 
 
 class Held(NamedTuple):

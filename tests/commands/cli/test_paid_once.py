@@ -22,8 +22,8 @@ from ledger.store import Ledger
 from tests.anthropic_api.faults import Fault, Shares
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
-from tests.commands.cli.death import Death, before
 from tests.commands.cli.test_killed import kill
+from tests.death import Death, before
 
 N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
 _PATIENCE_S: Final = 600.0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tests.commands.cli.death import Death
+from tests.death import Death
 
 
 class Order(msgspec.Struct, frozen=True):
