@@ -38,13 +38,15 @@ def serve() -> None:
         match msgspec.json.decode(line, type=Order | int):
             case Order() as order:
                 tell(forked(order))
+            case pid if pid < 0:
+                tell(os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
             case pid:
                 tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def tell(number: int) -> None:
     """Answer a line with a line."""
-    sys.stdout.write(f"{number}\n")
+    sys.stdout.write(f"{number:d}\n")
     sys.stdout.flush()
 
 

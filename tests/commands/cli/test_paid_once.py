@@ -6,8 +6,7 @@ read at the end: every paid reply must be on the ledger, and be the only one for
 
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +25,6 @@ from tests.commands.cli.test_killed import kill
 from tests.death import Death, before
 
 N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
-_PATIENCE_S: Final = 600.0
 JUDGE: Final = ("apply", "judge", "--yes")
 
 
@@ -45,14 +43,6 @@ def fake(tmp_path: Path) -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the second look."""
     with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
         yield fake
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look again and again."""
-    give_up_at = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < give_up_at, "it never came to that"
-        time.sleep(0.02)
 
 
 def holds(folder: Path, kind: type[object]) -> bool:
@@ -90,7 +80,7 @@ def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: Fake
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
-        wait_until(lambda: holds(folder, JudgeBatchPlanned))
+        process.until(lambda: holds(folder, JudgeBatchPlanned))
         process.kill()
 
     require_done(folder, fake)
@@ -102,7 +92,7 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
     """The batch runs, and is billed, and only the provider knows its name: it is found."""
     fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=600.0))
     process = paid.command(folder, *JUDGE, url=fake.url)
-    wait_until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
     process.kill()
     fake.clear()
 
@@ -113,7 +103,7 @@ def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
     """The batches are known, and are waited for by whoever comes next."""
     with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
         process = paid.command(folder, *JUDGE, url=fake.url)
-        wait_until(lambda: "batches.retrieve" in endpoints(fake))
+        process.until(lambda: "batches.retrieve" in endpoints(fake))
         process.kill()
         fake.end_batches()
 

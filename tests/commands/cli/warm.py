@@ -1,7 +1,8 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
 Orders go as lines of JSON to its standard input; a process id comes back for each. An id that is
-sent to it comes back as an exit code, once that process has ended. It ends when its input does.
+sent to it comes back as an exit code, once that process has ended; sent with a minus, as 1 if it
+has ended, and as 0 if not. It ends when its input does.
 """
 
 import atexit
@@ -9,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,6 +57,12 @@ class Running:
     def err(self) -> str:
         """What it has said on standard error so far."""
         return self._read("err")
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Look again and again until something is so, which must come before its end."""
+        while not is_so():
+            assert not _asked(-self._pid) or is_so(), f"it ended before: {self.err}"
+            time.sleep(0.02)
 
     def kill(self) -> Ended:
         """Let it end as it stands, unless it has ended."""
