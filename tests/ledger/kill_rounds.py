@@ -1,10 +1,11 @@
-"""Rounds of writers that are killed with SIGKILL at random moments, on an ever older ledger.
+"""Rounds of writers that are killed with SIGKILL at random steps, on an ever older ledger.
 
     python -m tests.ledger.kill_rounds FOLDER SEED N_ALONE N_TOGETHER N_BEGINNINGS
 
 Prints the figures of every round as a line of JSON. One writer is killed in N_ALONE rounds, four
-in N_TOGETHER; in N_BEGINNINGS the ledger is a new one, to be made. What a writer imports is
-imported once: it is a fork of this process, so that little of a round is its start.
+in N_TOGETHER; in N_BEGINNINGS the ledger is a new one, to be made. The first writer of a round is
+killed before or after a statement of SQLite that the seed chose, the others wherever they are
+then. What a writer imports is imported once: it is a fork of this process.
 """
 
 import os
@@ -12,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -24,15 +26,16 @@ import msgspec
 
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from tests.death import Death, die
 from tests.ledger.appender import Told, appending
 from tests.ledger.kill_witness import Figures, Witness, told_by
 
 N_TOGETHER: Final = 4  # writers
-_LONGEST_S: Final = 0.06  # from the writers' first acknowledgements to the kill
-_LONGEST_EARLY_S: Final = 0.02  # from the fork
+_FURTHEST: Final = 400  # steps from the first acknowledgement to the kill: some 20 batches
+_FURTHEST_EARLY: Final = 60  # from the fork: twice what opening takes
 _N_WAL_PAGES: Final = (1, 4, 20, 100, 1_000)  # SQLite moves a WAL so long into the file
-_UNTIL_REOPENED: Final = 40  # batches after which a writer closes the ledger and goes on
-_PATIENCE_S: Final = 60.0
+_UNTIL_REOPENED: Final = 10  # batches after which a writer closes the ledger and goes on
+_PATIENCE_S: Final = 600.0
 
 _FORK: Final = get_context("fork")
 _DECODER: Final = msgspec.json.Decoder(Told)
@@ -44,7 +47,7 @@ class Plan(NamedTuple):
     name: str
     n_writers: int
     is_early: bool  # killed while they open the ledger, perhaps
-    delay_s: float
+    death: Death  # of the first writer
     n_wal_pages: int
     is_shared: bool  # one stream for all writers
     openings: tuple[bool, ...]  # who looks afterwards, in turn: is it for writing?
@@ -64,7 +67,7 @@ def plan_of(rng: Random, name: str, n_writers: int, *, is_early: bool) -> Plan:
         name,
         n_writers,
         is_early,
-        delay_s=rng.uniform(0, _LONGEST_EARLY_S if is_early else _LONGEST_S),
+        death=Death(rng.randint(1, _FURTHEST_EARLY if is_early else _FURTHEST)),
         n_wal_pages=rng.choice(_N_WAL_PAGES),
         is_shared=rng.random() < 0.5,
         openings=rng.choice([(False,), (True,), (False, True)]),  # a reader leaves the WAL as it is
@@ -124,16 +127,14 @@ def is_hot(path: Path) -> bool:
 
 
 def run_until_killed(path: Path, plan: Plan) -> list[list[Told]]:
-    """Start a round's writers, kill them, and return what each of them told."""
+    """Let a round's first writer die, kill the others, and return what each of them told."""
     writers = [start_writer(path, plan, number) for number in range(plan.n_writers)]
-    if not plan.is_early:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not all(any(step.places for step in writer.steps) for writer in writers):
-            listen(writers, deadline - time.monotonic())
-    deadline = time.monotonic() + plan.delay_s
-    while (left_s := deadline - time.monotonic()) > 0 and listen(writers, left_s):
-        pass
-    for writer in writers:
+    with suppress(EOFError):  # the first has died
+        while True:
+            listen(writers)
+    while not (plan.is_early or all(any(step.places for step in each.steps) for each in writers)):
+        listen(writers[1:])
+    for writer in writers[1:]:
         writer.process.kill()
     return [last_words(writer) for writer in writers]
 
@@ -141,35 +142,42 @@ def run_until_killed(path: Path, plan: Plan) -> list[list[Told]]:
 def start_writer(path: Path, plan: Plan, number: int) -> Writer:
     """Fork a writer."""
     mine, its = _FORK.Pipe(duplex=False)
-    writer = f"{plan.name}/{number}"
-    stream = StreamId("main" if plan.is_shared else f"writer {number}")
-    given = (its, path, writer, stream, plan.n_wal_pages)
-    process = _FORK.Process(target=write, args=given, daemon=True)  # ends with this process
+    process = _FORK.Process(target=write, args=(its, path, plan, number), daemon=True)
     process.start()
     its.close()
     return Writer(process, mine, [])
 
 
-def write(pipe: Connection, path: Path, writer: str, stream: StreamId, n_wal_pages: int) -> None:
+def write(pipe: Connection, path: Path, plan: Plan, number: int) -> None:
     """Be a writer, until killed; or until nobody is there to do so."""
     parent = os.getppid()
-    names = (f"{writer}/{number}" for number in count())
+    stream = StreamId("main" if plan.is_shared else f"writer {number}")
+    names = (f"{plan.name}/{number}/{batch}" for batch in count())
+    death = None if number else plan.death
+    if death is not None and plan.is_early:
+        die(death)
     while os.getppid() == parent:
         with Ledger.open(path) as ledger:
-            ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {n_wal_pages}")
+            ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {plan.n_wal_pages}")
             for told in appending(ledger, stream, islice(names, _UNTIL_REOPENED)):
                 pipe.send_bytes(msgspec.json.encode(told))  # at once: shorter than PIPE_BUF
+                if death is not None and told.places and not plan.is_early:
+                    die(death)
+                    death = None
 
 
-def listen(writers: list[Writer], timeout_s: float) -> bool:
-    """Hear what is told until then, one step of each at most; a writer must not end."""
-    heard = wait([writer.pipe for writer in writers], max(timeout_s, 0))
-    if timeout_s < 0:
+def listen(writers: list[Writer]) -> None:
+    """Hear what is told next, one step of each at most.
+
+    Raises:
+        EOFError: One of them has ended.
+    """
+    heard = wait([writer.pipe for writer in writers], _PATIENCE_S)
+    if not heard:
         raise TimeoutError(f"no acknowledgement in {_PATIENCE_S} s")
     for writer in writers:
         if writer.pipe in heard:
             writer.steps.append(_DECODER.decode(writer.pipe.recv_bytes()))
-    return True
 
 
 def last_words(writer: Writer) -> list[Told]:

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: nothing acknowledged is lost, no batch is there in part.
+"""kill -9 at any step: nothing acknowledged is lost, no batch is there in part.
 
 `pytest -m nightly -rP tests/ledger/test_kill.py` plays all 500 rounds and shows their figures.
 """

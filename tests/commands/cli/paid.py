@@ -22,6 +22,7 @@ from projections.tournament.matches import Cell, cells
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
 from tests.commands.cli.warm import Ended, Running, begin, run_warm
+from tests.death import Death
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 ENTRANTS: Final = ("base", "secure", "robust", "jury")
@@ -114,9 +115,9 @@ def environment(url: str, **more: str) -> dict[str, str]:
     return {**outside, "ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": url, **more}
 
 
-def command(folder: Path, *words: str, url: str) -> Running:
-    """Begin a command in a folder, and do not wait for it."""
-    return begin(folder, words, environment(url))
+def command(folder: Path, *words: str, url: str, death: Death | None = None) -> Running:
+    """Begin a command in a folder, to be killed where its death says so; do not wait for it."""
+    return begin(folder, words, environment(url), death=death)
 
 
 def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:

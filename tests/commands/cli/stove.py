@@ -15,6 +15,7 @@ import msgspec
 import commands.cli
 from commands.cli.app import main
 from tests.commands.cli.warm import Order
+from tests.death import die
 
 IMPORTED: Final = (
     "commands.backends.anthropic.batches",
@@ -37,13 +38,15 @@ def serve() -> None:
         match msgspec.json.decode(line, type=Order | int):
             case Order() as order:
                 tell(forked(order))
+            case pid if pid < 0:
+                tell(os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
             case pid:
                 tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def tell(number: int) -> None:
     """Answer a line with a line."""
-    sys.stdout.write(f"{number}\n")
+    sys.stdout.write(f"{number:d}\n")
     sys.stdout.flush()
 
 
@@ -69,6 +72,8 @@ def be(order: Order) -> NoReturn:
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
     sys.argv = ["tourney", *order.words]
+    if order.death is not None:
+        die(order.death)
     code: int | str | None = 0
     try:
         main()

@@ -1,9 +1,9 @@
 """Battles of others, from the command line: taken in once, told apart, and written out again."""
 
 import json
+import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -14,19 +14,21 @@ from commands.importing.battles import import_battles
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from ledger.audit import audit
-from ledger.events.imports import BattlesImported
+from ledger.events.imports import MAX_BATTLES, BattlesImported
 from ledger.events.registry import Event
+from ledger.storage.writer import Writer
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.cli.conftest import Tourney, launch
-from tests.commands.cli.settled import fields, started
+from tests.commands.cli.settled import fields
+from tests.commands.cli.warm import begin
 from tests.commands.games import generated, judged
+from tests.death import before
 from tests.projections.juries import JURORS, A, B, heard
 from tests.projections.worlds import RUBRICS, answered
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
-N_KILLED = 80_000  # battles: more than SQLite keeps in memory
-IN_THE_MIDDLE = 500_000  # bytes: more than a new ledger's, less than what is appended
+N_EVENTS = 3  # that a file of votes becomes
 PLAIN = FORMATS["plain"]
 DIMENSION = b', "dimension": "factuality"'
 
@@ -271,11 +273,14 @@ def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
     words = ("import", "battles", "votes.csv")
     expected = battles_of(tmp_path / "votes.csv")
 
-    kill_in_the_middle(tmp_path, *words)
+    death = before(Writer.append, call=N_EVENTS)
+    killed = begin(tmp_path, words, os.environ, death=death).wait()
     left = battles_in(tmp_path / "tournament.db")
     done = launch(tmp_path, *words)
 
-    assert left in ([], expected)  # it may have been quicker than the signal
+    assert killed.code == -signal.SIGKILL, killed.err
+    assert len(expected) == N_EVENTS
+    assert left == []
     assert done.returncode == 0, done.stderr
     assert battles_in(tmp_path / "tournament.db") == expected
 
@@ -291,19 +296,8 @@ def battles_of(path: Path) -> list[BattlesImported]:
 def write_votes(path: Path) -> None:
     """Write votes, each on a question of its own."""
     rng = random.Random(0)  # noqa: S311  # battles, not secrets
-    rows = (f"x,y,tie,{rng.getrandbits(128):032x}\n" for _ in range(N_KILLED))
+    rows = (f"x,y,tie,{rng.getrandbits(128):032x}\n" for _ in range(N_EVENTS * MAX_BATTLES))
     path.write_text("model_a,model_b,winner,question_id\n" + "".join(rows))
-
-
-def kill_in_the_middle(place: Path, *words: str) -> None:
-    """Start a command, and kill it once its ledger's log holds part of what it appends."""
-    log = place / "tournament.db-wal"
-    with started(place, *words) as process:
-        while not (log.exists() and log.stat().st_size > IN_THE_MIDDLE):
-            assert process.poll() is None, "it ended before it was killed"
-            time.sleep(0.001)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
 
 
 def battles_in(path: Path) -> list[BattlesImported]:

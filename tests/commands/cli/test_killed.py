@@ -1,10 +1,9 @@
-"""A process that is killed at any moment loses nothing recorded, and does nothing twice."""
+"""A process that is killed anywhere loses nothing recorded, and does nothing twice."""
 
 import os
 import random
 import shutil
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.commands.cli.conftest import launch
 from tests.commands.cli.warm import begin
+from tests.death import Death
 
 
 class Held(NamedTuple):
@@ -43,32 +43,20 @@ def held_by(path: Path) -> Held:
     )
 
 
-def time_of(place: Path, *words: str) -> float:
-    """Run a command in a folder to its end; return the seconds it takes, imports left out."""
-    launch(place, "--version")  # imports are done once, before the first command
-    began_at = time.monotonic()
-    done = launch(place, *words)
-    assert done.returncode == 0, done.stderr
-    return time.monotonic() - began_at
+def kill(place: Path, *words: str, n_kills: int, furthest: int) -> None:
+    """Run a command in a folder so often, each time killed at a random step outside.
 
-
-def killed(place: Path, *words: str, n_kills: int, longest_s: float) -> int:
-    """Run a command in a folder, killed so often, then to its end; return the kills that hit."""
-    rng = random.Random(20260425)  # noqa: S311  # moments, not secrets
-    moments = [rng.uniform(0, longest_s) for _ in range(n_kills)]
-    n_hit = sum(is_hit(place, words, delay_s) for delay_s in moments)
-    done = launch(place, *words)
-    assert done.returncode == 0, done.stderr
-    return n_hit
-
-
-def is_hit(place: Path, words: tuple[str, ...], delay_s: float) -> bool:
-    """Kill a run after a delay; say whether that was before its end."""
-    run = begin(place, words, os.environ)
-    time.sleep(delay_s)
-    ended = run.kill()
-    assert ended.code in {0, -signal.SIGKILL}, ended.err
-    return ended.code != 0
+    Args:
+        place: The folder.
+        words: The command.
+        n_kills: How often; no run may come to its end before.
+        furthest: The last step that a kill may come at.
+    """
+    rng = random.Random(20260425)  # noqa: S311  # places, not secrets
+    for _ in range(n_kills):
+        death = Death(rng.randint(1, furthest))
+        ended = begin(place, words, os.environ, death=death).wait()
+        assert ended.code == -signal.SIGKILL, (death, ended)
 
 
 @pytest.fixture
@@ -86,12 +74,12 @@ def test_killed_twenty_times_a_run_ends_as_if_undisturbed(place: Path, undisturb
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     assert launch(undisturbed, "run").returncode == 0
 
-    n_generate = killed(place, "apply", "generate", n_kills=14, longest_s=0.9)
-    n_judge = killed(place, "apply", "judge", n_kills=30, longest_s=0.08)
+    kill(place, "apply", "generate", n_kills=10, furthest=120)
+    assert launch(place, "apply", "generate").returncode == 0
+    kill(place, "apply", "judge", n_kills=10, furthest=100)
+    assert launch(place, "apply", "judge").returncode == 0
 
     found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
-    assert n_generate >= 10
-    assert n_judge >= 10
     assert found.responses == expected.responses
     assert found.verdicts == expected.verdicts
     assert found.outcomes == expected.outcomes

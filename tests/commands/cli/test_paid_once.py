@@ -4,25 +4,27 @@ The provider is a process of its own, so it goes on when its client is killed, a
 read at the end: every paid reply must be on the ledger, and be the only one for its query.
 """
 
+import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from commands.backends.anthropic.batches import AnthropicBatches
+from commands.judging.batches import portion
+from commands.judging.judge import received
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.identity import Digest
-from ledger.storage.lock import FileLock
 from ledger.store import Ledger
 from tests.anthropic_api.faults import Fault, Shares
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
-from tests.commands.cli.test_killed import killed
+from tests.commands.cli.test_killed import kill
+from tests.death import Death, before
 
 N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
-_PATIENCE_S: Final = 60.0
 JUDGE: Final = ("apply", "judge", "--yes")
 
 
@@ -43,18 +45,16 @@ def fake(tmp_path: Path) -> Iterator[FakeProcess]:
         yield fake
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look again and again."""
-    give_up_at = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < give_up_at, "it never came to that"
-        time.sleep(0.02)
-
-
 def holds(folder: Path, kind: type[object]) -> bool:
     """Say whether the ledger holds an event of a kind."""
     with Ledger.read_only(folder / "tournament.db") as ledger:
         return any(isinstance(recorded.event, kind) for recorded in ledger.read())
+
+
+def require_killed(folder: Path, fake: FakeProcess, death: Death) -> None:
+    """Judge, and die on the way."""
+    ended = paid.command(folder, *JUDGE, url=fake.url, death=death).wait()
+    assert ended.code == -signal.SIGKILL, ended.err
 
 
 def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) -> None:
@@ -70,11 +70,9 @@ def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) ->
 
 def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
     """Nothing was sent, and nothing is missing."""
-    with FileLock(folder / "tournament.db.lock").held():
-        process = paid.command(folder, *JUDGE, url=fake.url)
-        time.sleep(0.5)  # it waits for the lock, at its first append or before
-        process.kill()
+    require_killed(folder, fake, before(portion))
 
+    assert not holds(folder, JudgeBatchPlanned)
     require_done(folder, fake)
 
 
@@ -82,7 +80,7 @@ def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: Fake
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
-        wait_until(lambda: holds(folder, JudgeBatchPlanned))
+        process.until(lambda: holds(folder, JudgeBatchPlanned))
         process.kill()
 
     require_done(folder, fake)
@@ -92,9 +90,9 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
     folder: Path, fake: FakeProcess
 ) -> None:
     """The batch runs, and is billed, and only the provider knows its name: it is found."""
-    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=30.0))
+    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=600.0))
     process = paid.command(folder, *JUDGE, url=fake.url)
-    wait_until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
     process.kill()
     fake.clear()
 
@@ -105,7 +103,7 @@ def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
     """The batches are known, and are waited for by whoever comes next."""
     with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
         process = paid.command(folder, *JUDGE, url=fake.url)
-        wait_until(lambda: "batches.retrieve" in endpoints(fake))
+        process.until(lambda: "batches.retrieve" in endpoints(fake))
         process.kill()
         fake.end_batches()
 
@@ -114,28 +112,19 @@ def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
 
 def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) -> None:
     """What was read is kept, and the rest is read again at no cost."""
-    fake.inject(Fault(endpoint="batches.results", kind="pause_half", delay_s=30.0))
-    process = paid.command(folder, *JUDGE, url=fake.url)
-    wait_until(lambda: "batches.results" in endpoints(fake))
-    time.sleep(0.2)
-    process.kill()
-    fake.clear()
+    death = before(AnthropicBatches.results, call=N_QUERIES // 2)
+    require_killed(folder, fake, death)
 
+    assert 0 < len(paid.verdicts_in(folder)) < N_QUERIES // 2
     require_done(folder, fake)
 
 
-def test_killed_before_the_last_commit(folder: Path, tmp_path: Path) -> None:
-    """The results are read, and the ledger is locked by somebody else when the process dies."""
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
-        process = paid.command(folder, *JUDGE, url=fake.url)
-        wait_until(lambda: "batches.retrieve" in endpoints(fake))  # all are sent
-        with FileLock(folder / "tournament.db.lock").held():
-            fake.end_batches()
-            wait_until(lambda: "batches.results" in endpoints(fake))
-            time.sleep(0.2)
-            process.kill()
+def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
+    """All results are read, and the last are not on the ledger."""
+    require_killed(folder, fake, before(received, call=N_QUERIES))
 
-        require_done(folder, fake)
+    assert len(paid.verdicts_in(folder)) < N_QUERIES
+    require_done(folder, fake)
 
 
 def endpoints(fake: FakeProcess) -> list[str | None]:
@@ -220,14 +209,13 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
 def test_fifty_random_kills(
     tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the moment, the ledger and the bill agree in the end."""
+    """Whatever the step, the ledger and the bill agree in the end."""
     judge = {"batch_queries": 4, "prewarm": False, "settle_s": 0.1}
     folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge=judge)
     paid.record_responses(folder)
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    n_killed = killed(folder, *JUDGE, n_kills=75, longest_s=0.12)
+    kill(folder, *JUDGE, n_kills=50, furthest=150)
 
-    assert n_killed >= 50
     require_done(folder, fake)

@@ -1,7 +1,6 @@
 """Entrants behind an endpoint on the command line: what they would cost, and what they answer."""
 
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -158,10 +157,7 @@ def test_a_process_that_is_killed_asks_again_for_what_was_under_way(
     """What had been answered is on the ledger, and is not paid for again."""
     fake.inject(Fault("slow"), Fault("slow", delay_s=600.0))
     process = begin(folder, ("apply", "generate"), os.environ)
-    give_up_at = time.monotonic() + 60
-    while len(fake.traffic.asked) < 2 or not recorded(folder):
-        assert time.monotonic() < give_up_at, "it never came to that"
-        time.sleep(0.02)
+    process.until(lambda: len(fake.traffic.asked) >= 2 and bool(recorded(folder)))
     process.kill()
 
     assert tourney("apply", "generate").returncode == 0

@@ -1,7 +1,8 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
 Orders go as lines of JSON to its standard input; a process id comes back for each. An id that is
-sent to it comes back as an exit code, once that process has ended. It ends when its input does.
+sent to it comes back as an exit code, once that process has ended; sent with a minus, as 1 if it
+has ended, and as 0 if not. It ends when its input does.
 """
 
 import atexit
@@ -9,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +19,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from tests.death import Death
+
 
 class Order(msgspec.Struct, frozen=True):
-    """A command to be run, what it reads and writes, and how many bytes it may write to a file."""
+    """A command to be run, what it reads and writes, and what ends it.
+
+    It may write so many bytes to a file (`room`), and is killed where its death says so.
+    """
 
     words: tuple[str, ...]
     folder: str
@@ -28,6 +35,7 @@ class Order(msgspec.Struct, frozen=True):
     out: str
     err: str
     room: int | None
+    death: Death | None
 
 
 class Ended(NamedTuple):
@@ -49,6 +57,12 @@ class Running:
     def err(self) -> str:
         """What it has said on standard error so far."""
         return self._read("err")
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Look again and again until something is so, which must come before its end."""
+        while not is_so():
+            assert not _asked(-self._pid) or is_so(), f"it ended before: {self.err}"
+            time.sleep(0.02)
 
     def kill(self) -> Ended:
         """Let it end as it stands, unless it has ended."""
@@ -78,6 +92,7 @@ def begin(
     *,
     terminal: str | None = None,
     room: int | None = None,
+    death: Death | None = None,
 ) -> Running:
     """Begin a command in a folder, and do not wait for it.
 
@@ -87,12 +102,13 @@ def begin(
         environment: What it finds there.
         terminal: Where it asks and tells: its standard input and error, and Ctrl-C reaches it.
         room: How many bytes it may write to a file.
+        death: Where it is killed.
     """
     said = TemporaryDirectory(prefix="said-")
     out, err = Path(said.name, "out"), Path(said.name, "err")
     out.touch()
     err.touch()
-    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room)
+    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
     return Running(_asked(order), said)
 
 
