@@ -13,12 +13,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ledger.chain import GENESIS, Entry, Head, leaf_hash, link_hash
+from ledger.chain import GENESIS, Head, LeafContent, leaf_hash, link_hash
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.reader import Columns
-from ledger.recorded import Recorded, decoded
+from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
 from ledger.store import Ledger
 
@@ -50,20 +50,22 @@ class Fault(NamedTuple):
     why: str
 
 
-class Found(NamedTuple):
+class _FoundRow(NamedTuple):
     """A row as it lies there."""
 
     position: int
     version: int
     leaf: bytes
     chain: bytes
-    entry: Entry
+    entry: LeafContent
 
 
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """Return every fault of the bytes, by position: broken hashes, and what cannot be read."""
     until = ledger.head
-    unreadable = (each for each in read_each(ledger, until.position) if isinstance(each, Fault))
+    unreadable = (
+        each for each in read_with_faults(ledger, until.position) if isinstance(each, Fault)
+    )
     faults = [*audit_file(ledger), *audit_chain(ledger, until), *unreadable]
     return tuple(sorted(faults, key=lambda each: each.position))
 
@@ -112,7 +114,7 @@ def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Faul
     return tuple(found)
 
 
-def read_each(
+def read_with_faults(
     ledger: Ledger, until: int, types: Collection[str] | None = None
 ) -> Iterator[Recorded | Fault]:
     """Yield every event, or every one of some types, or why it cannot be read; stop at none."""
@@ -146,17 +148,17 @@ def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorde
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:
     position, *entry, version, _, chain = row
     try:
-        return _recorded(position, version, chain, Entry._make(entry))
+        return _recorded(position, version, chain, LeafContent._make(entry))
     except UnreadableEvent as error:
         return Fault(position, error.why)
 
 
-def _recorded(position: int, version: int, chain: bytes, entry: Entry) -> Recorded:
+def _recorded(position: int, version: int, chain: bytes, entry: LeafContent) -> Recorded:
     try:
         stream, type_ = StreamId(entry.stream.decode()), entry.type.decode()
     except UnicodeDecodeError as error:
         raise UnreadableEvent(position, "its stream or type is no UTF-8 text") from error
-    event = decoded(position, entry.recorded_us, type_, entry.schema_version, entry.data)
+    event = decode_stored(position, entry.recorded_us, type_, entry.schema_version, entry.data)
     return Recorded(position, stream, version, entry.recorded_us, chain, event)
 
 
@@ -201,14 +203,14 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
                     or leaf != leaf_hash(entry)
                     or chain != link_hash(previous, leaf)
                 ):
-                    found = Found(at, version, leaf, chain, Entry._make(entry))
+                    found = _FoundRow(at, version, leaf, chain, LeafContent._make(entry))
                     yield from _faults_of(found, position + 1, versions[stream] + 1, previous)
             except (AttributeError, TypeError):
                 yield Fault(at, "its row is damaged: a field is missing or of another type")
             position, previous, versions[stream] = at, chain, version
 
 
-def _faults_of(found: Found, position: int, version: int, previous: bytes) -> Iterator[Fault]:
+def _faults_of(found: _FoundRow, position: int, version: int, previous: bytes) -> Iterator[Fault]:
     """Say what is wrong with a row, given what it should be."""
     if found.position != position:
         yield Fault(found.position, f"position {position} is missing before it")

@@ -20,7 +20,7 @@ _LEAF, _LINK = b"\x00", b"\x02"  # RFC 6962, section 2.1, keeps leaf hashes apar
 _BEGINNING: Final = _LEAF + _ENTRY
 
 
-class Entry(NamedTuple):
+class LeafContent(NamedTuple):
     """What of an event is hashed: bytes as stored, never encoded again."""
 
     event_id: bytes
@@ -37,7 +37,7 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
     Every field is preceded by its length, so no two entries share a spelling.
 
     Args:
-        entry: An `Entry`, or its fields.
+        entry: An `LeafContent`, or its fields.
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
     fields = (
@@ -72,7 +72,7 @@ def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
 _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
 
 
-def heads_in(text: str) -> tuple["Head", ...]:
+def find_heads(text: str) -> tuple["Head", ...]:
     """Return the heads that stand in a text, each once."""
     found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
     return tuple(map(Head.parse, found))

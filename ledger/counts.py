@@ -6,7 +6,7 @@ from ledger.identity import StreamId
 from ledger.reader import LedgerReader
 
 
-class Counts(NamedTuple):
+class StreamCounts(NamedTuple):
     """How many events of a stream say what."""
 
     responses: int
@@ -51,7 +51,7 @@ FROM (
 """
 
 
-def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> Counts:
+def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCounts:
     """Count what a stream has on record up to a position.
 
     An outcome that a correction made stale still counts.
@@ -60,4 +60,4 @@ def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> Counts:
         CannotRead: The file is damaged.
     """
     [counts] = ledger.select(_COUNTS, stream, until)
-    return Counts._make(counts)
+    return StreamCounts._make(counts)

@@ -18,8 +18,8 @@ import msgspec
 from ledger.chain import GENESIS, Head, leaf_hash, link_hash
 from ledger.errors import BrokenExport, CannotWrite, FileTaken
 from ledger.identity import Digest
-from ledger.recorded import Row
-from ledger.storage.connection import translated
+from ledger.recorded import StoredEvent
+from ledger.storage.connection import translated_errors
 from ledger.storage.files import flush
 from ledger.store import Ledger
 
@@ -35,7 +35,7 @@ def back_up(ledger: Ledger, to: Path) -> None:
         DiskFailed: It cannot be told whether what was copied is on the disk.
     """
     copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
-    with translated(to, CannotWrite):
+    with translated_errors(to, CannotWrite):
         if to.exists():
             raise FileTaken(to)
         try:
@@ -50,7 +50,7 @@ def back_up(ledger: Ledger, to: Path) -> None:
             copied.unlink(missing_ok=True)
 
 
-def unfinished(to: Path) -> tuple[Path, ...]:
+def unfinished_backups(to: Path) -> tuple[Path, ...]:
     """Return what lies there of backups to a name that were killed, or are being made."""
     beginning = f"{to.name}."
     beside = sorted(to.parent.iterdir())
@@ -80,11 +80,11 @@ def _link_or_claim(copied: Path, to: Path) -> None:
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class _First(msgspec.Struct, forbid_unknown_fields=True):
+class _HeaderLine(msgspec.Struct, forbid_unknown_fields=True):
     format: Literal["tourney/events@1"]
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
+class _EventLine(msgspec.Struct, forbid_unknown_fields=True):
     """A row but for position, version and chain, which follow from the lines before it."""
 
     event_id: str  # hexadecimal
@@ -96,20 +96,20 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     leaf: str  # hexadecimal
 
 
-class _Last(msgspec.Struct, forbid_unknown_fields=True):
+class _FooterLine(msgspec.Struct, forbid_unknown_fields=True):
     n_events: int
     head: str
     sha256: str  # of all bytes before this line
 
 
-Part = TypeVar("Part", _First, _Line, _Last)
+Part = TypeVar("Part", _HeaderLine, _EventLine, _FooterLine)
 
 
-def export_lines(rows: Iterable[Row]) -> Iterator[bytes]:
+def export_lines(rows: Iterable[StoredEvent]) -> Iterator[bytes]:
     """Yield the lines of an export; the same rows, from the first on, give the same bytes."""
     digest = hashlib.sha256()
     position, chain = 0, GENESIS
-    line = _encode(_First("tourney/events@1")) + b"\n"
+    line = _encode(_HeaderLine("tourney/events@1")) + b"\n"
     for row in rows:
         digest.update(line)
         yield line
@@ -117,10 +117,10 @@ def export_lines(rows: Iterable[Row]) -> Iterator[bytes]:
         position, chain = row.position, row.chain
     digest.update(line)
     yield line
-    yield _encode(_last(position, chain, digest.hexdigest())) + b"\n"
+    yield _encode(_footer(position, chain, digest.hexdigest())) + b"\n"
 
 
-def read_export(lines: Iterable[bytes]) -> Iterator[Row]:
+def read_export(lines: Iterable[bytes]) -> Iterator[StoredEvent]:
     """Yield the rows of an export; whether it is whole is known at its end.
 
     Raises:
@@ -131,24 +131,24 @@ def read_export(lines: Iterable[bytes]) -> Iterator[Row]:
     number, held = 0, b""
     for number, line in enumerate(lines, start=1):
         if number == 2:  # noqa: PLR2004  # what is held is the first line
-            _decoded(held, 1, _First)
+            _decoded(held, 1, _HeaderLine)
         elif number > 2:  # noqa: PLR2004  # as above
-            row = _row_of(_decoded(held, number - 1, _Line), number - 1)
+            row = _row_of(_decoded(held, number - 1, _EventLine), number - 1)
             position, chain = position + 1, link_hash(chain, row.leaf)
             version = versions[row.stream] = versions.get(row.stream, 0) + 1
             yield row._replace(position=position, version=version, chain=chain)
         digest.update(held)
         held = line
-    if _decoded(held, number, _Last) != _last(position, chain, digest.hexdigest()):
+    if _decoded(held, number, _FooterLine) != _footer(position, chain, digest.hexdigest()):
         raise BrokenExport(number, "the lines before it are not those that were exported")
 
 
-def _last(position: int, chain: bytes, sha256: str) -> _Last:
-    return _Last(position, str(Head(position, Digest(chain.hex()))), sha256)
+def _footer(position: int, chain: bytes, sha256: str) -> _FooterLine:
+    return _FooterLine(position, str(Head(position, Digest(chain.hex()))), sha256)
 
 
-def _line_of(row: Row) -> _Line:
-    return _Line(
+def _line_of(row: StoredEvent) -> _EventLine:
+    return _EventLine(
         row.event_id.hex(),
         row.stream,
         row.type,
@@ -159,7 +159,7 @@ def _line_of(row: Row) -> _Line:
     )
 
 
-def _row_of(line: _Line, number: int) -> Row:
+def _row_of(line: _EventLine, number: int) -> StoredEvent:
     """Return a row without a place.
 
     Raises:
@@ -169,7 +169,7 @@ def _row_of(line: _Line, number: int) -> Row:
         event_id, leaf = bytes.fromhex(line.event_id), bytes.fromhex(line.leaf)
     except ValueError as error:
         raise BrokenExport(number, f"an id or leaf is not hexadecimal: {error}") from error
-    row = Row(
+    row = StoredEvent(
         position=0,
         event_id=event_id,
         stream=line.stream,

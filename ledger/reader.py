@@ -14,7 +14,14 @@ from ledger.chain import GENESIS, Head
 from ledger.errors import CannotRead
 from ledger.events.registry import EVENTS
 from ledger.identity import Digest, StreamId
-from ledger.recorded import EARLIEST_US, LATEST_US, Recorded, Row, decoded, microseconds
+from ledger.recorded import (
+    EARLIEST_US,
+    LATEST_US,
+    Recorded,
+    StoredEvent,
+    decode_stored,
+    microseconds,
+)
 from ledger.storage.wal import Wal
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
@@ -64,7 +71,7 @@ class LedgerReader:
         for page in self.pages(_PAGE_OF(query), after, last, *chosen):
             yield from _recorded(page, stream)
 
-    def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[Row]:
+    def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
         """Yield events as stored, undecoded: to show, export or merge them.
 
         Raises:
@@ -72,7 +79,7 @@ class LedgerReader:
         """
         last = self.head.position if until is None else until
         for page in self.pages(_PAGE_OF(_ROWS), after, last):
-            yield from map(Row._make, page)
+            yield from map(StoredEvent._make, page)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -174,7 +181,7 @@ def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Reco
         except (LookupError, TypeError, ValueError):
             is_sound = False
         if not is_sound:
-            event = decoded(position, recorded_us, type_, schema_version, data)
+            event = decode_stored(position, recorded_us, type_, schema_version, data)
         yield Recorded(position, of, version, recorded_us, link, event)
 
 
@@ -184,7 +191,7 @@ def newest(
     until: int | None = None,
     event_type: str | None = None,
     limit: int | None,
-) -> tuple[Row, ...]:
+) -> tuple[StoredEvent, ...]:
     """Return the newest so many events, in order of position."""
     where = "position <= :until AND (:type IS NULL OR type = :type)"
     values = {"until": ledger.head.position if until is None else until, "type": event_type}
@@ -192,7 +199,7 @@ def newest(
     return tuple(rows[::-1])
 
 
-def with_id(ledger: LedgerReader, beginning: str) -> tuple[Row, ...]:
+def with_id(ledger: LedgerReader, beginning: str) -> tuple[StoredEvent, ...]:
     """Return the events whose id begins so; an id is 32 hexadecimal characters."""
     where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
     escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
@@ -207,11 +214,11 @@ def _rows(
     *,
     order_by: str,
     limit: int | None,
-) -> list[Row]:
+) -> list[StoredEvent]:
     events = Database(ledger.connection).table("event")
     try:
         found = list(events.rows_where(where, values, order_by=order_by, limit=limit))
     except sqlite3.DatabaseError as error:
         raise CannotRead(ledger.path, str(error)) from error
     ledger.flush()
-    return [Row(**row) for row in found]
+    return [StoredEvent(**row) for row in found]

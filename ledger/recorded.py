@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from ledger.chain import Entry
+from ledger.chain import LeafContent
 from ledger.errors import UnreadableEvent
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import Digest, StreamId
@@ -52,7 +52,7 @@ def moment(since_epoch_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=since_epoch_us)
 
 
-class Row(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event as stored, in the order of the table's columns."""
 
     position: int
@@ -67,9 +67,9 @@ class Row(NamedTuple):
     chain: bytes
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> LeafContent:
         """What of the row its leaf is the hash of."""
-        return Entry(
+        return LeafContent(
             self.event_id,
             self.stream.encode(),
             self.type.encode(),
@@ -85,7 +85,9 @@ class Row(NamedTuple):
             UnreadableEvent: Its type, version, shape or time is unknown.
         """
         return self.place(
-            decoded(self.position, self.recorded_us, self.type, self.schema_version, self.data)
+            decode_stored(
+                self.position, self.recorded_us, self.type, self.schema_version, self.data
+            )
         )
 
     def place(self, event: Event) -> Recorded:
@@ -94,7 +96,7 @@ class Row(NamedTuple):
         return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)
 
 
-def decoded(
+def decode_stored(
     position: int, recorded_us: object, type_: str, schema_version: int, data: object
 ) -> Event:
     """Return a stored event; of a damaged file, fields may be of any type.

@@ -18,12 +18,12 @@ from ledger.storage.connection import (
     open_for_reading,
     open_in_memory,
     prepare,
-    translated,
+    translated_errors,
 )
 from ledger.storage.files import beside, flush, network_kind
-from ledger.storage.group_commit import Append, Line
+from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, Lock, NoLock, OnWait, say_nothing
-from ledger.storage.wal import NoWal, Wal, WalFile, log_to_read, require_writable
+from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
 from ledger.storage.writer import Tail, Writer, draft
 
 
@@ -49,7 +49,7 @@ class Ledger(LedgerReader):
         super().__init__(connection, path, wal or NoWal())
         self._now = now
         self._lock = lock or NoLock()
-        self._line = Line(self.settle)
+        self._line = CommitQueue(self.settle)
         self._tail = Tail()
         self._is_open = True
 
@@ -76,7 +76,7 @@ class Ledger(LedgerReader):
         kind = network_kind(path)
         if kind is not None and not allow_network:
             raise NetworkFileSystem(path, kind)
-        with ExitStack() as opened, translated(path, CannotWrite):
+        with ExitStack() as opened, translated_errors(path, CannotWrite):
             connection = opened.enter_context(closing(connect_for_writing(path)))
             lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
@@ -96,7 +96,7 @@ class Ledger(LedgerReader):
             LedgerError: The file cannot be used so.
         """
         connection = open_for_reading(path)
-        return cls(connection, path, wal=log_to_read(path))
+        return cls(connection, path, wal=wal_for_reading(path))
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:
@@ -156,7 +156,7 @@ class Ledger(LedgerReader):
         try:
             with self._turn:
                 self._require_writable()
-                with translated(self.path, CannotWrite), self._lock.held():
+                with translated_errors(self.path, CannotWrite), self._lock.held():
                     self._write(appends)
             self._wal.flush()
         except (CannotWrite, DiskFailed) as error:
@@ -185,7 +185,7 @@ class Ledger(LedgerReader):
         """
         with self._turn:
             self._require_writable()
-            with translated(self.path, CannotWrite), self._lock.held():
+            with translated_errors(self.path, CannotWrite), self._lock.held():
                 with immediate_transaction(self._connection):
                     writer = self._writer()
                     yield writer

@@ -32,12 +32,12 @@ from ledger.events.registration import Registered
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
-from projections.evaluations.state import Fate, Labels, SampleKey, labels_of, misfit_of
+from projections.evaluations.state import Labels, SampleFact, SampleKey, labels_of, mismatch_of
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
 
 
-class EvaluationMeaning:
+class EvaluationConsistency:
     """Checks events in order of position; keeps what later ones may cite."""
 
     def __init__(self) -> None:
@@ -70,13 +70,13 @@ class EvaluationMeaning:
         for item in plan.items:
             n_tries[item] = max(plan.n_samples, n_tries.get(item, 0))
 
-    def _faults_of_sample(self, event: Fate) -> Sequence[str]:
+    def _faults_of_sample(self, event: SampleFact) -> Sequence[str]:
         kind = self._kinds.get(event.run_key)
         if kind is None:
             return [f"its run {event.run_key[:12]} was not planned before it"]
         if event.sample >= self._n_tries[event.run_key].get(event.item, 0):
             return [f"sample {event.sample} of item {event.item[:12]} is not of its run's plan"]
-        if isinstance(event, SampleObserved) and (why := misfit_of(event.observation, kind)):
+        if isinstance(event, SampleObserved) and (why := mismatch_of(event.observation, kind)):
             return [why]
         return []
 
@@ -90,7 +90,7 @@ class EvaluationMeaning:
             return []
         return [f"{counts}; it claims {event.n_observed} and {event.n_unscorable}"]
 
-    def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_Counts":
+    def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
         """Count what came of a plan's samples.
 
         A tournament that was merged knew its own fates, and perhaps not yet those of others.
@@ -101,7 +101,7 @@ class EvaluationMeaning:
             for number in range(plan.n_samples)
         ]
         known = [each for each in fates if each]
-        return _Counts(
+        return _KnownSamples(
             n_missing=len(fates) - len(known),
             n_known=len(known),
             fewest=sum(each.get(stream, all(each.values())) for each in known),
@@ -109,7 +109,7 @@ class EvaluationMeaning:
         )
 
 
-class _Counts(NamedTuple):
+class _KnownSamples(NamedTuple):
     n_missing: int  # samples of which nothing came
     n_known: int  # observed or given up
     fewest: int  # of them observed, as its tournament knew at least
@@ -131,7 +131,7 @@ def _between(fewest: int, most: int) -> str:
     return str(most) if fewest == most else f"{fewest} to {most}"
 
 
-class Meaning:
+class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones may cite."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class Meaning:
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, Verdict]] = defaultdict(dict)
-        self._evaluations = EvaluationMeaning()
+        self._evaluations = EvaluationConsistency()
         self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
 
     def faults_of(self, recorded: Recorded) -> Sequence[str]:

@@ -23,7 +23,7 @@ def fewest_resamples(level: float) -> int:
     return ceil(2 * (1 - ROUNDING) / (1 - level))
 
 
-def shortage(resamples: int, level: float) -> str | None:
+def too_few_resamples(resamples: int, level: float) -> str | None:
     """Say what is wrong with too few resamples; None of enough."""
     fewest = fewest_resamples(level)
     if resamples >= fewest:
@@ -65,7 +65,7 @@ Scale: TypeAlias = Literal["plain", "share", "exponential"]
 """What is made of a quotient: itself, itself where it lies in [0, 1], or its exponential."""
 
 
-class Quotient(NamedTuple):
+class RatioTerms(NamedTuple):
     """What each sample adds to either sum, (n,) and (n,); one with denominator 0 does not count.
 
     A mean divides by a 1 for each sample.
@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-def estimated(quotient: Quotient, clusters: Sequence[Digest], scale: Scale) -> Estimate:
+def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Digest], scale: Scale) -> Estimate:
     """Estimate a quotient R = sum y / sum x, or exp R.
 
     The standard error is sqrt(C / (C - 1) sum over C clusters of (sum of (y - R x) / sum x)^2):
@@ -115,7 +115,9 @@ def estimated(quotient: Quotient, clusters: Sequence[Digest], scale: Scale) -> E
     return Estimate(ratio, n, error, *_share(ratio, error, len(np.unique(places))))
 
 
-def difference(a: Quotient, b: Quotient, clusters: Sequence[Digest], scale: Scale) -> Estimate:
+def estimate_difference(
+    a: RatioTerms, b: RatioTerms, clusters: Sequence[Digest], scale: Scale
+) -> Estimate:
     """Estimate how much larger b's quotient is than a's, sample by sample.
 
     Args:
@@ -139,8 +141,8 @@ def difference(a: Quotient, b: Quotient, clusters: Sequence[Digest], scale: Scal
     return Estimate(value, n, error, value - NORMAL_95 * error, value + NORMAL_95 * error)
 
 
-def _where(quotient: Quotient, mask: NDArray[np.bool_]) -> Quotient:
-    return Quotient(quotient.numerators[mask], quotient.denominators[mask])
+def _where(quotient: RatioTerms, mask: NDArray[np.bool_]) -> RatioTerms:
+    return RatioTerms(quotient.numerators[mask], quotient.denominators[mask])
 
 
 def _places(clusters: Sequence[Digest]) -> NDArray[np.intp]:
@@ -156,7 +158,7 @@ class _Linear(NamedTuple):
     influence: Floats
 
 
-def _linear(quotient: Quotient) -> _Linear:
+def _linear(quotient: RatioTerms) -> _Linear:
     whole = float(quotient.denominators.sum())
     ratio = float(quotient.numerators.sum()) / whole
     return _Linear(ratio, (quotient.numerators - ratio * quotient.denominators) / whole)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ledger.events.imports import BattlesImported, Column, coded
+from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from tests.builders import key
 
 
@@ -20,13 +20,13 @@ def battles(
         chunk=1,
         n_skipped=0,
         entrants=entrants,
-        a=coded(a, entrants),
-        b=coded(b, entrants),
-        winners=Column(("model_a",)),
-        prefs=Column((None,)),
-        prompts=Column((None,)),
-        sources=Column(("human",)),
-        judges=Column((None,)),
-        weights=Column((1.0,)),
+        a=encode_cells(a, entrants),
+        b=encode_cells(b, entrants),
+        winners=CodedColumn(("model_a",)),
+        prefs=CodedColumn((None,)),
+        prompts=CodedColumn((None,)),
+        sources=CodedColumn(("human",)),
+        judges=CodedColumn((None,)),
+        weights=CodedColumn((1.0,)),
     )
     return replace(event, **fields)

@@ -28,7 +28,7 @@ from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.matches import cell_of
+from projections.tournament.matches import planned_response
 from projections.tournament.state import Tournament, tournament_of
 
 AnyValue = TypeVar("AnyValue", bound=Value)
@@ -156,7 +156,7 @@ def responses(
         for what in tournament.bank
         for who in tournament.roster
         for place in ((str(who.entrant_id), str(what.prompt_id)),)
-        for cell in (cell_of(tournament, who, what),)
+        for cell in (planned_response(tournament, who, what),)
         if texts is None or place in texts
     )
 

@@ -19,7 +19,7 @@ from ledger.events.evaluations import (
 from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.identity import EntrantId
-from projections.evaluations.state import Run, evaluations_of
+from projections.evaluations.state import EvaluationRun, evaluations_of
 from projections.fold import fold
 from tests.builders import STREAM, key, recorded
 
@@ -156,7 +156,7 @@ def prediction(
     )
 
 
-def run_of(planned: EvaluationPlanned, *events: Event) -> Run:
+def run_of(planned: EvaluationPlanned, *events: Event) -> EvaluationRun:
     """Return what became of a plan after events."""
     known = fold(evaluations_of(STREAM), recorded([planned, *events]))
     return known.run(planned)

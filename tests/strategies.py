@@ -22,13 +22,13 @@ from ledger.events.evaluations import (
 )
 from ledger.events.imports import (
     BattlesImported,
-    Column,
+    CodedColumn,
     ImportedRating,
     LedgerMerged,
     RatingsImported,
     Source,
     Winner,
-    coded,
+    encode_cells,
 )
 from ledger.events.judging import (
     JudgeBatchEnded,
@@ -45,8 +45,8 @@ from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
     Publication,
+    PublicationTerms,
     RatingsPublished,
-    Terms,
 )
 from ledger.events.registration import (
     Adapter,
@@ -367,7 +367,7 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
         seed=_COUNTS,
     )
     terms = _built(
-        Terms,
+        PublicationTerms,
         judge=_LABELS,
         elo=elo,
         entrants=_tuples(_LABELS),
@@ -397,8 +397,8 @@ def battles_imported(draw: DrawFn) -> BattlesImported:
     pair = st.permutations(entrants).map(lambda each: each[:2])
     a, b = zip(*draw(st.lists(pair, min_size=1, max_size=6)), strict=True)
 
-    def column(cells: SearchStrategy[_Element]) -> Column[_Element]:
-        return Column.of(draw(st.lists(cells, min_size=len(a), max_size=len(a))))
+    def column(cells: SearchStrategy[_Element]) -> CodedColumn[_Element]:
+        return CodedColumn.of(draw(st.lists(cells, min_size=len(a), max_size=len(a))))
 
     return BattlesImported(
         file_digest=draw(digests()),
@@ -407,8 +407,8 @@ def battles_imported(draw: DrawFn) -> BattlesImported:
         chunk=draw(_ORDINALS),
         n_skipped=draw(_COUNTS),
         entrants=entrants,
-        a=coded(a, entrants),
-        b=coded(b, entrants),
+        a=encode_cells(a, entrants),
+        b=encode_cells(b, entrants),
         winners=column(st.sampled_from(get_args(Winner))),
         prefs=column(st.none() | st.floats(min_value=0, max_value=1)),
         prompts=column(st.none() | _TEXTS),

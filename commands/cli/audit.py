@@ -34,7 +34,7 @@ from commands.runs.replay import replay as replay_runs
 from commands.runs.verify import noted_heads
 from commands.runs.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
-from ledger.exchange import back_up, unfinished
+from ledger.exchange import back_up, unfinished_backups
 from ledger.reader import newest
 from ledger.store import Ledger
 
@@ -167,5 +167,5 @@ def backup(
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
-    for each in unfinished(to):
+    for each in unfinished_backups(to):
         say(f"{each} is of a backup that was killed or is being made; remove it if none is")

@@ -38,7 +38,7 @@ from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
-from projections.evaluations.state import Run
+from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_among
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
@@ -163,7 +163,7 @@ def export_results(
     _write([results_file(results)], output)
 
 
-def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[Run]]:
+def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRun]]:
     """Return the entrant that a file is of.
 
     Raises:

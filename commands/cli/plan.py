@@ -33,7 +33,7 @@ from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
 from projections.fold import fold
-from projections.tournament.progress import open_queries, owed_responses
+from projections.tournament.progress import missing_responses, open_queries
 from projections.tournament.state import Tournament, tournament_of
 
 app = typer.Typer(no_args_is_help=True)
@@ -58,7 +58,7 @@ def generate(
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = plan_responses(state, prompts)
-    owed = [Request(cell.entrant, cell.prompt.text) for cell in owed_responses(state, prompts)]
+    owed = [Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)]
     costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
     write(owed_responses_table(rows, costs), output_format, as_json=as_json)
     if exit_code and any(row.n_responses for row in rows):

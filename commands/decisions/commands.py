@@ -16,7 +16,7 @@ from ledger.events.registration import (
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Price
 from ledger.identity import Digest, JudgeId
-from projections.tournament.matches import Cell, Match
+from projections.tournament.matches import Match, PlannedResponse
 from projections.tournament.progress import OpenQuery
 
 
@@ -38,7 +38,7 @@ class OpenTournament:
 class RecordResponse:
     """Keep what a generator made for a cell."""
 
-    cell: Cell
+    cell: PlannedResponse
     result: GeneratedText | GenerationFailure
 
 

@@ -34,7 +34,7 @@ from ledger.events.registration import (
 )
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from projections.tournament.matches import Cell
+from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
 
@@ -105,7 +105,7 @@ def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
             assert_never(result)
 
 
-def answered_at(cell: Cell) -> partial[ResponseGenerated]:
+def answered_at(cell: PlannedResponse) -> partial[ResponseGenerated]:
     """Return what records the answer to a cell, once it is told what was answered."""
     return partial(
         ResponseGenerated,
@@ -117,7 +117,7 @@ def answered_at(cell: Cell) -> partial[ResponseGenerated]:
     )
 
 
-def _generated(cell: Cell, result: GeneratedText) -> ResponseGenerated:
+def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerated:
     return answered_at(cell)(
         text=result.text,
         finish_reason=result.finish_reason,
@@ -129,7 +129,7 @@ def _generated(cell: Cell, result: GeneratedText) -> ResponseGenerated:
     )
 
 
-def _failed(cell: Cell, result: GenerationFailure) -> ResponseFailed:
+def _failed(cell: PlannedResponse, result: GenerationFailure) -> ResponseFailed:
     return ResponseFailed(
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,

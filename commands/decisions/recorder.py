@@ -31,7 +31,7 @@ from projections.evaluations.state import (
     labels_of,
 )
 from projections.fold import fold
-from projections.tournament.progress import AskingRules, open_queries, owed_responses
+from projections.tournament.progress import AskingRules, missing_responses, open_queries
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament, advance, evolve, tournament_of
 
@@ -115,7 +115,7 @@ def rehearse(state: Tournament, command: Command) -> Tournament:
 
 def plan_responses(state: Tournament, prompts: Collection[PromptId]) -> tuple[OwedResponses, ...]:
     """Count the responses owed by each entrant of the roster."""
-    owed = Counter(cell.entrant.entrant_id for cell in owed_responses(state, prompts))
+    owed = Counter(cell.entrant.entrant_id for cell in missing_responses(state, prompts))
     return tuple(
         OwedResponses(
             entrant.entrant_id,

@@ -19,7 +19,7 @@ from commands.spending.consent import SpendingOptions
 from commands.spending.endpoints import Request
 from commands.spending.pricing import PriceBook
 from ledger.identity import PromptId
-from projections.tournament.progress import owed_responses
+from projections.tournament.progress import missing_responses
 
 
 class Generated(NamedTuple):
@@ -42,7 +42,7 @@ def generate_owed(
 
     The generator is made only when something is owed.
     """
-    owed = {cell.response_key: cell for cell in owed_responses(recorder.state, prompts)}
+    owed = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
     if not owed:
         return Generated(n_owed=0, n_generated=0, n_failed=0)
     tasks = [
@@ -72,7 +72,7 @@ def generate_with_consent(
     Raises:
         Refused: Nobody agreed, or the cap is too low; nothing was sent.
     """
-    owed = islice(owed_responses(recorder.state, prompts), spending.limit)
+    owed = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
     approve_requests(recorder, requests, book, spending, console)
     return generate_owed(

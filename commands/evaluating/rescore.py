@@ -14,10 +14,10 @@ from commands.evaluating.user_code import blaming
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from ledger.events.evaluations import SampleObserved
-from projections.evaluations.state import Fate, Run
+from projections.evaluations.state import EvaluationRun, SampleFact
 
 
-def rescored(runs: Sequence[Run], config: Path) -> tuple[Run, ...]:
+def rescored(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun, ...]:
     """Return runs as the evaluations that the settings name would score them now.
 
     Raises:
@@ -39,12 +39,12 @@ def rescored(runs: Sequence[Run], config: Path) -> tuple[Run, ...]:
     return tuple(_rescored(run, known[run.plan.evaluation]) for run in runs)
 
 
-def _rescored(run: Run, evaluation: Evaluation) -> Run:
+def _rescored(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:
     fates = tuple((key, _again(fate, evaluation)) for key, fate in run.fates)
     return replace(run, fates=fates)
 
 
-def _again(fate: Fate | None, evaluation: Evaluation) -> Fate | None:
+def _again(fate: SampleFact | None, evaluation: Evaluation) -> SampleFact | None:
     if not isinstance(fate, SampleObserved):
         return fate
     with blaming(evaluation.name, f"scoring {fate.label}"):

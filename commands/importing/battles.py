@@ -15,7 +15,14 @@ from typing import Final, NamedTuple
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import Format
 from commands.importing.formats.rows import BadRow, BattleRow, Records
-from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, Column, battles_stream, coded
+from ledger.events.imports import (
+    MAX_BATTLES,
+    SIGNS,
+    BattlesImported,
+    CodedColumn,
+    battles_stream,
+    encode_cells,
+)
 from ledger.identity import Digest, StreamId
 from ledger.storage.writer import draft
 from ledger.store import Ledger
@@ -176,14 +183,14 @@ def _event(chunk: _Chunk, of: Format, digest: Digest, number: int) -> BattlesImp
         chunk=number,
         n_skipped=chunk.n_skipped,
         entrants=entrants,
-        a=coded(a, entrants),
-        b=coded(b, entrants),
-        winners=Column.of(winners),
-        prefs=Column.of(prefs),
-        prompts=Column.of(prompts),
-        sources=Column.of(sources),
-        judges=Column.of(judges),
-        weights=Column.of(weights),
+        a=encode_cells(a, entrants),
+        b=encode_cells(b, entrants),
+        winners=CodedColumn.of(winners),
+        prefs=CodedColumn.of(prefs),
+        prompts=CodedColumn.of(prompts),
+        sources=CodedColumn.of(sources),
+        judges=CodedColumn.of(judges),
+        weights=CodedColumn.of(weights),
     )
 
 

@@ -14,10 +14,16 @@ from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
 from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded, Row
+from ledger.recorded import Recorded, StoredEvent
 from ledger.storage.writer import Conflict, Writer, draft
 from ledger.store import Ledger
-from projections.evaluations.state import EVALUATION_EVENTS, Fate, Labels, SampleKey, labels_of
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    Labels,
+    SampleFact,
+    SampleKey,
+    labels_of,
+)
 
 
 class _Name(NamedTuple):
@@ -39,7 +45,7 @@ class MergedPlans:
         self._runs: dict[_Name, Digest] = {}  # of the plans that we hold
         self._n_samples: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
         self._left_out: set[_Name] = set()
-        self._waiting: dict[Digest, list[Row]] = {}  # samples by run, one that was left out
+        self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples by run, one that was left out
         self._completed: set[_Name] = set()  # by us
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # by us
         self._given_up: set[tuple[StreamId, Digest]] = set()  # runs of which we observed more
@@ -55,7 +61,7 @@ class MergedPlans:
         """Count the samples that no plan of ours asks for yet."""
         return sum(map(len, self._waiting.values()))
 
-    def take_note(self, stream: StreamId, event: Event) -> Sequence[Row]:
+    def take_note(self, stream: StreamId, event: Event) -> Sequence[StoredEvent]:
         """Take note that an event is ours now; return the samples that waited for such a plan."""
         match event:
             case EvaluationPlanned():
@@ -71,7 +77,7 @@ class MergedPlans:
         self._left_out.add(_Name(stream, labels_of(plan), plan.number))
         self._waiting.setdefault(plan.run_key, [])
 
-    def keep_waiting(self, row: Row, sample: Fate) -> bool:
+    def keep_waiting(self, row: StoredEvent, sample: SampleFact) -> bool:
         """Keep a sample of a run that was left out, if no plan of ours asks for it; say so."""
         waiting = self._waiting.get(sample.run_key)
         if waiting is None or sample.sample < self._n_samples[sample.run_key].get(sample.item, 0):
@@ -100,7 +106,7 @@ class MergedPlans:
                 case _:
                     pass
 
-    def _hold(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[Row]:
+    def _hold(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[StoredEvent]:
         self._runs[_Name(stream, labels_of(plan), plan.number)] = plan.run_key
         n_samples = self._n_samples[plan.run_key]
         for item in plan.items:
@@ -115,7 +121,7 @@ def _name_of(stream: StreamId, event: EvaluationCompleted) -> _Name:
     return _Name(stream, Labels(event.entrant, event.evaluation), event.number)
 
 
-def _key_of(sample: Fate) -> SampleKey:
+def _key_of(sample: SampleFact) -> SampleKey:
     return SampleKey(sample.run_key, sample.item, sample.sample)
 
 
@@ -132,7 +138,7 @@ class Taken(NamedTuple):
     n_unfounded: int = 0  # samples and completions of evaluations that ours contradict
 
 
-def take_in(ledger: Ledger, rows: Iterable[Row]) -> Taken:
+def take_in(ledger: Ledger, rows: Iterable[StoredEvent]) -> Taken:
     """Append what is not here yet, all or nothing; doing it again appends nothing.
 
     Where both have recorded another reply to the same query, ours is kept and theirs is told;
@@ -169,16 +175,16 @@ class _Taking:
         self._n_known = self._n_left = self._n_unfounded = 0
         self._conflicts: list[Conflict] = []
         self._contradicted: set[Digest] = set()  # query keys
-        self._last: Row | None = None
+        self._last: StoredEvent | None = None
 
-    def take(self, row: Row) -> None:
+    def take(self, row: StoredEvent) -> None:
         """Place one event, if it is new and follows from nothing that contradicts ours."""
         self._last = row
         self._sort(row)
         if row.position % _FLUSHED_EVERY == 0:
             self._writer.flush()
 
-    def _sort(self, row: Row) -> None:
+    def _sort(self, row: StoredEvent) -> None:
         match event := row.recorded().event:
             case PairReconciled() if self._follows_from_theirs(event):
                 self._n_left += 1
@@ -189,9 +195,9 @@ class _Taking:
             case _:
                 self._adopt(row, event)
 
-    def _adopt(self, row: Row, event: Event) -> None:
+    def _adopt(self, row: StoredEvent, event: Event) -> None:
         match self._writer.adopt(row):
-            case Row():
+            case StoredEvent():
                 self._n_new[StreamId(row.stream)] += 1
             case Conflict() as conflict:
                 self._conflicts.append(conflict)
@@ -202,7 +208,7 @@ class _Taking:
         for waited in self._plans.take_note(StreamId(row.stream), event):
             self._sort(waited)
 
-    def _contradict(self, row: Row, event: Event) -> None:
+    def _contradict(self, row: StoredEvent, event: Event) -> None:
         """Take note of what may not follow."""
         match event:
             case VerdictReceived() | JudgeQueryFailed():

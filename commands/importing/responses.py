@@ -19,7 +19,7 @@ from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import Count, Probability
 from ledger.identity import Digest, EntrantId, PromptId, digest_of_bytes
-from projections.tournament.matches import Cell, cells
+from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.state import Tournament
 
 
@@ -61,7 +61,7 @@ def decoded(line: bytes) -> CachedResponse:
         raise Unusable(f"it is no JSON: {error}") from error
 
 
-_Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], Cell]
+_Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], PlannedResponse]
 
 
 class Found(NamedTuple):
@@ -123,7 +123,7 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
     prompts = [prompt.prompt_id for prompt in tournament.bank]
     wanted = {
         (cell.entrant.entrant_id, cell.prompt.prompt_id): cell
-        for cell in cells(tournament, prompts)
+        for cell in planned_responses(tournament, prompts)
     }
     last: dict[tuple[EntrantId, PromptId], Found] = {}
     bad: list[BadLine] = []
@@ -197,7 +197,7 @@ def _response(cached: CachedResponse, wanted: _Wanted, digest: Digest) -> Respon
     )
 
 
-def _cell(cached: CachedResponse, wanted: _Wanted) -> Cell:
+def _cell(cached: CachedResponse, wanted: _Wanted) -> PlannedResponse:
     """Return the place that a line is for; a seed that differs belies it."""
     cell = wanted.get((cached.entrant_id, cached.prompt_id))
     if cell is None:

@@ -17,7 +17,7 @@ from projections.tournament.progress import (
     AskingRules,
     OpenQuery,
     open_queries,
-    reopened,
+    refreshed_query,
     unreconciled,
 )
 from projections.tournament.spend import may_have_been_billed
@@ -147,7 +147,7 @@ def still_open(
     recorder: Recorder, task: JudgeTask, queries: Iterable[OpenQuery]
 ) -> tuple[OpenQuery, ...]:
     """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
-    now = (reopened(recorder.state, query, task.rules) for query in queries)
+    now = (refreshed_query(recorder.state, query, task.rules) for query in queries)
     return tuple(query for query in now if query is not None)
 
 

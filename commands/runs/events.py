@@ -9,11 +9,11 @@ from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleU
 from ledger.events.registration import Registered
 from ledger.identity import Digest
 from ledger.reader import with_id
-from ledger.recorded import Recorded, Row
+from ledger.recorded import Recorded, StoredEvent
 from ledger.store import Ledger
 
 
-def find_events(ledger: Ledger, name: str) -> Sequence[Row]:
+def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     """Return the event at a position, of a label, or those whose key or id begins so.
 
     A label that was registered more than once means its newest registration, one that was not the
@@ -37,7 +37,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[Row]:
     return found
 
 
-def _at(ledger: Ledger, name: str) -> Sequence[Row]:
+def _at(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     """Return the event at a position; an id or key, too, may begin with decimals only."""
     position = int(name) if name.isdecimal() else 0
     if position > ledger.head.position:
@@ -45,7 +45,7 @@ def _at(ledger: Ledger, name: str) -> Sequence[Row]:
     return tuple(ledger.rows(after=position - 1, until=position))
 
 
-def _labelled(ledger: Ledger, name: str) -> Sequence[Row]:
+def _labelled(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     """Return the newest registration under a label; else the newest sample or plan."""
 
     def is_registration(recorded: Recorded) -> bool:
@@ -64,7 +64,7 @@ def _labelled(ledger: Ledger, name: str) -> Sequence[Row]:
     return _where(ledger, is_registration)[-1:] or _where(ledger, is_evaluated)[-1:]
 
 
-def _keyed(ledger: Ledger, name: str) -> Sequence[Row]:
+def _keyed(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     """Return the events of responses or queries whose key begins so."""
 
     def is_meant(recorded: Recorded) -> bool:
@@ -78,12 +78,12 @@ def _is_digest(part: str) -> bool:
     return len(part) == 64  # noqa: PLR2004  # hexadecimal SHA-256
 
 
-def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[Row]:
+def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[StoredEvent]:
     meant = [recorded.position for recorded in ledger.read() if is_meant(recorded)]
     return [row for at in meant for row in ledger.rows(after=at - 1, until=at)]
 
 
-def follow(path: Path, after: int, wait: Callable[[], None]) -> Iterator[Row]:
+def follow(path: Path, after: int, wait: Callable[[], None]) -> Iterator[StoredEvent]:
     """Yield events behind a position, and whatever is appended while somebody asks.
 
     It is opened anew for each look: a file that nobody was writing may be open as one that never

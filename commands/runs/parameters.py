@@ -8,7 +8,7 @@ import msgspec
 
 from commands.errors import ConfigurationError, Spelling, as_option, place_and_fault
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
-from projections.intervals import shortage
+from projections.intervals import too_few_resamples
 from projections.ratings.elo import BOOTSTRAPS, LEVEL
 from projections.tournament.state import Tournament
 
@@ -91,7 +91,7 @@ def require_resamples(named: str, resamples: int, *, level: float) -> None:
     Raises:
         ConfigurationError: They cannot tell its level.
     """
-    if why := shortage(resamples, level):
+    if why := too_few_resamples(resamples, level):
         raise ConfigurationError([f"{named} {resamples}: {why}"])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound
-from ledger.audit import read_each
+from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
@@ -121,7 +121,7 @@ def _asked(
 def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
     """Return what was published and can be read, in order of position."""
     types = {type_name(RatingsPublished), type_name(LedgerMerged)}
-    found = [each for each in read_each(ledger, until, types) if isinstance(each, Recorded)]
+    found = [each for each in read_with_faults(ledger, until, types) if isinstance(each, Recorded)]
     return tuple(
         Claim(each.position, each.stream, each.event, any(_took(other, each) for other in found))
         for each in found

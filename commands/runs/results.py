@@ -24,13 +24,13 @@ from commands.spending.endpoints import endpoint_spend, usage_of
 from commands.spending.prices import price_table
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.evaluations.metrics import Measured, Metric, measured, metric_id
+from projections.evaluations.metrics import Metric, RunMetrics, metric_id, metrics_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
-from projections.ratings.bradley_terry.leaderboard import Place
+from projections.ratings.bradley_terry.leaderboard import LeaderboardRow
 from projections.ratings.standings import Standing, standings, win_rates
 from projections.ratings.tournament import by_dimension
-from projections.tournament.matches import Cell, cells
+from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.settlement import account_of
 from projections.tournament.spend import Bill, SpendKey, spend_of
 from projections.tournament.state import Tournament
@@ -89,7 +89,7 @@ def outcome_rows(source: Reading) -> Iterator[OutcomeRow]:
 
 def response_rows(state: Tournament) -> Iterator[ResponseRow]:
     """Yield every response that a tournament asks for, also those that are missing."""
-    for cell in cells(state, [prompt.prompt_id for prompt in state.bank]):
+    for cell in planned_responses(state, [prompt.prompt_id for prompt in state.bank]):
         yield _response_row(state, cell)
 
 
@@ -123,7 +123,7 @@ def metric_rows(ledger: Path, tournament: StreamId, until: int) -> Iterator[Metr
     with Ledger.read_only(ledger) as opened:
         events = opened.read(until=until, types=EVALUATION_EVENTS)
         runs = fold(evaluations_of(tournament), events).runs
-    for each in map(measured, runs):
+    for each in map(metrics_of, runs):
         for metric in each.metrics:
             yield _metric_row(each, metric)
 
@@ -140,7 +140,7 @@ def _elo_row(dimension: str, standing: Standing) -> EloRow:
     )
 
 
-def _bradley_terry_row(dimension: str, place: Place) -> BradleyTerryRow:
+def _bradley_terry_row(dimension: str, place: LeaderboardRow) -> BradleyTerryRow:
     return BradleyTerryRow(
         dimension,
         place.entrant,
@@ -155,7 +155,7 @@ def _bradley_terry_row(dimension: str, place: Place) -> BradleyTerryRow:
     )
 
 
-def _response_row(state: Tournament, cell: Cell) -> ResponseRow:
+def _response_row(state: Tournament, cell: PlannedResponse) -> ResponseRow:
     found = state.responses.get(cell.response_key)
     return ResponseRow(
         cell.prompt.prompt_id,
@@ -190,7 +190,7 @@ def _spend_row(key: SpendKey, bill: Bill) -> SpendRow:
     )
 
 
-def _metric_row(of: Measured, metric: Metric) -> MetricRow:
+def _metric_row(of: RunMetrics, metric: Metric) -> MetricRow:
     plan = of.run.plan
     return MetricRow(
         metric_id(plan.evaluation, metric.name),

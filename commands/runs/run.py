@@ -24,13 +24,13 @@ from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
 from commands.spending.pricing import price_book
 from ledger.errors import CannotWrite, FolderTaken
-from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished, Terms
+from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
 from ledger.identity import digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament.progress import owed_responses
+from projections.tournament.progress import missing_responses
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -43,7 +43,7 @@ class Run(NamedTuple):
     is_new: bool
 
 
-def publish(recorder: Recorder, terms: Terms, *, runs: Path, now: datetime) -> Run:
+def publish(recorder: Recorder, terms: PublicationTerms, *, runs: Path, now: datetime) -> Run:
     """Publish what is known now, unless just that was published already.
 
     The claim is recorded first and the files follow, whole: a run killed between the two finds
@@ -87,7 +87,7 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
     return Run(folder, results, is_new=False)
 
 
-def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
+def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished | None:
     """Return an earlier publication of the same terms on the same events."""
     for ratings in state.publications:
         publication = ratings.publication
@@ -96,7 +96,9 @@ def _published(state: Tournament, terms: Terms) -> RatingsPublished | None:
     return None
 
 
-def _publication(state: Tournament, terms: Terms, name: str, now: datetime) -> Publication:
+def _publication(
+    state: Tournament, terms: PublicationTerms, name: str, now: datetime
+) -> Publication:
     newest = _newest(state)
     return Publication(
         run=name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
@@ -166,7 +168,7 @@ def run_tournament(
     prompts = selected_prompts(place.opening.bank, settings, options.mode)
     recorder.record(place.opening)
     plan = partial(plan_judging, recorder, settings, folder, prompts, options, console)
-    if owed_responses(recorder.state, prompts):
+    if missing_responses(recorder.state, prompts):
         require_cap_can_be_kept(plan())
     book = price_book(settings, folder)
     generated = generate_with_consent(
@@ -174,7 +176,7 @@ def run_tournament(
     )
     judging = plan()  # again: what was generated counts against the cap
     judged = judge_to_be_rated(recorder, judging, backends, console)
-    terms = Terms(
+    terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,
         policy=DEFAULT_POLICY,

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
 from commands.runs.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
-from ledger.audit import Fault, audit_chain, audit_file, read_each
-from ledger.chain import Head, heads_in
+from ledger.audit import Fault, audit_chain, audit_file, read_with_faults
+from ledger.chain import Head, find_heads
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.consistency import Meaning
+from projections.consistency import ConsistencyCheck
 
 _NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 
@@ -28,7 +28,7 @@ def noted_heads(name: str) -> tuple[Head, ...]:
     """
     path = Path(name)
     try:
-        found = heads_in(path.read_text(encoding="utf-8", errors="replace"))
+        found = find_heads(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         if error.errno in _NO_SUCH_FILE:
             return (Head.parse(name),)
@@ -110,9 +110,9 @@ def _sound(
     ledger: Ledger, head: Head, faults: list[Fault], on_progress: OnProgress
 ) -> Iterator[Recorded]:
     """Yield the events that can be read; note what is wrong with the others, and with these."""
-    meaning = Meaning()
+    meaning = ConsistencyCheck()
     last = head.position
-    for each in read_each(ledger, last):
+    for each in read_with_faults(ledger, last):
         position = each.position
         if position % _TOLD_EVERY == 0 or position == last:
             on_progress("events", position, last)

@@ -17,7 +17,7 @@ from ledger.audit import audit
 from ledger.errors import CannotWrite
 from ledger.events.registration import Provider
 from ledger.identity import StreamId
-from ledger.storage.connection import translated
+from ledger.storage.connection import translated_errors
 from ledger.storage.files import beside
 from ledger.storage.lock import FileLock, Holder
 from ledger.store import Ledger
@@ -52,7 +52,7 @@ class Workspace:
             ledger = closing.enter_context(
                 open_for_writing(self.ledger, tell, allow_network=allow_network)
             )
-            with translated(self.ledger, CannotWrite):
+            with translated_errors(self.ledger, CannotWrite):
                 alone = FileLock(beside(self.ledger, ".work"), _telling_whom(tell))
                 closing.callback(alone.close)
                 closing.enter_context(alone.held())

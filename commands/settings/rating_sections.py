@@ -15,7 +15,7 @@ from ledger.events.ratings import (
     TieRule,
 )
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
-from projections.intervals import shortage
+from projections.intervals import too_few_resamples
 from projections.ratings.elo import BOOTSTRAPS, LEVEL
 
 _ELO: Final = EloParameters()  # the defaults
@@ -123,6 +123,6 @@ class BradleyTerrySection(Section):
 
 def _enough(resamples: int, level: float) -> int:
     """Refuse an interval by too few resamples."""
-    if why := shortage(resamples, level):
+    if why := too_few_resamples(resamples, level):
         raise PydanticCustomError("resamples", "{why}", {"why": why})
     return resamples

@@ -17,7 +17,7 @@ from ledger.recorded import Recorded
 from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
 from projections.fold import fold
 from projections.tournament.estimate import BYTES_PER_TOKEN, FRAME_TOKENS, n_bytes
-from projections.tournament.matches import cell_of
+from projections.tournament.matches import planned_response
 from projections.tournament.state import Tournament
 
 RESPONSE_EVENTS: Final = frozenset({"TournamentOpened", "ResponseGenerated", "ResponseFailed"})
@@ -114,7 +114,9 @@ def _usage(made: ResponseGenerated | ResponseFailed) -> Usage | None:
 def _makers(state: Tournament) -> dict[Digest, Entrant]:
     """Return who makes each response that an endpoint was ever registered for."""
     served = [each for each in state.entrants.values() if each.loader == "endpoint"]
-    asked = (cell_of(state, who, what) for who in served for what in state.prompts.values())
+    asked = (
+        planned_response(state, who, what) for who in served for what in state.prompts.values()
+    )
     return {cell.response_key: cell.entrant for cell in asked}
 
 

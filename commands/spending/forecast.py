@@ -8,7 +8,7 @@ from commands.ports import TokenCounter
 from commands.settings.schema import CacheTtl
 from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
-from projections.tournament.estimate import Basis, Counted
+from projections.tournament.estimate import Basis, CountedQuery
 from projections.tournament.progress import OpenQuery
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -85,14 +85,14 @@ def plan_cost(
     )
 
 
-def counted_sample(queries: Sequence[OpenQuery], counter: TokenCounter) -> tuple[Counted, ...]:
+def counted_sample(queries: Sequence[OpenQuery], counter: TokenCounter) -> tuple[CountedQuery, ...]:
     """Have the provider count a few prompts of each dimension, evenly out of all."""
     chosen: dict[Digest, JudgeQuery] = {}
     for group in _by_dimension(queries).values():
         step = -(-len(group) // COUNTED_OF_EACH)
         chosen.update({query.asked.query_key: query.asked for query in group[::step]})
     counts = counter.count(list(chosen.values()))
-    return tuple(Counted(chosen[key], n_input) for key, n_input in counts.items())
+    return tuple(CountedQuery(chosen[key], n_input) for key, n_input in counts.items())
 
 
 def _by_dimension(queries: Sequence[OpenQuery]) -> dict[Dimension, list[OpenQuery]]:

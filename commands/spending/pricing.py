@@ -10,7 +10,7 @@ from commands.settings.schema import CacheTtl, Settings
 from commands.spending.prices import PricedModel, PriceTable, price_table
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Price, Usage, cost_usd
-from projections.tournament.estimate import Counted, TokenModel, n_input_at_most, token_model
+from projections.tournament.estimate import CountedQuery, TokenModel, n_input_at_most, token_model
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -164,7 +164,7 @@ class PriceBook:
         return price_table(self.own)
 
     def pricing(
-        self, judge: JudgeSettings, state: Tournament, *, counted: Sequence[Counted] = ()
+        self, judge: JudgeSettings, state: Tournament, *, counted: Sequence[CountedQuery] = ()
     ) -> Pricing:
         """Return what a judge costs, asked as its provider and the settings say.
 

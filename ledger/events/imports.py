@@ -38,13 +38,13 @@ def set_of(stream: StreamId) -> str | None:
     return stream.removeprefix(_SETS) if stream.startswith(_SETS) else None
 
 
-def coded(cells: Iterable[Cell], values: Iterable[Cell]) -> str:
+def encode_cells(cells: Iterable[Cell], values: Iterable[Cell]) -> str:
     """Return for each cell the sign of its place among the values."""
     signs = dict(zip(values, SIGNS, strict=False))
     return "".join(map(signs.__getitem__, cells))
 
 
-class Column(Value, Generic[Cell], frozen=True):
+class CodedColumn(Value, Generic[Cell], frozen=True):
     """What each battle has of something.
 
     There are no codes where all battles have the same, or each has its own.
@@ -54,11 +54,11 @@ class Column(Value, Generic[Cell], frozen=True):
     codes: str = ""
 
     @classmethod
-    def of(cls, cells: Sequence[Cell]) -> "Column[Cell]":
+    def of(cls, cells: Sequence[Cell]) -> "CodedColumn[Cell]":
         """Keep the cells of a column, at least one."""
         values = tuple(dict.fromkeys(cells))
         is_plain = len(values) in {1, len(cells)}
-        return cls(values) if is_plain else cls(values, coded(cells, values))
+        return cls(values) if is_plain else cls(values, encode_cells(cells, values))
 
     def cells(self, n_battles: int) -> Sequence[Cell]:
         """Return the cells of a column that has so many."""
@@ -89,12 +89,12 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
     entrants: tuple[FilledText, ...]
     a: str  # codes of entrants
     b: str
-    winners: Column[Winner]
-    prefs: Column[Probability | None]  # that b is better: 0 is a, 1/2 a tie, 1 is b
-    prompts: Column[str | None]  # ids of theirs, which need not be ours
-    sources: Column[Source]
-    judges: Column[str | None]
-    weights: Column[Positive]
+    winners: CodedColumn[Winner]
+    prefs: CodedColumn[Probability | None]  # that b is better: 0 is a, 1/2 a tie, 1 is b
+    prompts: CodedColumn[str | None]  # ids of theirs, which need not be ours
+    sources: CodedColumn[Source]
+    judges: CodedColumn[str | None]
+    weights: CodedColumn[Positive]
 
     @property
     def n_battles(self) -> int:

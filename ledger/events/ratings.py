@@ -50,7 +50,7 @@ class BradleyTerryParameters(Value, frozen=True):
     seed: Count = 20260425  # of a bootstrap
 
 
-class Terms(Value, frozen=True):
+class PublicationTerms(Value, frozen=True):
     """What is rated, and how."""
 
     mode: Mode
@@ -66,7 +66,7 @@ class Publication(Value, frozen=True):
     """What a run claims: enough to fold its artifacts again from the first event."""
 
     run: str  # the artifacts' folder
-    terms: Terms
+    terms: PublicationTerms
     started_at: datetime
     as_of: Ordinal  # the last position that was read
     head: Digest  # the chain's value there

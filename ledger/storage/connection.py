@@ -21,7 +21,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         NewerFormat: A later tourney wrote it.
         CannotWrite: The folder or the file refuses.
     """
-    with translated(path, CannotWrite):
+    with translated_errors(path, CannotWrite):
         connection = _connect(str(path))
         try:
             if not _is_empty(connection):
@@ -65,7 +65,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         NewerFormat: A later tourney wrote it.
         CannotRead: The folder or the file refuses.
     """
-    with translated(path, CannotRead):
+    with translated_errors(path, CannotRead):
         if not path.is_file():
             raise NoLedger(path)
     try:
@@ -75,7 +75,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     # In a folder that cannot be written, SQLite cannot make the side files that readers of a
     # WAL share; without a -wal nobody is writing and the file may be read as it lies.
     if not log.exists():
-        with translated(path, CannotRead):
+        with translated_errors(path, CannotRead):
             return _open_readonly(path, "mode=ro&immutable=1")
     try:
         return _open_readonly(path, "mode=ro")  # the log may have come just now
@@ -185,7 +185,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
-class translated:  # noqa: N801  # as immediate_transaction
+class translated_errors:  # noqa: N801  # as immediate_transaction
     """Turn SQLite's and the system's errors into ours."""
 
     def __init__(self, path: Path, refused: type[CannotRead | CannotWrite]) -> None:

@@ -53,7 +53,7 @@ class Append:
         return self.answer
 
 
-class Line:
+class CommitQueue:
     """Threads that append to one ledger.
 
     Whoever leads settles all who wait; those who come meanwhile wait for the next to lead. A

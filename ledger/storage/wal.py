@@ -101,7 +101,7 @@ class WalFile:
             self._failure = DiskFailed(self._path, "it was closed while something was appended")
 
 
-def log_to_read(path: Path) -> Wal:
+def wal_for_reading(path: Path) -> Wal:
     """Return the log of a ledger that a connection reads, or a stand-in where there is none."""
     try:
         return WalFile(path)

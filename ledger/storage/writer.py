@@ -12,7 +12,7 @@ from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.recorded import Receipt, Recorded, Row
+from ledger.recorded import Receipt, Recorded, StoredEvent
 
 ID_BYTES: Final = 16
 KEY_BYTES: Final = 10  # the end of an id
@@ -51,7 +51,7 @@ def key_of(event_id: bytes) -> bytes:
 
 # Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
 _ROWS_AT_ONCE: Final = (50, 10, 1)
-_VALUES: Final = f"({','.join('?' * len(Row._fields))})"
+_VALUES: Final = f"({','.join('?' * len(StoredEvent._fields))})"
 _INSERT: Final = "INSERT INTO event VALUES {}".format
 _INSERTS: Final = {n_rows: _INSERT(",".join([_VALUES] * n_rows)) for n_rows in _ROWS_AT_ONCE}
 
@@ -68,7 +68,7 @@ class Draft(NamedTuple):
 class Conflict(NamedTuple):
     """An event that another ledger recorded with other content under the same key."""
 
-    row: Row
+    row: StoredEvent
     position: int  # of ours
 
 
@@ -83,7 +83,7 @@ class Writer:
         self.position, self._chain = tail.position, tail.chain
         self._versions: dict[str, int] = {}
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
-        self._pending: dict[int, Row] = {}  # by position, not inserted yet
+        self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
 
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
@@ -102,7 +102,7 @@ class Writer:
         _require_consistent(drafts, known)
         return tuple(self._receipt(stream, draft, known) for draft in drafts)
 
-    def adopt(self, theirs: Row) -> Row | Conflict | None:
+    def adopt(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
         """Place an event of another ledger as it is; return it, or ours that contradicts it.
 
         Returns:
@@ -126,7 +126,7 @@ class Writer:
         """Yield what was appended behind a position before this transaction began."""
         later = "SELECT * FROM event WHERE position > ? ORDER BY position"
         for values in self._connection.execute(later, (position,)):
-            yield Row._make(values).recorded()
+            yield StoredEvent._make(values).recorded()
 
     def flush(self) -> None:
         """Insert what was placed."""
@@ -147,26 +147,28 @@ class Writer:
             self._tail.recorded_us, self._tail.chain = self._now_us, self._chain
             self._tail.position = self.position  # last: see `Tail.read_on`
 
-    def _receipt(self, stream: StreamId, draft: Draft, known: dict[bytes, Row | None]) -> Receipt:
+    def _receipt(
+        self, stream: StreamId, draft: Draft, known: dict[bytes, StoredEvent | None]
+    ) -> Receipt:
         row = known[draft.key]
         is_new = row is None
         if row is None:  # a twin further on in the same append is not new
             row = known[draft.key] = self._place(self._row(stream, draft))
         return Receipt(row.place(draft.event), row.leaf, is_new)
 
-    def _row(self, stream: StreamId, draft: Draft) -> Row:
+    def _row(self, stream: StreamId, draft: Draft) -> StoredEvent:
         event, type_, key, data = draft
         event_id, schema_version, now_us = self._id_prefix + key, event.schema_version, self._now_us
         leaf = leaf_hash((event_id, stream.encode(), type_.encode(), schema_version, now_us, data))
-        return Row(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
+        return StoredEvent(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
 
-    def _place(self, row: Row) -> Row:
+    def _place(self, row: StoredEvent) -> StoredEvent:
         """Give a row the next position, version and link."""
         _, event_id, stream, _, type_, schema_version, recorded_us, data, leaf, _ = row
         position = self.position = self.position + 1
         version = self._versions[stream] = self._version_of(stream) + 1
         chain = self._chain = link_hash(self._chain, leaf)
-        placed = self._pending[position] = Row(
+        placed = self._pending[position] = StoredEvent(
             position,
             event_id,
             stream,
@@ -185,14 +187,14 @@ class Writer:
     def _version_of(self, stream: str) -> int:
         return self._versions.get(stream) or self._tail.versions.get(stream, 0)
 
-    def _find(self, key: bytes) -> Row | None:
+    def _find(self, key: bytes) -> StoredEvent | None:
         position = self._positions.get(key) or self._tail.positions.get(key)
         if position is None:
             return None
         if position in self._pending:
             return self._pending[position]
         found = self._connection.execute("SELECT * FROM event WHERE position = ?", (position,))
-        return Row._make(found.fetchone())
+        return StoredEvent._make(found.fetchone())
 
 
 def draft(stream: StreamId, event: Event) -> Draft:
@@ -213,7 +215,7 @@ def _key(stream: str, type_: str, event: Event) -> bytes:
     return sha256(name).digest()[:KEY_BYTES]
 
 
-def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, Row | None]) -> None:
+def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, StoredEvent | None]) -> None:
     """Refuse a key with two contents, be the other recorded or offered in the same append."""
     firsts: dict[bytes, Draft] = {}
     for each in drafts:
@@ -224,11 +226,11 @@ def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, Row | Non
             raise _conflict(each, first.data, None)
 
 
-def _is_known(each: Draft, row: Row | None) -> bool:
+def _is_known(each: Draft, row: StoredEvent | None) -> bool:
     return row is not None and _is_same(each.event, each.data, row)
 
 
-def _is_same(event: Event, data: bytes, row: Row) -> bool:
+def _is_same(event: Event, data: bytes, row: StoredEvent) -> bool:
     """Say whether a recorded event says the same, be it in an older version's words."""
     return row.data == data or row.recorded().event == event
 

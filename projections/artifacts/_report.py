@@ -11,7 +11,7 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from projections.artifacts.results import Results
 from projections.ratings.bradley_terry.fit import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.ratings.elo import EloBootstrap
 from projections.ratings.standings import FEWEST_PROMPTS, Standings, win_rates
 
@@ -51,7 +51,7 @@ def strengths(board: Leaderboard) -> str:
     return table(f"Bradley-Terry, {_model(parameters)}", headers, rows) + notes
 
 
-def _cells(place: Place) -> tuple[str, ...]:
+def _cells(place: LeaderboardRow) -> tuple[str, ...]:
     return (
         place.entrant,
         f"not rated: {place.reason}" if place.rating is None else f"{place.rating:.1f}",

@@ -7,8 +7,8 @@ from typing import ClassVar, TypeAlias
 from ledger.chain import Head
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.evaluations.metrics import HEADLINES, Measured, measured, metric_id
-from projections.evaluations.state import Run
+from projections.evaluations.metrics import HEADLINES, RunMetrics, metric_id, metrics_of
+from projections.evaluations.state import EvaluationRun
 
 Fields: TypeAlias = dict[str, Json]
 
@@ -31,7 +31,7 @@ class MetricsCollide(TourneyError):
 
 
 def results_of(
-    entrant: str, runs: Iterable[Run], *, project: str, as_of: Head, group: str = GROUP
+    entrant: str, runs: Iterable[EvaluationRun], *, project: str, as_of: Head, group: str = GROUP
 ) -> Fields:
     """Return what an entrant's runs came to.
 
@@ -48,7 +48,7 @@ def results_of(
     Raises:
         MetricsCollide: Two evaluations have a metric of the same name.
     """
-    every = [measured(run) for run in runs]
+    every = [metrics_of(run) for run in runs]
     return {
         "job": entrant,
         "project": project,
@@ -70,7 +70,7 @@ def results_file(results: Fields) -> bytes:
     return f"{json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False)}\n".encode()
 
 
-def _metrics(every: Iterable[Measured]) -> Fields:
+def _metrics(every: Iterable[RunMetrics]) -> Fields:
     fields: Fields = {}
     whose: dict[str, str] = {}
     for each in every:
@@ -83,12 +83,12 @@ def _metrics(every: Iterable[Measured]) -> Fields:
     return fields
 
 
-def _headline(each: Measured) -> float | None:
+def _headline(each: RunMetrics) -> float | None:
     name = HEADLINES[each.run.plan.kind]
     return next(metric.estimate.value for metric in each.metrics if metric.name == name)
 
 
-def _account(each: Measured) -> Fields:
+def _account(each: RunMetrics) -> Fields:
     plan = each.run.plan
     return {
         "kind": plan.kind,

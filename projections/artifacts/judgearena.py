@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from ledger.events.imports import SIGNS, BattlesImported, RatingSource, Source, Winner
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.tournament.settlement import Settlement
 
 Fields: TypeAlias = dict[str, Json]
@@ -148,7 +148,7 @@ def _fit(board: Leaderboard) -> Json:
     }
 
 
-def _rated(board: Leaderboard) -> list[tuple[float, Place]]:
+def _rated(board: Leaderboard) -> list[tuple[float, LeaderboardRow]]:
     """Return who has a rating, with it: in the board's order, equals by name."""
     rated = [
         (round(place.rating, _DECIMALS), place)
@@ -158,7 +158,7 @@ def _rated(board: Leaderboard) -> list[tuple[float, Place]]:
     return sorted(rated, key=lambda each: (each[1].component, -each[0], each[1].entrant))
 
 
-def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
+def _rating(place: LeaderboardRow, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
     return {
         "model": place.entrant,
         "rating": rating,
@@ -169,7 +169,7 @@ def _rating(place: Place, rating: float, sources: Mapping[str, RatingSource]) ->
     }
 
 
-def _place(board: Leaderboard, place: Place) -> Fields:
+def _place(board: Leaderboard, place: LeaderboardRow) -> Fields:
     return {"dimension": board.name, "group": place.group}
 
 

@@ -26,7 +26,7 @@ class CannotRate(TourneyError):
         self.why, self.remedy = why, remedy
 
 
-Row: TypeAlias = (
+BattleRow: TypeAlias = (
     tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
 )  # the fields of a Battle
 
@@ -102,7 +102,7 @@ class Battles:
         )
 
 
-def battles_of(rows: Iterable[Row]) -> Battles:
+def battles_of(rows: Iterable[BattleRow]) -> Battles:
     """Put battles into columns; entrants are sorted, prompts numbered as they come.
 
     Args:

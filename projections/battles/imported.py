@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.events.imports import SIGNS, BattlesImported, Column, Winner, set_of
+from ledger.events.imports import SIGNS, BattlesImported, CodedColumn, Winner, set_of
 from ledger.identity import Digest
 from ledger.recorded import Recorded
 from projections.battles.columns import Battles
@@ -133,7 +133,7 @@ def _columns(
     )
 
 
-def _cells(column: Column[Any], values: Sequence[float], n_battles: int) -> NDArray[Any]:
+def _cells(column: CodedColumn[Any], values: Sequence[float], n_battles: int) -> NDArray[Any]:
     """Return (n_battles,) of the values that stand for those of a column."""
     table = np.array(values)
     if column.codes:

@@ -107,7 +107,7 @@ _Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
 """A prompt's name, and the two entrants."""
 
 
-class _Named(NamedTuple):
+class _NamedBattle(NamedTuple):
     place: int
     a: str
     meeting: _Meeting
@@ -157,13 +157,13 @@ def beside_votes(judged: Marked, votes: Battles) -> Marked:
     return Marked(votes.take(places), margins)
 
 
-def _named(battles: Battles) -> Iterator[_Named]:
+def _named(battles: Battles) -> Iterator[_NamedBattle]:
     """Yield the battles on prompts that have a name."""
     names, prompts = battles.entrants, battles.prompts
     columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
     for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):
         if prompt < len(prompts):
-            yield _Named(place, names[a], (prompts[prompt], frozenset((names[a], names[b]))))
+            yield _NamedBattle(place, names[a], (prompts[prompt], frozenset((names[a], names[b]))))
 
 
 def _require_some(margins: Floats) -> None:

@@ -12,9 +12,9 @@ from ledger.events.evaluations import (
     SampleObserved,
 )
 from ledger.identity import Json
-from projections.evaluations.scores import Weighed, weighed
-from projections.evaluations.state import Run, SampleKey, misfit_of
-from projections.intervals import Estimate, difference, estimated
+from projections.evaluations.scores import MetricRatio, metric_ratios
+from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
+from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
 HEADLINES: Final[Mapping[EvaluationKind, str]] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ class Metric(NamedTuple):
         return {**self.estimate._asdict(), **about}
 
 
-class Counts(NamedTuple):
+class SampleCounts(NamedTuple):
     """What became of the samples of a plan."""
 
     n_planned: int
@@ -53,20 +53,20 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunMetrics:
     """A run, what became of its samples, and its metrics, the primary one first."""
 
-    run: Run
-    counts: Counts
+    run: EvaluationRun
+    counts: SampleCounts
     metrics: tuple[Metric, ...]
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunComparison:
     """Two runs of one evaluation: how much larger each metric is of the second, pair by pair."""
 
-    first: Run
-    second: Run
+    first: EvaluationRun
+    second: EvaluationRun
     n_pairs: int
     n_left_out: int  # samples that were planned for either and observed on one or none
     metrics: tuple[Metric, ...]
@@ -77,18 +77,18 @@ def metric_id(evaluation: str, metric: str) -> str:
     return f"{evaluation}_{metric}"
 
 
-def measured(run: Run) -> Measured:
+def metrics_of(run: EvaluationRun) -> RunMetrics:
     """Return the metrics of what was observed so far; unscorable samples count beside them."""
     samples = [*_observed(run).values()]
     clusters = [sample.cluster for sample in samples]
     metrics = (
-        _metric(each, estimated(each.quotient, clusters, each.scale))
-        for each in weighed(run.plan, samples)
+        _metric(each, estimate_ratio(each.quotient, clusters, each.scale))
+        for each in metric_ratios(run.plan, samples)
     )
-    return Measured(run, _counts(run, samples), (*metrics,))
+    return RunMetrics(run, _counts(run, samples), (*metrics,))
 
 
-def compared(first: Run, second: Run) -> Compared:
+def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     """Return by how much the second run's metrics are larger, over the samples that both have.
 
     Paired, so that how hard the samples are cancels out.
@@ -97,20 +97,23 @@ def compared(first: Run, second: Run) -> Compared:
     shared = [key for key in of_first if key in of_second]
     planned = {_place(key) for run in (first, second) for key, _ in run.fates}
     clusters = [of_first[key].cluster for key in shared]
-    others = _by_name(weighed(second.plan, [of_second[key] for key in shared]))
+    others = _by_name(metric_ratios(second.plan, [of_second[key] for key in shared]))
     metrics = (
-        _metric(each, difference(each.quotient, others[each.name].quotient, clusters, each.scale))
-        for each in weighed(first.plan, [of_first[key] for key in shared])
+        _metric(
+            each,
+            estimate_difference(each.quotient, others[each.name].quotient, clusters, each.scale),
+        )
+        for each in metric_ratios(first.plan, [of_first[key] for key in shared])
         if each.name in others
     )
-    return Compared(first, second, len(shared), len(planned) - len(shared), (*metrics,))
+    return RunComparison(first, second, len(shared), len(planned) - len(shared), (*metrics,))
 
 
-def _metric(weighed_: Weighed, estimate: Estimate) -> Metric:
+def _metric(weighed_: MetricRatio, estimate: Estimate) -> Metric:
     return Metric(weighed_.name, weighed_.unit, weighed_.higher_is_better, estimate)
 
 
-def _by_name(every: Iterable[Weighed]) -> dict[str, Weighed]:
+def _by_name(every: Iterable[MetricRatio]) -> dict[str, MetricRatio]:
     return {each.name: each for each in every}
 
 
@@ -123,23 +126,23 @@ def _place(key: SampleKey) -> _Place:
     return _Place(key.item, key.sample)
 
 
-def _observed(run: Run) -> dict[_Place, SampleObserved]:
+def _observed(run: EvaluationRun) -> dict[_Place, SampleObserved]:
     """Return what was observed and fits the plan's kind, in the order of the plan."""
     return {
         _Place(each.item, each.sample): each
         for each in run.observed
-        if misfit_of(each.observation, run.plan.kind) is None
+        if mismatch_of(each.observation, run.plan.kind) is None
     }
 
 
-def _counts(run: Run, samples: Sequence[SampleObserved]) -> Counts:
+def _counts(run: EvaluationRun, samples: Sequence[SampleObserved]) -> SampleCounts:
     observations = [sample.observation for sample in samples]
     answers = [each for each in observations if isinstance(each, AnswerObserved)]
     put = [each for each in observations if isinstance(each, AnswerObserved | ChoicesObserved)]
     n_truncated = sum(each.is_truncated for each in put)
     n_cut = sum(each.finish_reason == "length" for each in answers)
     kind = run.plan.kind
-    return Counts(
+    return SampleCounts(
         n_planned=len(run.fates),
         n_observed=len(samples),
         n_unscorable=len(run.unscorable),

@@ -20,7 +20,7 @@ from ledger.events.evaluations import (
     PredictionObserved,
     SampleObserved,
 )
-from projections.intervals import Floats, Quotient, Scale
+from projections.intervals import Floats, RatioTerms, Scale
 from projections.verdicts.parsers import holds_gold, is_gold
 
 
@@ -40,17 +40,19 @@ Shape = TypeVar("Shape")
 _Weight: TypeAlias = Callable[[Choice], float]
 
 
-class Weighed(NamedTuple):
+class MetricRatio(NamedTuple):
     """A metric before it is divided."""
 
     name: str
     unit: str
-    quotient: Quotient
+    quotient: RatioTerms
     scale: Scale = "share"
     higher_is_better: bool = True
 
 
-def weighed(plan: EvaluationPlanned, samples: Sequence[SampleObserved]) -> tuple[Weighed, ...]:
+def metric_ratios(
+    plan: EvaluationPlanned, samples: Sequence[SampleObserved]
+) -> tuple[MetricRatio, ...]:
     """Return the metrics of samples, the primary one first.
 
     Args:
@@ -74,7 +76,7 @@ def _shaped(samples: Sequence[SampleObserved], shape: type[Shape]) -> list[Shape
     return [each.observation for each in samples if isinstance(each.observation, shape)]
 
 
-def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[Weighed]:
+def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
     """Weigh by the sum of the log-likelihoods, per token, per byte and beside no context at all.
 
     The last is pointwise mutual information; only where it was asked for.
@@ -85,10 +87,10 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[Weighed]:
         "acc_bytes": lambda choice: choice.log_likelihood / choice.n_bytes,
     }
     for name, weight in weights.items():
-        yield Weighed(name, "share", _mean(_credit(each, weight) for each in observed))
+        yield MetricRatio(name, "share", _mean(_credit(each, weight) for each in observed))
     if any(choice.unconditional is not None for each in observed for choice in each.choices):
-        yield Weighed("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
-    yield Weighed(
+        yield MetricRatio("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
+    yield MetricRatio(
         "exact_match", "share", _mean(each.choices[each.correct].is_greedy for each in observed)
     )
 
@@ -106,39 +108,41 @@ def _pmi_credit(observed: ChoicesObserved) -> float | None:
     return credit(gains, observed.correct) if len(gains) == len(observed.choices) else None
 
 
-def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[Weighed, ...]:
+def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[MetricRatio, ...]:
     """Divide over all documents: each token, byte or word counts the same.
 
     Bits per byte come first, as they do not depend on how a text is cut into tokens.
     """
     nats = _floats(-each.log_likelihood for each in observed)
-    bits = Quotient(nats / _NATS_PER_BIT, _floats(each.n_bytes for each in observed))
-    by_token = Quotient(nats, _floats(each.n_tokens for each in observed))
-    by_word = Quotient(nats, _floats(each.n_words for each in observed))
+    bits = RatioTerms(nats / _NATS_PER_BIT, _floats(each.n_bytes for each in observed))
+    by_token = RatioTerms(nats, _floats(each.n_tokens for each in observed))
+    by_word = RatioTerms(nats, _floats(each.n_words for each in observed))
     return (
-        Weighed("bits_per_byte", "bits per byte", bits, "plain", False),
-        Weighed("perplexity", "per token", by_token, "exponential", False),
-        Weighed("word_perplexity", "per word", by_word, "exponential", False),
+        MetricRatio("bits_per_byte", "bits per byte", bits, "plain", False),
+        MetricRatio("perplexity", "per token", by_token, "exponential", False),
+        MetricRatio("word_perplexity", "per word", by_word, "exponential", False),
     )
 
 
-def _of_answers(plan: EvaluationPlanned, samples: Sequence[SampleObserved]) -> Iterator[Weighed]:
+def _of_answers(
+    plan: EvaluationPlanned, samples: Sequence[SampleObserved]
+) -> Iterator[MetricRatio]:
     """Compare what was cleaned with what was expected, by words, as verdicts/parsers.py does."""
     observed = _shaped(samples, AnswerObserved)
     yield _own_score(plan, [each.score for each in observed])
     matches = _mean(is_gold(each.cleaned, each.expected) for each in observed)
-    yield Weighed("exact_match", "share", matches)
+    yield MetricRatio("exact_match", "share", matches)
     held = _mean(holds_gold(each.cleaned, each.expected) for each in observed)
-    yield Weighed("containment", "share", held)
+    yield MetricRatio("containment", "share", held)
     if plan.higher_is_better and _are_binary([each.score for each in observed]):
         yield from _passing(samples, plan.n_samples)
     cut = _mean(each.finish_reason == "length" for each in observed)
-    yield Weighed("length_limited", "share", cut, "share", False)
+    yield MetricRatio("length_limited", "share", cut, "share", False)
 
 
 def _of_predictions(
     plan: EvaluationPlanned, observed: Sequence[PredictionObserved]
-) -> tuple[Weighed, ...]:
+) -> tuple[MetricRatio, ...]:
     """Compare the ids of tokens: the last of each text, and all of them, each counting the same."""
     n_right = _floats(
         sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
@@ -147,22 +151,22 @@ def _of_predictions(
     last = _mean(each.predicted[-1:] == each.target[-1:] for each in observed)
     return (
         _own_score(plan, [each.score for each in observed]),
-        Weighed("last_token", "share", last),
-        Weighed("tokens", "share", Quotient(n_right, n_tokens)),
+        MetricRatio("last_token", "share", last),
+        MetricRatio("tokens", "share", RatioTerms(n_right, n_tokens)),
     )
 
 
-def _own_score(plan: EvaluationPlanned, scores: Sequence[float]) -> Weighed:
+def _own_score(plan: EvaluationPlanned, scores: Sequence[float]) -> MetricRatio:
     """Return the mean of what the evaluation gave; of noughts and ones it is a share."""
     scale: Scale = "share" if _are_binary(scores) else "plain"
-    return Weighed("score", "score", _mean(scores), scale, plan.higher_is_better)
+    return MetricRatio("score", "score", _mean(scores), scale, plan.higher_is_better)
 
 
 def _are_binary(scores: Iterable[float]) -> bool:
     return all(score in {0.0, 1.0} for score in scores)
 
 
-def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Weighed]:
+def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[MetricRatio]:
     """Estimate how often one of k tries at an item is right, for k of 2, 4, 8 ... tries.
 
     Of n tries at an item, c of them right, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1);
@@ -181,14 +185,14 @@ def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Weig
             comb(n_tries[each.item] - n_right[each.item], k) / max(1, comb(n_tries[each.item], k))
             for each in samples
         )
-        yield Weighed(f"pass@{k}", "share", Quotient((1 - fails) * share, share))
+        yield MetricRatio(f"pass@{k}", "share", RatioTerms((1 - fails) * share, share))
         k *= 2
 
 
-def _mean(values: Iterable[float | None]) -> Quotient:
+def _mean(values: Iterable[float | None]) -> RatioTerms:
     """Divide by the samples that have a value."""
     every = [*values]
-    return Quotient(
+    return RatioTerms(
         _floats(0.0 if value is None else value for value in every),
         _floats(value is not None for value in every),
     )

@@ -50,7 +50,7 @@ def labels_of(plan: EvaluationPlanned) -> Labels:
     return Labels(plan.entrant.label, plan.evaluation)
 
 
-Fate: TypeAlias = SampleObserved | SampleUnscorable
+SampleFact: TypeAlias = SampleObserved | SampleUnscorable
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ class Evaluations:
 
     stream: StreamId
     plans: Map[Labels, EvaluationPlanned] = Map()  # the newest, in this tournament
-    fates: Map[SampleKey, Fate] = Map()
+    fates: Map[SampleKey, SampleFact] = Map()
     completed: Map[Labels, EvaluationCompleted] = Map()  # the newest, in this tournament
     who: Map[Digest, Reference] = Map()  # by the key of each run that this tournament ever planned
 
-    def run(self, plan: EvaluationPlanned) -> "Run":
+    def run(self, plan: EvaluationPlanned) -> "EvaluationRun":
         """Return what became of a plan."""
         keys = (
             SampleKey(plan.run_key, item, number)
             for item in plan.items
             for number in range(plan.n_samples)
         )
-        return Run(plan, tuple((key, self.fates.get(key)) for key in keys))
+        return EvaluationRun(plan, tuple((key, self.fates.get(key)) for key in keys))
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""
@@ -81,17 +81,17 @@ class Evaluations:
         return completed is not None and completed.number == plan.number
 
     @property
-    def runs(self) -> tuple["Run", ...]:
+    def runs(self) -> tuple["EvaluationRun", ...]:
         """What became of the newest plan of each entrant and evaluation, in order of labels."""
         return tuple(self.run(self.plans[labels]) for labels in sorted(self.plans))
 
 
 @dataclass(frozen=True)
-class Run:
+class EvaluationRun:
     """A plan and what came of each of its samples, in order; None: nothing yet."""
 
     plan: EvaluationPlanned
-    fates: tuple[tuple[SampleKey, Fate | None], ...]
+    fates: tuple[tuple[SampleKey, SampleFact | None], ...]
 
     @property
     def owed(self) -> frozenset[SampleKey]:
@@ -151,7 +151,7 @@ _SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = MappingProxyType(
 )
 
 
-def misfit_of(observation: Observation, kind: EvaluationKind) -> str | None:
+def mismatch_of(observation: Observation, kind: EvaluationKind) -> str | None:
     """Say why a kind of evaluation cannot have observed this, in words; None: it can.
 
     No metric counts what does not fit: of a ledger that only grows, one wrong line must not

@@ -9,7 +9,12 @@ from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import fought, settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import style_features, style_of
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, board_of, leaderboard
+from projections.ratings.bradley_terry.leaderboard import (
+    Leaderboard,
+    LeaderboardRow,
+    board_of,
+    leaderboard,
+)
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 from projections.tournament.settlement import Settlement
@@ -78,7 +83,7 @@ def overall(
     return Overall(replace(board, places=tuple(map(_overall_place, board.places))), ratings)
 
 
-def _overall_place(place: Place) -> Place:
+def _overall_place(place: LeaderboardRow) -> LeaderboardRow:
     """Give the reason that is true overall: who is undefeated on one dimension may lose on another.
 
     Which dimensions keep it from a rating, and why, `OverallRatings.missing` says.

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.identity import Dimension, EntrantId, PromptId
-from projections.tournament.matches import cell_of
+from projections.tournament.matches import planned_response
 from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import holds_gold
@@ -135,7 +135,7 @@ class _Claim(NamedTuple):
 def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
     """Return what is claimed, in the order of the roster, then of the bank."""
     asked = (
-        cell_of(tournament, each, prompt)
+        planned_response(tournament, each, prompt)
         for each in tournament.roster
         for prompt in tournament.bank
     )

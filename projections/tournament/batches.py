@@ -55,7 +55,7 @@ class Batch(NamedTuple):
         return None if self.submitted is None else self.submitted.created_at + RESULTS_KEPT
 
 
-def stepped(batch: Batch | None, recorded: Recorded) -> Batch | None:
+def evolve_batch(batch: Batch | None, recorded: Recorded) -> Batch | None:
     """Return a batch after one more of its events; None while its plan is not on the ledger."""
     match recorded.event:
         case JudgeBatchPlanned() as planned if batch is None:
@@ -74,7 +74,7 @@ def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
     for recorded in events:
         if isinstance(recorded.event, BatchFact):
             key = recorded.event.batch_key
-            batch = stepped(batches.get(key), recorded)
+            batch = evolve_batch(batches.get(key), recorded)
             if batch is not None:
                 batches[key] = batch
     return tuple(batch for batch in batches.values() if batch.is_open)

@@ -26,7 +26,7 @@ tells the model of that schema."""
 Basis: TypeAlias = Literal["replies", "another judge", "counts", "nothing"]
 
 
-class Sample(NamedTuple):
+class AskedQuery(NamedTuple):
     """A query that was asked, and what the reply to it took."""
 
     query: JudgeQuery
@@ -46,14 +46,14 @@ class Sample(NamedTuple):
         return self.usage.n_input + self.n_cached
 
 
-class Counted(NamedTuple):
+class CountedQuery(NamedTuple):
     """A query whose prompt the provider counted without answering it."""
 
     query: JudgeQuery
     n_input: int
 
 
-class Expected(NamedTuple):
+class ExpectedTokens(NamedTuple):
     """What one asking of a query is likely to take."""
 
     n_input: int  # tokens of the whole prompt
@@ -61,7 +61,7 @@ class Expected(NamedTuple):
     n_prefix: int  # of the prompt's: what is the same for every query of the dimension
 
 
-class Rates(NamedTuple):
+class TokenRates(NamedTuple):
     """What queries took per byte, and each."""
 
     tokens_per_byte: float
@@ -74,20 +74,20 @@ class TokenModel:
     """An estimator of tokens, and what it rests on."""
 
     basis: Basis
-    overall: Rates
-    by_system: Mapping[str, Rates]
+    overall: TokenRates
+    by_system: Mapping[str, TokenRates]
     share_asked_again: float = 0.0  # of replies, those whose verdict could not be read
     hits_directly: float | None = None  # share of prefixes that were found in the cache
     hits_in_batches: float | None = None
 
-    def expected(self, query: JudgeQuery) -> Expected:
+    def expected(self, query: JudgeQuery) -> ExpectedTokens:
         """Return what one asking of a query is likely to take."""
         rates = self.by_system.get(query.system, self.overall)
         n_prefix = rates.n_prefix
         if n_prefix is None:
             n_prefix = n_bytes(query.system) * rates.tokens_per_byte
         n_input = round(n_bytes_of(query) * rates.tokens_per_byte)
-        return Expected(n_input, round(rates.n_output), min(round(n_prefix), n_input))
+        return ExpectedTokens(n_input, round(rates.n_output), min(round(n_prefix), n_input))
 
     def hit_share(self, *, in_batch: bool) -> float | None:
         """Return how often a prefix was found in the cache; None: no reply tells."""
@@ -98,7 +98,7 @@ class TokenModel:
         return sum(self.share_asked_again**n for n in range(retries + 1))
 
 
-UNMEASURED: Final = TokenModel("nothing", Rates(1 / BYTES_PER_TOKEN, UNMEASURED_OUTPUT), {})
+UNMEASURED: Final = TokenModel("nothing", TokenRates(1 / BYTES_PER_TOKEN, UNMEASURED_OUTPUT), {})
 
 
 def n_bytes(text: str) -> int:
@@ -117,7 +117,7 @@ def n_input_at_most(query: JudgeQuery) -> int:
 
 
 def token_model(
-    state: Tournament, judge: JudgeSettings, counted: Sequence[Counted] = ()
+    state: Tournament, judge: JudgeSettings, counted: Sequence[CountedQuery] = ()
 ) -> TokenModel:
     """Return the best estimator for a judge that the record, or the provider's counts, allow.
 
@@ -126,9 +126,9 @@ def token_model(
         judge: Who is to be asked.
         counted: The provider's counts of a few queries, if it was asked for them.
     """
-    samples = samples_of(state, judge)
+    samples = asked_queries(state, judge)
     if samples:
-        return model_of_samples(samples, "replies")
+        return model_of_replies(samples, "replies")
     if counted:
         return model_of_counts(counted)
     alike = [
@@ -136,11 +136,11 @@ def token_model(
         for each in state.panel
         if each.digest != judge.digest and each.company == judge.company
     ]
-    others = [sample for each in alike for sample in samples_of(state, each)]
-    return model_of_samples(others, "another judge") if others else UNMEASURED
+    others = [sample for each in alike for sample in asked_queries(state, each)]
+    return model_of_replies(others, "another judge") if others else UNMEASURED
 
 
-def samples_of(state: Tournament, judge: JudgeSettings) -> tuple[Sample, ...]:
+def asked_queries(state: Tournament, judge: JudgeSettings) -> tuple[AskedQuery, ...]:
     """Return the questions of a tournament that a judge replied to, with what it took."""
     replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
     used = [(reply, reply.usage) for reply in replies if reply.usage is not None]
@@ -149,7 +149,7 @@ def samples_of(state: Tournament, judge: JudgeSettings) -> tuple[Sample, ...]:
     in_batches = frozenset(key for each in state.batches.values() for key in each.planned.queries)
     asked = {query.query_key: query for query in _questions(state, judge)}
     return tuple(
-        Sample(
+        AskedQuery(
             asked[reply.query_key],
             usage,
             in_batch=reply.query_key in in_batches,
@@ -169,9 +169,9 @@ def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
             yield match.swapped
 
 
-def model_of_samples(samples: Sequence[Sample], basis: Basis) -> TokenModel:
+def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
     """Return the estimator that replies make; there is at least one."""
-    groups: dict[str, list[Sample]] = {}
+    groups: dict[str, list[AskedQuery]] = {}
     for sample in samples:
         groups.setdefault(sample.query.system, []).append(sample)
     n_again = sum(sample.failure in MAY_CHANGE for sample in samples)
@@ -185,33 +185,34 @@ def model_of_samples(samples: Sequence[Sample], basis: Basis) -> TokenModel:
     )
 
 
-def model_of_counts(counted: Sequence[Counted]) -> TokenModel:
+def model_of_counts(counted: Sequence[CountedQuery]) -> TokenModel:
     """Return the estimator that the provider's counts make; what replies take is not known."""
-    groups: dict[str, list[Counted]] = {}
+    groups: dict[str, list[CountedQuery]] = {}
     for each in counted:
         groups.setdefault(each.query.system, []).append(each)
     return TokenModel(
         "counts",
-        overall=Rates(_per_byte(counted), UNMEASURED_OUTPUT),
+        overall=TokenRates(_per_byte(counted), UNMEASURED_OUTPUT),
         by_system={
-            system: Rates(_per_byte(group), UNMEASURED_OUTPUT) for system, group in groups.items()
+            system: TokenRates(_per_byte(group), UNMEASURED_OUTPUT)
+            for system, group in groups.items()
         },
     )
 
 
-def _rates(samples: Sequence[Sample]) -> Rates:
+def _rates(samples: Sequence[AskedQuery]) -> TokenRates:
     cached = [sample.n_cached for sample in samples if sample.n_cached]
-    return Rates(
-        _per_byte([Counted(sample.query, sample.n_input) for sample in samples]),
+    return TokenRates(
+        _per_byte([CountedQuery(sample.query, sample.n_input) for sample in samples]),
         fmean(sample.usage.n_output for sample in samples),
         fmean(cached) if cached else None,
     )
 
 
-def _per_byte(counted: Sequence[Counted]) -> float:
+def _per_byte(counted: Sequence[CountedQuery]) -> float:
     return sum(each.n_input for each in counted) / sum(n_bytes_of(each.query) for each in counted)
 
 
-def _hit_share(samples: Iterable[Sample]) -> float | None:
+def _hit_share(samples: Iterable[AskedQuery]) -> float | None:
     hits = [sample.usage.n_cache_read > 0 for sample in samples if sample.n_cached]
     return fmean(hits) if hits else None

@@ -77,7 +77,7 @@ def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
     return (int.from_bytes(digest, "big") + base + sample) % 2**32
 
 
-class Cell(NamedTuple):
+class PlannedResponse(NamedTuple):
     """One entrant's place at one prompt, answered or not."""
 
     entrant: Entrant
@@ -91,8 +91,8 @@ class Pairing(NamedTuple):
 
     rubric: Rubric
     prompt: Prompt
-    a: Cell
-    b: Cell
+    a: PlannedResponse
+    b: PlannedResponse
 
 
 class Match(NamedTuple):
@@ -123,26 +123,30 @@ class Match(NamedTuple):
         )
 
 
-def cells(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
+def planned_responses(
+    tournament: Tournament, prompts: Collection[PromptId]
+) -> tuple[PlannedResponse, ...]:
     """Return each response that the tournament wants, prompts in bank order, then the roster."""
     return tuple(
-        cell_of(tournament, entrant, prompt)
+        planned_response(tournament, entrant, prompt)
         for prompt in tournament.bank
         if prompt.prompt_id in prompts
         for entrant in tournament.roster
     )
 
 
-def cell_of(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> Cell:
+def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
     """Name the response that an entrant owes a prompt."""
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
     drawn_by = seed if entrant.is_seeded else None
     key = response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
-    return Cell(entrant, prompt, seed, key)
+    return PlannedResponse(entrant, prompt, seed, key)
 
 
-def response_status(tournament: Tournament, cell: Cell) -> Literal["generated", "failed", "owed"]:
+def response_status(
+    tournament: Tournament, cell: PlannedResponse
+) -> Literal["generated", "failed", "owed"]:
     """Say what became of a cell; where memory lacked, another try or machine may have it."""
     if cell.response_key in tournament.responses:
         return "generated"
@@ -152,8 +156,8 @@ def response_status(tournament: Tournament, cell: Cell) -> Literal["generated", 
 
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
     """Return every planned pairing; a prompt without gold is not planned where gold is needed."""
-    by_prompt: dict[PromptId, list[Cell]] = {}
-    for cell in cells(tournament, prompts):
+    by_prompt: dict[PromptId, list[PlannedResponse]] = {}
+    for cell in planned_responses(tournament, prompts):
         by_prompt.setdefault(cell.prompt.prompt_id, []).append(cell)
     return tuple(
         Pairing(rubric, row[0].prompt, a, b)

@@ -10,12 +10,12 @@ from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.matches import (
-    Cell,
     Match,
-    cells,
+    PlannedResponse,
     is_eligible,
     match_of,
     pairings,
+    planned_responses,
     response_status,
 )
 from projections.tournament.settlement import Account, account_of, by_dimension, settle
@@ -61,10 +61,12 @@ class Progress:
     left_out: tuple[tuple[Dimension, int], ...]  # prompts without the gold answer that is needed
 
 
-def owed_responses(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Cell, ...]:
+def missing_responses(
+    tournament: Tournament, prompts: Collection[PromptId]
+) -> tuple[PlannedResponse, ...]:
     """Return what is to be generated, each key once: equal settings give equal responses."""
-    owed: dict[Digest, Cell] = {}
-    for cell in cells(tournament, prompts):
+    owed: dict[Digest, PlannedResponse] = {}
+    for cell in planned_responses(tournament, prompts):
         if response_status(tournament, cell) == "owed":
             owed.setdefault(cell.response_key, cell)
     return tuple(owed.values())
@@ -83,7 +85,7 @@ def open_queries(
         if match is None or _ties_unasked(tournament, match, judge, rules):
             continue
         for question in (match.forward, match.swapped):
-            query = reopened(tournament, OpenQuery(match, question, 0), rules)
+            query = refreshed_query(tournament, OpenQuery(match, question, 0), rules)
             if query is not None:
                 queries.setdefault(question.query_key, query)
     return tuple(queries.values())
@@ -98,7 +100,9 @@ def _ties_unasked(
     )
 
 
-def reopened(tournament: Tournament, query: OpenQuery, rules: AskingRules) -> OpenQuery | None:
+def refreshed_query(
+    tournament: Tournament, query: OpenQuery, rules: AskingRules
+) -> OpenQuery | None:
     """Return a question as it stands now; None if it is not to be asked, now or any more."""
     key = query.asked.query_key
     if not _is_open(tournament, key, rules.retries):
@@ -164,14 +168,16 @@ def progress(
 def _response_counts(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[ResponseCount, ...]:
-    rows: dict[EntrantId, list[Cell]] = {entrant.entrant_id: [] for entrant in tournament.roster}
-    for cell in cells(tournament, prompts):
+    rows: dict[EntrantId, list[PlannedResponse]] = {
+        entrant.entrant_id: [] for entrant in tournament.roster
+    }
+    for cell in planned_responses(tournament, prompts):
         rows[cell.entrant.entrant_id].append(cell)
     return tuple(_response_count(tournament, entrant, row) for entrant, row in rows.items())
 
 
 def _response_count(
-    tournament: Tournament, entrant_id: EntrantId, row: Collection[Cell]
+    tournament: Tournament, entrant_id: EntrantId, row: Collection[PlannedResponse]
 ) -> ResponseCount:
     counts = Counter(response_status(tournament, cell) for cell in row)
     return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["owed"])

@@ -44,13 +44,13 @@ from ledger.events.values import Value, cost_usd
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
 from projections.fold import Projection
-from projections.tournament.batches import Batch, stepped
+from projections.tournament.batches import Batch, evolve_batch
 
 Thing = TypeVar("Thing", bound=Value)
 Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
 
 
-class Given(NamedTuple):
+class RecordedVerdict(NamedTuple):
     """A verdict and when it was recorded."""
 
     event: VerdictReceived
@@ -77,7 +77,7 @@ class Tournament:
     responses: Map[Digest, ResponseGenerated] = Map()
     response_failures: Map[Digest, ResponseFailed] = Map()
     attempts: Map[Digest, int] = Map()  # submissions by query key
-    verdicts: Map[Digest, Given] = Map()
+    verdicts: Map[Digest, RecordedVerdict] = Map()
     query_failures: Map[Digest, JudgeQueryFailed] = Map()  # the newest by query key
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
@@ -143,13 +143,13 @@ def evolve(state: Tournament, recorded: Recorded) -> Tournament:
 
 def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     """Return what is known after more events, in order."""
-    draft = _Draft(state)
+    draft = _StateBuilder(state)
     for recorded in events:
         draft.add(recorded)
     return draft.finish()
 
 
-class _Draft:
+class _StateBuilder:
     """A state while events are added to it: changed in place, and seen by nobody else."""
 
     def __init__(self, state: Tournament) -> None:
@@ -174,7 +174,9 @@ class _Draft:
             case ResponseGenerated(response_key=key):
                 self._put("responses", key, event, is_own=is_own)
             case VerdictReceived(query_key=key):
-                self._put("verdicts", key, Given(event, recorded.recorded_us), is_own=is_own)
+                self._put(
+                    "verdicts", key, RecordedVerdict(event, recorded.recorded_us), is_own=is_own
+                )
                 self._spend(event, is_own=is_own)
             case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
                 self._put("query_failures", key, event, is_own=False)
@@ -219,7 +221,7 @@ class _Draft:
 
     def _add_batch(self, event: BatchFact, recorded: Recorded) -> None:
         batches, key = self._map("batches"), event.batch_key
-        batch = stepped(batches.get(key), recorded)
+        batch = evolve_batch(batches.get(key), recorded)
         if batch is not None:  # its plan is on this ledger: it is known what it asks
             batches[key] = batch
 

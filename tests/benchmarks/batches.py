@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
+from ledger.chain import GENESIS, LeafContent, leaf_hash, link_hash
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ledgers import ledger_appender
@@ -72,7 +72,7 @@ def _hashing_rate(path: Path, n_batches: int) -> float:
     return n_batches * len(entries) / (time.perf_counter() - began)
 
 
-def _hash(entries: list[Entry]) -> bytes:
+def _hash(entries: list[LeafContent]) -> bytes:
     chain = GENESIS
     for entry in entries:
         chain = link_hash(chain, leaf_hash(entry))

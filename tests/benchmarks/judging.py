@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
-from projections.tournament.matches import Cell
+from projections.tournament.matches import PlannedResponse
 from tests.anthropic_api.process import FakeProcess
 from tests.benchmarks.alone import alone, tourney
 from tests.benchmarks.bench import Bench, say
@@ -40,5 +40,5 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield stated("its memory at most", f"{peak_mb:,.0f} MB", peak_mb, at_most(1_000))
 
 
-def _long_text(cell: Cell) -> str:
+def _long_text(cell: PlannedResponse) -> str:
     return f"{cell.entrant.entrant_id} on {cell.prompt.prompt_id}. {_SENTENCE * 16}"

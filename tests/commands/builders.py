@@ -12,13 +12,13 @@ from commands.decisions.recorder import Recorder
 from commands.ports import GenerationFailure, GenerationTask, Reply
 from commands.settings.schema import Settings
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted
-from ledger.events.ratings import BradleyTerryParameters, EloParameters, Terms
+from ledger.events.ratings import BradleyTerryParameters, EloParameters, PublicationTerms
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.progress import OpenQuery
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
@@ -83,11 +83,11 @@ def reply(query_key: Digest, text: str = "VERDICT: A", stop_reason: str = "end_t
     return Reply(query_key, text, stop_reason, model="chrF2")
 
 
-def terms(**fields: object) -> Terms:
+def terms(**fields: object) -> PublicationTerms:
     """Return terms over two entrants and two prompts, rated over few orders."""
     given = {"mode": "headline", "judge": JUDGE.judge_id, "policy": DEFAULT_POLICY}
     return valid(
-        Terms,
+        PublicationTerms,
         {
             **given,
             "elo": EloParameters(permutations=5, k_sweep=(8.0, 16.0)),
@@ -129,7 +129,7 @@ def preferring_tuned() -> ScriptedJudge:
 def answered(recorder: Recorder, events: Sequence[Event] | None = None) -> Recorder:
     """Open a tournament and record an echo for every response that it wants."""
     recorder.record(open_tournament(events))
-    wanted = cells(recorder.state, [prompt.prompt_id for prompt in recorder.state.bank])
+    wanted = planned_responses(recorder.state, [prompt.prompt_id for prompt in recorder.state.bank])
     for cell in wanted:
         task = GenerationTask(cell.response_key, cell.entrant, cell.prompt.text, cell.seed)
         for (result,) in echoing().generate([task]):

@@ -44,7 +44,7 @@ from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.storage.writer import Conflict
 from ledger.store import Ledger
 from projections.battles.columns import Battle, battles_of
@@ -199,7 +199,7 @@ def _as_of(position: int, table: Table) -> Table:
     return replace(table, facts={**table.facts, "as_of": position})
 
 
-def _audits(rows: tuple[Row, ...]) -> dict[str, Table]:
+def _audits(rows: tuple[StoredEvent, ...]) -> dict[str, Table]:
     head = Head(len(rows), key("head"))
     fault = Fault(7, "its content is not what was recorded")
     name = "headline_20260427_120000"

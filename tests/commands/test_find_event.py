@@ -11,7 +11,7 @@ from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules, open_queries
 from tests.builders import STREAM, opened, prompt, verdict
@@ -26,12 +26,12 @@ def filled(ledger: Ledger, recorder: Recorder) -> Ledger:
     return ledger
 
 
-def last(ledger: Ledger) -> Row:
+def last(ledger: Ledger) -> StoredEvent:
     """Return the newest event: a response."""
     return list(ledger.rows())[-1]
 
 
-def key_of(row: Row) -> str:
+def key_of(row: StoredEvent) -> str:
     """Return what names the event."""
     return row.recorded().event.natural_key[0]
 

@@ -16,7 +16,7 @@ from commands.importing.battles import Taken, bad_rows, import_battles, is_withi
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
-from ledger.events.imports import MAX_BATTLES, BattlesImported, Column, battles_stream
+from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn, battles_stream
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported import IMPORTED_BATTLES
@@ -183,7 +183,7 @@ def agreeing(event: BattlesImported) -> BattlesImported:
         pref if pref is not None and lowest.get(won, 0) <= pref <= highest.get(won, 1) else None
         for won, pref in zip(event.winners.cells(n), event.prefs.cells(n), strict=True)
     ]
-    return replace(event, prefs=Column.of(prefs))
+    return replace(event, prefs=CodedColumn.of(prefs))
 
 
 @QUICK

@@ -14,7 +14,7 @@ from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.matches import prompt_seed
-from projections.tournament.progress import owed_responses
+from projections.tournament.progress import missing_responses
 from tests.builders import entrant, hydra, opened, prompt
 from tests.commands.builders import P1, P2, open_tournament
 from tests.commands.games import generated
@@ -74,7 +74,7 @@ def test_a_response_is_recorded_as_the_registered_entrants(recorder: Recorder, f
     take_in(recorder, file, roster=[BASE])
 
     (response,) = responses(recorder).values()
-    (left,) = owed_responses(recorder.state, [P1, P2])
+    (left,) = missing_responses(recorder.state, [P1, P2])
     assert left.prompt.prompt_id == P2
     assert (response.text, response.p_correct, response.seed) == ("base on p1", 0.75, 2053764746)
     assert (response.n_prompt_tokens, response.elapsed_s) == (None, None)
@@ -205,7 +205,7 @@ def test_entrants_of_equal_settings_share_a_response(recorder: Recorder, file: P
     imported = take_in(recorder, file, roster=[BASE, alias])
 
     assert [each.response.text for each in imported.new] == ["both"]
-    assert len(owed_responses(recorder.state, [P1, P2])) == 1
+    assert len(missing_responses(recorder.state, [P1, P2])) == 1
 
 
 TWICE = (prompt(P1), prompt(P2, text=prompt(P1).text))

@@ -15,10 +15,10 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage, cost_usd
 from projections.tournament.estimate import (
     UNMEASURED,
-    Rates,
-    Sample,
+    AskedQuery,
     TokenModel,
-    model_of_samples,
+    TokenRates,
+    model_of_replies,
     n_input_at_most,
 )
 from projections.tournament.state import Tournament
@@ -33,7 +33,7 @@ NOTHING = Tournament(STREAM)
 MODELS = sorted(priced.row.id for priced in price_table().rows)
 CACHES: tuple[CacheTtl, ...] = ("5m", "1h", "off")
 N_PREFIX = 900
-MEASURED = TokenModel("replies", Rates(0.25, 200), {}, hits_directly=0.75, hits_in_batches=0.5)
+MEASURED = TokenModel("replies", TokenRates(0.25, 200), {}, hits_directly=0.75, hits_in_batches=0.5)
 
 
 def billed(model: str = "claude-opus-5-5", **parameters: float) -> JudgeSettings:
@@ -107,7 +107,7 @@ def test_queries_cost_the_sum_of_each() -> None:
 
 def test_what_will_be_asked_again_is_expected_twice() -> None:
     """An unreadable reply is paid for, and so is the next."""
-    often = TokenModel("replies", Rates(0.25, 200), {}, share_asked_again=0.5)
+    often = TokenModel("replies", TokenRates(0.25, 200), {}, share_asked_again=0.5)
     once, again = (
         pricing(tokens=often, retries=n).expected_usd([of_length(1_000)]) for n in (0, 1)
     )
@@ -138,10 +138,10 @@ def test_where_the_least_is_not_known_replies_tell() -> None:
 @pytest.mark.parametrize("in_batch", [False, True])
 def test_before_any_reply_a_share_of_hits_is_assumed(in_batch: bool) -> None:
     """A cache is neither taken for perfect nor for useless, and less so in a batch."""
-    guess = TokenModel("counts", Rates(0.25, 200), {})
+    guess = TokenModel("counts", TokenRates(0.25, 200), {})
     assumed = pricing(tokens=guess, in_batch=in_batch, cache="5m")
     share = {False: 0.95, True: 0.64}[in_batch]
-    known = TokenModel("replies", Rates(0.25, 200), {}, 0.0, share, share)
+    known = TokenModel("replies", TokenRates(0.25, 200), {}, 0.0, share, share)
 
     usd = assumed.expected_usd([of_length(1_000)])
 
@@ -188,9 +188,11 @@ def test_after_a_pilot_the_estimate_is_near_the_bill(in_batch: bool, cache: Cach
         for name in ("factuality", "utility")
     ]
     used = usages_of(queries, in_batch=in_batch, cache=cache)
-    samples = [Sample(asked, usage, in_batch) for asked, usage in zip(queries, used, strict=True)]
+    samples = [
+        AskedQuery(asked, usage, in_batch) for asked, usage in zip(queries, used, strict=True)
+    ]
     pilot, rest = samples[:100], samples[100:]
-    each = pricing(tokens=model_of_samples(pilot, "replies"), in_batch=in_batch, cache=cache)
+    each = pricing(tokens=model_of_replies(pilot, "replies"), in_batch=in_batch, cache=cache)
 
     expected = each.expected_usd([sample.query for sample in rest])
 

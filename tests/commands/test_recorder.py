@@ -9,7 +9,7 @@ from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.state import tournament_of
 from tests.builders import STREAM, opened
 from tests.commands.builders import P1, answered, echoing, open_tournament, types_of
@@ -18,7 +18,7 @@ from tests.commands.builders import P1, answered, echoing, open_tournament, type
 def responses_of(recorder: Recorder) -> list[RecordResponse]:
     """Return commands that record an echo for each response to the first prompt."""
     commands = []
-    for cell in cells(recorder.state, [P1]):
+    for cell in planned_responses(recorder.state, [P1]):
         task = GenerationTask(cell.response_key, cell.entrant, cell.prompt.text, cell.seed)
         commands += [RecordResponse(cell, r) for (r,) in echoing().generate([task])]
     return commands

@@ -11,7 +11,7 @@ from commands.runs.register import opening_of
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.values import type_name
 from ledger.identity import Digest
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from tests.commands.builders import (
     LORA_SHAPES,
     P1,
@@ -48,7 +48,7 @@ def faults(folder: Path, chosen: Settings | None = None) -> tuple[str, ...]:
 def response_keys(command: OpenTournament) -> list[Digest]:
     """Return the keys of all responses that an opening wants."""
     state = after(command.opening, *command.registrations)
-    return [cell.response_key for cell in cells(state, [P1, P2])]
+    return [cell.response_key for cell in planned_responses(state, [P1, P2])]
 
 
 def test_everything_that_the_settings_name_is_registered(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ledger.events.values import Usage
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
 from projections.tournament.estimate import FRAME_TOKENS
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from tests.builders import STREAM, entrant, key, opened, prompt, responses
 from tests.commands.builders import open_tournament
 
@@ -151,7 +151,7 @@ def test_an_answer_that_was_kept_back_was_paid_too(ledger: Ledger, prices: Price
     recorder = Recorder(ledger, STREAM)
     recorder.record(open_tournament(opened(entrants=[hosted("a"), hosted("b")])))
     usages = (Usage(3, 3), None)
-    cells_of_both = cells(recorder.state, [PromptId("p1")])
+    cells_of_both = planned_responses(recorder.state, [PromptId("p1")])
     for cell, usage in zip(cells_of_both, usages, strict=True):
         failure = GenerationFailure(cell.response_key, "refused", "content_filter", usage)
         recorder.record(RecordResponse(cell, failure))

@@ -29,7 +29,7 @@ from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Usage
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.progress import AskingRules, open_queries
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.batches import DEAR, USED
@@ -48,7 +48,7 @@ from tests.commands.builders import JUDGE, P1, failed, open_tournament, reply, s
 from tests.specification import after, given
 
 OPENED = opened()
-CELL, _ = cells(after(*OPENED), [P1])
+CELL, _ = planned_responses(after(*OPENED), [P1])
 ANSWERED = (*OPENED, *responses(after(*OPENED)))
 QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
 KEY = QUERY.asked.query_key

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.storage import schema
 
 NOBODY = 65534
@@ -37,7 +37,7 @@ def hash_again(connection: sqlite3.Connection) -> None:
     """Give every event the hashes that its content asks for, as who knows the law can."""
     chain = GENESIS
     rows = connection.execute("SELECT * FROM event ORDER BY position").fetchall()
-    for row in map(Row._make, rows):
+    for row in map(StoredEvent._make, rows):
         leaf = leaf_hash(row.entry)
         chain = link_hash(chain, leaf)
         connection.execute(

@@ -23,7 +23,7 @@ from ledger.events.evaluations import (
 )
 from ledger.events.imports import (
     BattlesImported,
-    Column,
+    CodedColumn,
     ImportedRating,
     LedgerMerged,
     RatingsImported,
@@ -43,8 +43,8 @@ from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
     Publication,
+    PublicationTerms,
     RatingsPublished,
-    Terms,
 )
 from ledger.events.registration import (
     Adapter,
@@ -270,7 +270,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
     RatingsPublished(
         publication=Publication(
             run="runs/2026-04-27",
-            terms=Terms(
+            terms=PublicationTerms(
                 mode="headline",
                 judge=REFERENCE,
                 policy="agreement@1",
@@ -295,12 +295,12 @@ SAMPLES: Final[tuple[Event, ...]] = (
         entrants=('a "quoted" name', "β", "base"),
         a="#$#",
         b="$%%",
-        winners=Column(("model_a", "no verdict"), "#$#"),
-        prefs=Column((0.25, None, 0.125)),
-        prompts=Column(("recall_001", None), "##$"),
-        sources=Column(("llm-judge",)),
-        judges=Column(("chrF2", "a \\ b"), "#$#"),
-        weights=Column((1.0, 3.0), "##$"),
+        winners=CodedColumn(("model_a", "no verdict"), "#$#"),
+        prefs=CodedColumn((0.25, None, 0.125)),
+        prompts=CodedColumn(("recall_001", None), "##$"),
+        sources=CodedColumn(("llm-judge",)),
+        judges=CodedColumn(("chrF2", "a \\ b"), "#$#"),
+        weights=CodedColumn((1.0, 3.0), "##$"),
     ),
     RatingsImported(
         file_digest=key("elo_ratings.json"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from ledger.events.judging import VerdictReceived
 from ledger.identity import JudgeId
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.storage import schema
 from ledger.storage.wal import wal_of
 from ledger.store import Ledger
@@ -45,13 +45,13 @@ class Recording(NamedTuple):
     name: str  # of the file
     log: tuple[Operation, ...]
     acknowledged: tuple[Acknowledged, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[StoredEvent, ...]
 
     def acknowledged_at(self, n_operations: int) -> int:
         """Return how many events were acknowledged when the disk had done so much."""
         return max(each.n_events for each in self.acknowledged if each.n_operations <= n_operations)
 
-    def began_with(self, rows: tuple[Row, ...]) -> bool:
+    def began_with(self, rows: tuple[StoredEvent, ...]) -> bool:
         """Say whether these rows are whole batches of the run, from its first on."""
         whole_batches = {each.n_events for each in self.acknowledged}
         return len(rows) in whole_batches and self.rows[: len(rows)] == rows
@@ -90,7 +90,7 @@ class Run:
 
     def record(self) -> Recording:
         """Create a ledger, append to it and resume, and note all of it."""
-        rows: tuple[Row, ...] = ()
+        rows: tuple[StoredEvent, ...] = ()
         for _ in range(N_OPENINGS):
             with self._opened(_rest) as second, self._opened(self._at_times(second)) as first:
                 for _ in range(N_BATCHES):

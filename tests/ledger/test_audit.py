@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_each
+from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_with_faults
 from ledger.events.registry import Event
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.storage import schema
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
@@ -127,7 +127,7 @@ SWAP = (
 SET_FIELD = "UPDATE event SET {} = {} WHERE position = 2".format
 MISTYPED = [
     (field, value)
-    for field, value in product(Row._fields[1:], ("NULL", "7", "'text'", "x'ff'", "1.5"))
+    for field, value in product(StoredEvent._fields[1:], ("NULL", "7", "'text'", "x'ff'", "1.5"))
 ]  # a position is always a number: SQLite keeps it apart
 N_LONG = 20_005  # more than one process looks at
 
@@ -235,7 +235,7 @@ def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_page_too(filed:
     tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 4")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_each(ledger, ledger.head.position, {"TournamentOpened"}))
+        each = list(read_with_faults(ledger, ledger.head.position, {"TournamentOpened"}))
 
     assert each == [Fault(4, "its stream or type is no UTF-8 text")]
 
@@ -313,7 +313,7 @@ def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> No
         ledger.connection.execute("UPDATE event SET data = x'7b7d' WHERE position > 3")
 
         faults = audit_chain(ledger, head)
-        read = list(read_each(ledger, head.position))
+        read = list(read_with_faults(ledger, head.position))
 
         assert faults == ()
         assert read == list(ledger.read(until=N_FILED))
@@ -326,7 +326,7 @@ def test_every_event_that_can_be_read_is_read_beside_those_that_cannot(filed: Pa
     tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 2")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_each(ledger, ledger.head.position))
+        each = list(read_with_faults(ledger, ledger.head.position))
 
     why = "no event type 'PairSettled'; a later tourney may know it"
     assert each == [first, Fault(2, why), third]

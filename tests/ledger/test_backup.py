@@ -11,8 +11,8 @@ import pytest
 
 from ledger.audit import audit
 from ledger.errors import CannotWrite, FileTaken, LedgerError
-from ledger.exchange import back_up, unfinished
-from ledger.recorded import Row
+from ledger.exchange import back_up, unfinished_backups
+from ledger.recorded import StoredEvent
 from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
 from ledger.store import Ledger
 from tests.builders import STREAM
@@ -39,7 +39,7 @@ def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "link", refuse)
 
 
-def rows_of(path: Path) -> list[Row]:
+def rows_of(path: Path) -> list[StoredEvent]:
     """Return what a ledger's file holds, after an audit of it."""
     with Ledger.read_only(path) as ledger:
         assert audit(ledger) == ()
@@ -193,7 +193,7 @@ def test_what_a_killed_backup_left_is_told_of(filed: Path, to: Path) -> None:
         back_up(ledger, to)
 
     assert len(rows_of(to)) == N_FILED
-    assert unfinished(to) == (half, journal)
+    assert unfinished_backups(to) == (half, journal)
     assert half.read_bytes() == b"half"
 
 

@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
-from ledger.chain import GENESIS, Entry, leaf_hash, link_hash
+from ledger.chain import GENESIS, LeafContent, leaf_hash, link_hash
 
-ENTRY = Entry(
+ENTRY = LeafContent(
     event_id=bytes(range(16)),
     stream=b"main",
     type=b"VerdictReceived",
@@ -51,8 +51,8 @@ def test_a_link_is_the_hash_of_history_and_leaf() -> None:
     assert link_hash(link, leaf) != link
 
 
-@pytest.mark.parametrize("changed", CHANGED, ids=Entry._fields)
-def test_a_leaf_covers_every_field(changed: Entry) -> None:
+@pytest.mark.parametrize("changed", CHANGED, ids=LeafContent._fields)
+def test_a_leaf_covers_every_field(changed: LeafContent) -> None:
     """A field outside the hash could be changed unseen."""
     leaf = leaf_hash(changed)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.counts import Counts, counts_of
+from ledger.counts import StreamCounts, counts_of
 from ledger.errors import CannotRead
 from ledger.events.judging import FailureReason, PairReconciled
 from ledger.events.registry import Event
@@ -27,22 +27,22 @@ from tests.projections.worlds import answered, cup, failure_of, history, matches
 from tests.strategies import histories as any_histories
 
 OTHER = StreamId("other")
-NOTHING = Counts(*[0] * len(Counts._fields))
+NOTHING = StreamCounts(*[0] * len(StreamCounts._fields))
 
 
-def counts(*events: Event) -> Counts:
+def counts(*events: Event) -> StreamCounts:
     """Return the counts of a stream of these events."""
     with Ledger.in_memory() as ledger:
         ledger.append(STREAM, events)
         return counts_of(ledger, STREAM, ledger.head.position)
 
 
-def one_by_one(events: Sequence[Event]) -> Counts:
+def one_by_one(events: Sequence[Event]) -> StreamCounts:
     """Count events as read back, in Python."""
     types = [type_name(event) for event in events]
     outcomes = [event.outcome for event in events if isinstance(event, PairReconciled)]
     tokens = [each.n_generated_tokens for each in events if isinstance(each, ResponseGenerated)]
-    return Counts(
+    return StreamCounts(
         responses=types.count("ResponseGenerated"),
         responses_failed=types.count("ResponseFailed"),
         tokens=sum(tokens),

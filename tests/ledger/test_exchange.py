@@ -14,7 +14,7 @@ from ledger.errors import BrokenExport, InvalidEvent
 from ledger.events.registry import Event
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.builders import STREAM, key, verdict
 from tests.ledger.facts import N_FILED, verdicts
@@ -30,7 +30,7 @@ def exported(ledger: Ledger) -> bytes:
     return b"".join(export_lines(ledger.rows()))
 
 
-def read(content: bytes) -> list[Row]:
+def read(content: bytes) -> list[StoredEvent]:
     """Return the rows of an export, read as from a file."""
     return list(read_export(io.BytesIO(content)))
 

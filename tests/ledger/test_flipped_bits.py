@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.audit import Fault, audit, audit_chain
 from ledger.errors import LedgerError
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts
@@ -56,7 +56,7 @@ def test_every_flipped_bit_of_every_field_is_found_by_the_chain(ledger: Ledger) 
     flips = [
         (row.position, field, flipped)
         for row in ledger.rows()
-        for field in Row._fields
+        for field in StoredEvent._fields
         for flipped in with_one_bit_flipped(getattr(row, field))
     ]
 
@@ -81,7 +81,7 @@ def test_every_flipped_sign_is_found(filed: Path, field: str, position: int) -> 
 
 
 @cache
-def healthy() -> tuple[bytes, tuple[Row, ...]]:
+def healthy() -> tuple[bytes, tuple[StoredEvent, ...]]:
     """Return a small ledger's file and the rows in it."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "run.ledger")

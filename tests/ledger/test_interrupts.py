@@ -12,7 +12,7 @@ import pytest
 
 import ledger.store
 from ledger.audit import audit
-from ledger.storage.group_commit import Append, Line
+from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock
 from ledger.store import Ledger
 from tests.builders import STREAM
@@ -98,7 +98,7 @@ def test_a_lock_that_is_interrupted_when_it_is_taken_is_free(tmp_path: Path) -> 
 
 def test_a_thread_whose_leading_append_was_interrupted_leads_again() -> None:
     """It left the line without a leader; waiting for itself would be for ever."""
-    line = Line(answer_all)
+    line = CommitQueue(answer_all)
     line._leader = Append(STREAM, [], None)
 
     assert line.pass_through(Append(STREAM, [], None)) == ()

@@ -13,7 +13,7 @@ import numpy as np
 
 from ledger.audit import audit
 from ledger.errors import LedgerError
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.ledger.power_loss import after_power_loss, without_syncs
 from tests.ledger.recording import Flushes, Recording, Run
@@ -77,7 +77,7 @@ def found_in(files: dict[str, bytes], recording: Recording, n_operations: int) -
     return "whole" if len(rows) >= recording.acknowledged_at(n_operations) else "lost"
 
 
-def sound_rows(path: Path) -> tuple[Row, ...] | None:
+def sound_rows(path: Path) -> tuple[StoredEvent, ...] | None:
     """Return the events as stored, or None where SQLite or the audit finds a fault."""
     try:
         with Ledger.open(path) as ledger:

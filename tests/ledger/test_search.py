@@ -7,7 +7,7 @@ import pytest
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.reader import newest, with_id
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.storage.connection import open_for_reading
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
@@ -15,7 +15,7 @@ from tests.ledger.disks import Disk
 from tests.ledger.facts import N_FILED, verdicts
 
 
-def append(ledger: Ledger, *events: Event) -> tuple[Row, ...]:
+def append(ledger: Ledger, *events: Event) -> tuple[StoredEvent, ...]:
     """Append events and return how they are stored."""
     after = ledger.head.position
     ledger.append(STREAM, events)

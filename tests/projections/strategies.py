@@ -10,7 +10,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from ledger.events.judging import FailureReason, Verdict
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
-from projections.tournament.matches import Match, cells
+from projections.tournament.matches import Match, planned_responses
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import swap_consistent
 from projections.verdicts.queries import JudgeQuery
@@ -68,7 +68,7 @@ def openings(draw: DrawFn) -> tuple[Event, ...]:
 def _answers(tournament: Tournament, draw: DrawFn) -> list[Event]:
     events: list[Event] = []
     owed = zip(
-        cells(tournament, everything(tournament)), responses(tournament), strict=True
+        planned_responses(tournament, everything(tournament)), responses(tournament), strict=True
     )  # both go through prompts, then the roster
     for cell, response in owed:
         match draw(st.sampled_from(("answered", "answered", "answered", "failed", "owed"))):

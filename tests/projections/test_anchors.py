@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.imports import BattlesImported, Column
+from ledger.events.imports import BattlesImported, CodedColumn
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.battles.imported import BattleTable, table_of
@@ -27,7 +27,7 @@ def by_people(*more: BattlesImported) -> BattleTable:
 
 def by_judges(a: tuple[str, ...], b: tuple[str, ...], **fields: object) -> BattlesImported:
     """Return battles that a judge gave to a."""
-    return battles(a, b, sources=Column(("llm-judge",)), **fields)
+    return battles(a, b, sources=CodedColumn(("llm-judge",)), **fields)
 
 
 def test_who_fought_before_people_is_an_anchor() -> None:
@@ -101,7 +101,7 @@ def test_a_tournament_joins_the_anchors() -> None:
 
 def test_preferences_count_as_such_or_as_who_won() -> None:
     """Soft, a narrow win is less than a win; hard, it is the same."""
-    table = by_people(by_judges(("ann",), ("bob",), prefs=Column((0.4,))))
+    table = by_people(by_judges(("ann",), ("bob",), prefs=CodedColumn((0.4,))))
 
     soft, hard = (rate_among(table, PLAIN, soft=soft).ratings for soft in (True, False))
     plain = rate_among(by_people(by_judges(("ann",), ("bob",))), PLAIN, soft=True).ratings
@@ -128,7 +128,7 @@ def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
 
 def test_battles_of_no_known_prompt_join_no_other() -> None:
     """Two that nobody named are two, though both have the number that follows the named ones."""
-    named = table_of([battles(("a", "b"), ("b", "a"), prompts=Column(("q1", None)))])
+    named = table_of([battles(("a", "b"), ("b", "a"), prompts=CodedColumn(("q1", None)))])
     nameless = named.battles(soft=True)
 
     both = joined(nameless, nameless)

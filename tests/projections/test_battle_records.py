@@ -1,6 +1,6 @@
 """Battles in the shape of JudgeArena's."""
 
-from ledger.events.imports import Column
+from ledger.events.imports import CodedColumn
 from ledger.identity import PromptId
 from projections.artifacts.judgearena import Fields, of_imported, of_settlements
 from projections.tournament.settlement import settle
@@ -66,12 +66,12 @@ def test_an_imported_battle_is_told_as_it_was() -> None:
     imported = battles(
         ("x", "y", "x", "x"),
         ("y", "z", "z", "y"),
-        winners=Column.of(["model_b", "no verdict", "tie (bothbad)", "no verdict"]),
-        prefs=Column.of([0.75, None, None, None]),
-        prompts=Column.of(["q1", None, "q1", None]),
-        sources=Column.of(["llm-judge", "llm-judge", "human", "human"]),
-        judges=Column.of(["m", "m", None, None]),
-        weights=Column.of([3.0, 1.0, 1.0, 1.0]),
+        winners=CodedColumn.of(["model_b", "no verdict", "tie (bothbad)", "no verdict"]),
+        prefs=CodedColumn.of([0.75, None, None, None]),
+        prompts=CodedColumn.of(["q1", None, "q1", None]),
+        sources=CodedColumn.of(["llm-judge", "llm-judge", "human", "human"]),
+        judges=CodedColumn.of(["m", "m", None, None]),
+        weights=CodedColumn.of([3.0, 1.0, 1.0, 1.0]),
     )
 
     records = [*of_imported([imported])]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, Column
+from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, CodedColumn
 from projections.battles.imported import WINNERS, table_of
 from tests.battles import battles
 from tests.builders import key
@@ -16,11 +16,11 @@ from tests.strategies import battles_imported
 JUDGED = battles(
     ("y", "x", "y", "z"),
     ("x", "y", "z", "x"),
-    winners=Column.of(["model_a", "tie", "no verdict", "tie (bothbad)"]),
-    prefs=Column.of([0.25, None, None, None]),
-    prompts=Column.of(["q1", "q2", "q1", "q1"]),
-    sources=Column.of(["llm-judge", "human", "llm-judge", "human"]),
-    weights=Column.of([1.0, 3.0, 1.0, 1.0]),
+    winners=CodedColumn.of(["model_a", "tie", "no verdict", "tie (bothbad)"]),
+    prefs=CodedColumn.of([0.25, None, None, None]),
+    prompts=CodedColumn.of(["q1", "q2", "q1", "q1"]),
+    sources=CodedColumn.of(["llm-judge", "human", "llm-judge", "human"]),
+    weights=CodedColumn.of([1.0, 3.0, 1.0, 1.0]),
 )
 
 
@@ -67,7 +67,7 @@ def test_some_of_the_battles_are_rated_among_all_the_names() -> None:
 
 def test_battles_of_one_id_are_of_one_prompt_in_all_files() -> None:
     """A judge's battles and people's on the same prompt are no independent evidence."""
-    asked = battles(file_digest=key("more"), prompts=Column(("q2",)))
+    asked = battles(file_digest=key("more"), prompts=CodedColumn(("q2",)))
     unnamed = battles(("x", "x"), ("y", "z"))
 
     table = table_of([JUDGED, unnamed, asked])
@@ -81,9 +81,9 @@ def test_judges_preferences_can_be_read_more_steeply() -> None:
     said = battles(
         ("x",) * 6,
         ("y",) * 6,
-        prefs=Column.of([1 / (1 + exp(1.8)), 1 / (1 + exp(-1.8)), 0.5, 1.0, None, 0.2]),
-        winners=Column.of(["model_a", "model_b", "tie", "model_b", "no verdict", "model_a"]),
-        sources=Column.of(["llm-judge"] * 5 + ["human"]),
+        prefs=CodedColumn.of([1 / (1 + exp(1.8)), 1 / (1 + exp(-1.8)), 0.5, 1.0, None, 0.2]),
+        winners=CodedColumn.of(["model_a", "model_b", "tie", "model_b", "no verdict", "model_a"]),
+        sources=CodedColumn.of(["llm-judge"] * 5 + ["human"]),
     )
 
     read = table_of([said]).read_at(0.5, made_at=0.3).pref

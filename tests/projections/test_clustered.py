@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.identity import Digest
-from projections.intervals import Estimate, Quotient, Scale, difference, estimated, wilson
+from projections.intervals import (
+    Estimate,
+    RatioTerms,
+    Scale,
+    estimate_difference,
+    estimate_ratio,
+    wilson,
+)
 from tests.builders import key
 from tests.projections.strategies import QUICK
 
@@ -17,10 +24,10 @@ SCALES: tuple[Scale, ...] = ("plain", "share", "exponential")
 SHARES = st.lists(st.floats(min_value=0, max_value=1), min_size=2, max_size=12)
 
 
-def quotient(numerators: list[float], denominators: list[float] | None = None) -> Quotient:
+def quotient(numerators: list[float], denominators: list[float] | None = None) -> RatioTerms:
     """Return a quotient; a mean if nothing is said of denominators."""
     given_ = [1.0] * len(numerators) if denominators is None else denominators
-    return Quotient(np.array(numerators), np.array(given_))
+    return RatioTerms(np.array(numerators), np.array(given_))
 
 
 def apart(n: int) -> list[Digest]:
@@ -32,7 +39,7 @@ def test_the_error_of_a_mean_is_the_standard_deviation_over_root_n() -> None:
     """Where each sample is its own cluster it is what everybody knows."""
     values = [0.25, 1.5, -2.0, 4.0]
 
-    found = estimated(quotient(values), apart(4), "plain")
+    found = estimate_ratio(quotient(values), apart(4), "plain")
 
     error = stdev(values) / sqrt(4)
     assert found.value == mean(values)
@@ -45,8 +52,8 @@ def test_the_error_of_a_mean_is_the_standard_deviation_over_root_n() -> None:
 @given(values=SHARES)
 def test_asking_each_prompt_twice_alike_makes_nothing_surer(values: list[float]) -> None:
     """Greedy answers to one prompt are the same: they are evidence once."""
-    once = estimated(quotient(values), apart(len(values)), "plain")
-    twice = estimated(quotient(values * 2), apart(len(values)) * 2, "plain")
+    once = estimate_ratio(quotient(values), apart(len(values)), "plain")
+    twice = estimate_ratio(quotient(values * 2), apart(len(values)) * 2, "plain")
 
     assert twice.n == 2 * once.n
     assert twice.value == pytest.approx(once.value)
@@ -55,7 +62,7 @@ def test_asking_each_prompt_twice_alike_makes_nothing_surer(values: list[float])
 
 def test_the_error_of_a_ratio_is_that_of_its_linear_part() -> None:
     """Long documents weigh more; worked by hand for two clusters of two documents each."""
-    found = estimated(
+    found = estimate_ratio(
         quotient([1.0, 2.0, 6.0, 3.0], [1.0, 3.0, 3.0, 1.0]),
         [key("a"), key("a"), key("b"), key("b")],
         "plain",
@@ -77,7 +84,7 @@ def test_the_error_is_how_much_ratios_of_drawn_samples_differ() -> None:
         shared = np.repeat(rng.normal(2.0, 0.5, n_clusters), 3)
         lengths = rng.uniform(5, 50, 3 * n_clusters)
         nats = lengths * (shared + rng.normal(0, 0.2, 3 * n_clusters))
-        found = estimated(Quotient(nats, lengths), clusters, "plain")
+        found = estimate_ratio(RatioTerms(nats, lengths), clusters, "plain")
         ratios.append(found.value or 0.0)
         errors.append(found.standard_error or 0.0)
 
@@ -86,7 +93,7 @@ def test_the_error_is_how_much_ratios_of_drawn_samples_differ() -> None:
 
 def test_a_share_on_which_all_agree_is_no_certainty() -> None:
     """Eight right answers of eight leave room for one in three to be wrong."""
-    found = estimated(quotient([1.0] * 8), apart(8), "share")
+    found = estimate_ratio(quotient([1.0] * 8), apart(8), "share")
 
     assert (found.value, found.standard_error) == (1.0, 0.0)
     assert (found.low, found.high) == wilson(1.0, 8)
@@ -95,7 +102,7 @@ def test_a_share_on_which_all_agree_is_no_certainty() -> None:
 @pytest.mark.parametrize("share", [1 / 3, 2 / 3, 0.1])
 def test_a_share_that_is_the_same_everywhere_is_no_certainty(share: float) -> None:
     """A mean of thirds is off by its rounding; what is left of the error is none."""
-    found = estimated(quotient([share] * 10), apart(10), "share")
+    found = estimate_ratio(quotient([share] * 10), apart(10), "share")
 
     assert (found.low, found.high) == pytest.approx(wilson(share, 10))
 
@@ -104,7 +111,7 @@ def test_a_share_that_is_the_same_everywhere_is_no_certainty(share: float) -> No
 @given(right=st.lists(st.booleans(), min_size=2, max_size=12))
 def test_the_interval_of_independent_answers_is_wilson_s(right: list[bool]) -> None:
     """Clusters of one must not change what is known of counts."""
-    found = estimated(quotient([*map(float, right)]), apart(len(right)), "share")
+    found = estimate_ratio(quotient([*map(float, right)]), apart(len(right)), "share")
 
     assert (found.low, found.high) == pytest.approx(wilson(sum(right) / len(right), len(right)))
 
@@ -114,7 +121,7 @@ def test_the_interval_of_a_share_is_that_of_as_sure_a_count() -> None:
     values = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     pairs = [each for each in apart(3) for _ in range(2)]
 
-    found = estimated(quotient(values), pairs, "share")
+    found = estimate_ratio(quotient(values), pairs, "share")
 
     assert found.value == pytest.approx(2 / 3)
     assert (found.low, found.high) == pytest.approx(wilson(2 / 3, 3))  # not 6
@@ -123,13 +130,13 @@ def test_the_interval_of_a_share_is_that_of_as_sure_a_count() -> None:
 def test_an_exponential_has_the_interval_of_its_logarithm() -> None:
     """A perplexity is never below nothing, and its error is that of the mean times itself."""
     drawn = quotient([4.0, 9.0, 12.0], [2.0, 3.0, 5.0])
-    log = estimated(drawn, apart(3), "plain")
+    log = estimate_ratio(drawn, apart(3), "plain")
     assert log.value is not None
     assert log.standard_error is not None
     assert log.low is not None
     assert log.high is not None
 
-    found = estimated(drawn, apart(3), "exponential")
+    found = estimate_ratio(drawn, apart(3), "exponential")
 
     value = exp(log.value)
     assert found == pytest.approx(
@@ -140,11 +147,15 @@ def test_an_exponential_has_the_interval_of_its_logarithm() -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_one_cluster_says_nothing_of_how_sure_it_is(scale: Scale) -> None:
     """A spread between clusters cannot be seen in one."""
-    found = estimated(quotient([0.5, 0.75]), [key("a")] * 2, scale)
+    found = estimate_ratio(quotient([0.5, 0.75]), [key("a")] * 2, scale)
 
     assert found.value is not None
     assert found[1:] == (2, None, None, None)
-    assert difference(quotient([0.5]), quotient([0.5]), apart(1), scale)[:3] == (0.0, 1, None)
+    assert estimate_difference(quotient([0.5]), quotient([0.5]), apart(1), scale)[:3] == (
+        0.0,
+        1,
+        None,
+    )
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -152,24 +163,26 @@ def test_no_sample_has_no_value(scale: Scale) -> None:
     """Nothing was observed: that is neither 0 nor an error."""
     nothing = Estimate(None, 0, None, None, None)
 
-    assert estimated(quotient([]), [], scale) == nothing
-    assert difference(quotient([]), quotient([]), [], scale) == nothing
+    assert estimate_ratio(quotient([]), [], scale) == nothing
+    assert estimate_difference(quotient([]), quotient([]), [], scale) == nothing
 
 
 def test_samples_with_nothing_to_divide_by_do_not_count() -> None:
     """A gold answer without words can be neither matched nor missed."""
     drawn = quotient([1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
 
-    assert estimated(drawn, apart(3), "share") == estimated(quotient([1.0, 0.0]), apart(2), "share")
+    assert estimate_ratio(drawn, apart(3), "share") == estimate_ratio(
+        quotient([1.0, 0.0]), apart(2), "share"
+    )
 
 
 def test_what_floats_cannot_hold_is_not_said() -> None:
     """A text without spaces is one word of many nats: exp(400) is a float, its square is none."""
     huge, usual = quotient([350.0, 450.0]), quotient([1.0, 2.0])
 
-    assert estimated(huge, apart(2), "exponential") == (None, 2, None, None, None)
-    assert difference(usual, huge, apart(2), "exponential") == (None, 2, None, None, None)
-    assert difference(huge, usual, apart(2), "exponential") == (None, 2, None, None, None)
+    assert estimate_ratio(huge, apart(2), "exponential") == (None, 2, None, None, None)
+    assert estimate_difference(usual, huge, apart(2), "exponential") == (None, 2, None, None, None)
+    assert estimate_difference(huge, usual, apart(2), "exponential") == (None, 2, None, None, None)
 
 
 @QUICK
@@ -179,16 +192,16 @@ def test_a_difference_of_means_is_the_mean_of_differences(pairs: list[tuple[floa
     a, b = (quotient([pair[place] for pair in pairs]) for place in (0, 1))
     apiece = quotient([pair[1] - pair[0] for pair in pairs])
 
-    found = difference(a, b, apart(len(pairs)), "share")
+    found = estimate_difference(a, b, apart(len(pairs)), "share")
 
-    assert found == pytest.approx(estimated(apiece, apart(len(pairs)), "plain"), abs=1e-9)
+    assert found == pytest.approx(estimate_ratio(apiece, apart(len(pairs)), "plain"), abs=1e-9)
 
 
 @QUICK
 @given(values=SHARES, scale=st.sampled_from(SCALES))
 def test_an_entrant_does_not_differ_from_itself(values: list[float], scale: Scale) -> None:
     """And of that one is sure."""
-    found = difference(quotient(values), quotient(values), apart(len(values)), scale)
+    found = estimate_difference(quotient(values), quotient(values), apart(len(values)), scale)
 
     assert found == (0.0, len(values), 0.0, 0.0, 0.0)
 
@@ -199,11 +212,11 @@ def test_a_difference_of_perplexities_is_sure_where_documents_go_together() -> N
     nats = [2.0 * 20, 3.0 * 30, 4.0 * 50]
     better = [each - 0.5 * length for each, length in zip(nats, lengths, strict=True)]
     a, b = quotient(nats, lengths), quotient(better, lengths)
-    alone = estimated(a, apart(3), "exponential")
+    alone = estimate_ratio(a, apart(3), "exponential")
     assert alone.value is not None
     assert alone.standard_error is not None
 
-    found = difference(a, b, apart(3), "exponential")
+    found = estimate_difference(a, b, apart(3), "exponential")
 
     assert found.value == pytest.approx(alone.value * (exp(-0.5) - 1))
     assert found.standard_error == pytest.approx(alone.standard_error * (1 - exp(-0.5)))
@@ -211,6 +224,8 @@ def test_a_difference_of_perplexities_is_sure_where_documents_go_together() -> N
 
 def test_quotients_by_different_counts_are_not_compared() -> None:
     """Two tokenizers cut a text into different tokens: perplexities per token are two things."""
-    found = difference(quotient([4.0], [2.0]), quotient([4.0], [3.0]), apart(1), "exponential")
+    found = estimate_difference(
+        quotient([4.0], [2.0]), quotient([4.0], [3.0]), apart(1), "exponential"
+    )
 
     assert found == (None, 1, None, None, None)

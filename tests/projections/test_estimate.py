@@ -11,11 +11,11 @@ from projections.tournament.estimate import (
     BYTES_PER_TOKEN,
     FRAME_TOKENS,
     UNMEASURED_OUTPUT,
-    Counted,
+    CountedQuery,
     TokenModel,
+    asked_queries,
     n_bytes_of,
     n_input_at_most,
-    samples_of,
     token_model,
 )
 from projections.tournament.state import Tournament
@@ -197,7 +197,7 @@ def test_the_providers_counts_stand_in_for_prompts_alone() -> None:
     state = known(*world())
     first, second, *_ = questions(state)
 
-    tokens = token_model(state, OPUS, [Counted(first, 1_234)])
+    tokens = token_model(state, OPUS, [CountedQuery(first, 1_234)])
 
     assert tokens.basis == "counts"
     assert tokens.expected(first)[:2] == (1_234, UNMEASURED_OUTPUT)
@@ -210,7 +210,7 @@ def test_replies_count_more_than_the_providers_counts() -> None:
     (first, *_) = questions(known(*opening))
     state = known(*opening, paid(first.query_key, Usage(n_input=1_000, n_output=100)))
 
-    assert token_model(state, OPUS, [Counted(first, 1_234)]).basis == "replies"
+    assert token_model(state, OPUS, [CountedQuery(first, 1_234)]).basis == "replies"
 
 
 def test_pairs_without_their_responses_are_passed_over() -> None:
@@ -219,7 +219,7 @@ def test_pairs_without_their_responses_are_passed_over() -> None:
     (first, *_) = questions(known(*opening))
     state = known(*opening[:-1], paid(first.query_key, Usage(n_input=1_000, n_output=100)))
 
-    assert [sample.query.query_key for sample in samples_of(state, OPUS)] == [first.query_key]
+    assert [sample.query.query_key for sample in asked_queries(state, OPUS)] == [first.query_key]
 
 
 def test_replies_to_other_questions_are_no_measure() -> None:
@@ -228,7 +228,7 @@ def test_replies_to_other_questions_are_no_measure() -> None:
     usage = Usage(n_input=1_000, n_output=100)
     state = known(*world(), paid(strange.query_key, usage), paid_in_vain(strange, usage))
 
-    assert samples_of(state, OPUS) == ()
+    assert asked_queries(state, OPUS) == ()
 
 
 @QUICK

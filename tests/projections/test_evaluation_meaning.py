@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
-from projections.consistency import Meaning
+from projections.consistency import ConsistencyCheck
 from tests.builders import key, opened, recorded
 from tests.evaluations import answer, choice, choices, completed, observed, plan, unscorable
 
@@ -19,7 +19,7 @@ OTHER = StreamId("other")
 
 def faults_of(events: Sequence[Recorded]) -> list[str]:
     """Return what is wrong with events, in order."""
-    meaning = Meaning()
+    meaning = ConsistencyCheck()
     return [fault for each in events for fault in meaning.faults_of(each)]
 
 

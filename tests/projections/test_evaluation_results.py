@@ -6,8 +6,8 @@ import pytest
 
 from ledger.chain import Head
 from projections.artifacts.evaluations import MetricsCollide, results_file, results_of
-from projections.evaluations.metrics import measured
-from projections.evaluations.state import Run
+from projections.evaluations.metrics import metrics_of
+from projections.evaluations.state import EvaluationRun
 from tests.builders import STREAM, key
 from tests.evaluations import answer, document, observed, plan, run_of, unscorable
 
@@ -16,7 +16,7 @@ RECALL = plan(n_items=3, settings='{"seed":7}')
 TEXTS = plan(evaluation="texts", kind="perplexity", run_key=key("texts"), higher_is_better=False)
 
 
-def results(*runs: Run) -> dict[str, object]:
+def results(*runs: EvaluationRun) -> dict[str, object]:
     """Return what a reader of the file finds."""
     found: dict[str, object] = json.loads(
         results_file(results_of("base", runs, project=STREAM, as_of=HEAD))
@@ -45,7 +45,7 @@ def test_how_sure_each_metric_is_and_of_what_stands_beside_it() -> None:
 
     assert found["metrics"] == {
         f"recall_{metric.name}": json.loads(json.dumps(metric.fields))
-        for metric in measured(recall).metrics
+        for metric in metrics_of(recall).metrics
     }
     assert found["evaluations"] == {
         "recall": {

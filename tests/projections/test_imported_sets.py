@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.imports import Column, ImportedRating, RatingsImported, battles_stream
+from ledger.events.imports import CodedColumn, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
@@ -28,7 +28,7 @@ def known(**sets: list[Event]) -> dict[str, ImportedSet]:
 
 def test_battles_are_counted_by_who_won_and_entrants_once() -> None:
     """Over all files and chunks of a set; another set has its own."""
-    first = battles("xxz", "yzy", winners=Column(("model_a", "tie", "no verdict")))
+    first = battles("xxz", "yzy", winners=CodedColumn(("model_a", "tie", "no verdict")))
     more = battles(file_digest=key("another file"))
 
     found = known(arena=[first, more], lab=[more])

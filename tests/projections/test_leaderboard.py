@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, leaderboard
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow, leaderboard
 from tests.projections.battle_strategies import battles
 
 PLAIN = BradleyTerryParameters()
@@ -28,7 +28,7 @@ def board(*more: Battle, parameters: BradleyTerryParameters = PLAIN) -> Leaderbo
     return leaderboard("factuality", battles_of([*AMONG, *more]), parameters, ["dan", "ann"])
 
 
-def places(found: Leaderboard) -> dict[str, Place]:
+def places(found: Leaderboard) -> dict[str, LeaderboardRow]:
     """Return the places by entrant."""
     return {place.entrant: place for place in found.places}
 
@@ -40,7 +40,7 @@ def test_the_best_stands_first_and_who_fought_nothing_last() -> None:
     assert [place.entrant for place in found.places] == ["ann", "bob", "cleo", "dan"]
     best, middle, worst, idle = found.places
     assert (best.rating or 0) > (middle.rating or 0) > (worst.rating or 0) > 0
-    assert idle == Place("dan", None, None, None, None, None, 0, None, "no battle")
+    assert idle == LeaderboardRow("dan", None, None, None, None, None, 0, None, "no battle")
 
 
 def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> None:

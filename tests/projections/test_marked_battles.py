@@ -5,7 +5,7 @@ from math import exp
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.imports import Column
+from ledger.events.imports import CodedColumn
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
 from projections.battles.imported import table_of
@@ -72,10 +72,10 @@ def test_preferences_of_judges_are_marks_again() -> None:
             battles(
                 ("x",) * 4,
                 ("y",) * 4,
-                prefs=Column.of([1 / (1 + exp(1.2)), 0.5, None, 0.2]),
-                winners=Column.of(["model_a", "tie", "no verdict", "model_a"]),
-                sources=Column.of(["llm-judge"] * 3 + ["human"]),
-                prompts=Column.of(["q1", "q2", "q3", "q4"]),
+                prefs=CodedColumn.of([1 / (1 + exp(1.2)), 0.5, None, 0.2]),
+                winners=CodedColumn.of(["model_a", "tie", "no verdict", "model_a"]),
+                sources=CodedColumn.of(["llm-judge"] * 3 + ["human"]),
+                prompts=CodedColumn.of(["q1", "q2", "q3", "q4"]),
             )
         ]
     )

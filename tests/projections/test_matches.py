@@ -5,7 +5,13 @@ from collections import Counter
 from msgspec.structs import replace
 
 from ledger.identity import PromptId
-from projections.tournament.matches import Pairing, cell_of, cells, match_of, pairings
+from projections.tournament.matches import (
+    Pairing,
+    match_of,
+    pairings,
+    planned_response,
+    planned_responses,
+)
 from projections.tournament.state import Tournament
 from tests.builders import entrant, hydra, judge, known, opened, prompt, responses, rubric
 from tests.projections.worlds import RUBRICS, answered, cup, everything, matches_of, planned
@@ -79,7 +85,7 @@ def test_only_the_chosen_prompts_are_paired() -> None:
     tournament = known(*cup())
     chosen = {PromptId("p2"), PromptId("not in the bank")}
 
-    assert {each.prompt.prompt_id for each in cells(tournament, chosen)} == {"p2"}
+    assert {each.prompt.prompt_id for each in planned_responses(tournament, chosen)} == {"p2"}
     assert {each.prompt.prompt_id for each in pairings(tournament, chosen)} == {"p2"}
 
 
@@ -128,7 +134,9 @@ def test_the_seed_of_the_opening_moves_every_response() -> None:
 
     here, there = known(opening, *registered), known(moved, *registered)
 
-    seeds = [[cell.seed for cell in cells(each, everything(each))] for each in (here, there)]
+    seeds = [
+        [cell.seed for cell in planned_responses(each, everything(each))] for each in (here, there)
+    ]
     assert seeds == [[2053764746] * 2, [2053764751] * 2]
 
 
@@ -146,13 +154,16 @@ def test_the_seed_names_the_response_of_whoever_draws_by_it() -> None:
         known(replace(opening, generation_seed=5), *registered),
     )
 
-    keys = [[cell.response_key for cell in cells(each, everything(each))] for each in (here, there)]
+    keys = [
+        [cell.response_key for cell in planned_responses(each, everything(each))]
+        for each in (here, there)
+    ]
 
     assert [now == then for now, then in zip(*keys, strict=True)] == [True, False, False]
 
 
 def test_a_cell_can_be_named_before_anything_is_opened() -> None:
     """What a response would be called follows from the entrant and the prompt alone."""
-    unopened = cell_of(known(), entrant(), prompt())
+    unopened = planned_response(known(), entrant(), prompt())
 
-    assert unopened == cell_of(known(*opened()), entrant(), prompt())
+    assert unopened == planned_response(known(*opened()), entrant(), prompt())

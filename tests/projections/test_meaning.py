@@ -14,7 +14,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
-from projections.consistency import Meaning
+from projections.consistency import ConsistencyCheck
 from projections.tournament.matches import Match
 from projections.verdicts.queries import JudgeQuery
 from tests.batches import ended, not_created, planned, sent
@@ -42,7 +42,7 @@ def submitted(match: Match, question: JudgeQuery, order: Order) -> JudgeQuerySub
 
 def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[tuple[int, str]]:
     """Return what does not follow, with the number of the event."""
-    meaning = Meaning()
+    meaning = ConsistencyCheck()
     of = [*streams, *[STREAM] * (len(events) - len(streams))]
     placed = [
         Recorded(n, stream, n, 0, bytes(32), event)

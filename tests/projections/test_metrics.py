@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.evaluations import EvaluationPlanned, Observation
-from projections.evaluations.metrics import HEADLINES, compared, measured, metric_id
-from projections.evaluations.state import Run
+from projections.evaluations.metrics import HEADLINES, compare_runs, metric_id, metrics_of
+from projections.evaluations.state import EvaluationRun
 from projections.intervals import Estimate
 from tests.evaluations import (
     answer,
@@ -28,9 +28,9 @@ PERPLEXITY = plan(kind="perplexity", higher_is_better=False)
 ENCODING = plan(kind="encoding")
 
 
-def estimates(run: Run) -> dict[str, Estimate]:
+def estimates(run: EvaluationRun) -> dict[str, Estimate]:
     """Return what is estimated of a run, by name."""
-    return {metric.name: metric.estimate for metric in measured(run).metrics}
+    return {metric.name: metric.estimate for metric in metrics_of(run).metrics}
 
 
 def values(planned: EvaluationPlanned, *seen: Observation) -> dict[str, float | None]:
@@ -117,7 +117,7 @@ def test_scores_that_are_no_shares_have_no_share_s_interval() -> None:
     planned = plan(higher_is_better=False)
     run = run_of(planned, *observed(planned, [answer(-3.0), answer(-3.0), answer(0.0)]))
 
-    score = measured(run).metrics[0]
+    score = metrics_of(run).metrics[0]
 
     assert (score.name, score.higher_is_better) == ("score", False)
     assert score.estimate.value == -2.0
@@ -185,7 +185,7 @@ def test_what_cannot_be_scored_is_counted_and_is_no_wrong_answer() -> None:
     planned = plan(n_items=4)
     seen = observed(planned, [answer(is_truncated=True), answer(finish_reason="length")])
 
-    found = measured(run_of(planned, *seen, unscorable(planned, 2)))
+    found = metrics_of(run_of(planned, *seen, unscorable(planned, 2)))
 
     assert found.counts == (4, 2, 1, 1, 1)
     assert found.metrics[0].estimate[:2] == (1.0, 2)
@@ -210,7 +210,7 @@ def test_a_choice_whose_right_one_is_not_there_is_passed_over() -> None:
     """As above: on a ledger that only grows it would be in the way of all metrics for ever."""
     broken, sound = choices(choice(-1.0), choice(-2.0), correct=2), choices(choice(-1.0))
 
-    found = measured(run_of(COMPARISON, *observed(COMPARISON, [broken, sound])))
+    found = metrics_of(run_of(COMPARISON, *observed(COMPARISON, [broken, sound])))
 
     assert found.counts.n_observed == 1
     assert {metric.estimate.n for metric in found.metrics} == {1}
@@ -222,7 +222,7 @@ def test_only_what_both_observed_is_compared() -> None:
     first = run_of(base, *observed(base, [answer(0.0), answer(0.0), answer(1.0)]))
     second = run_of(tuned, *observed(tuned, [answer(1.0), answer(1.0), answer(1.0)], start=1))
 
-    found = compared(first, second)
+    found = compare_runs(first, second)
 
     assert (found.n_pairs, found.n_left_out) == (2, 2)
     score = found.metrics[0]
@@ -236,7 +236,7 @@ def test_a_metric_that_one_of_them_lacks_is_not_compared() -> None:
     first = run_of(base, *observed(base, [asked]))
     second = run_of(tuned, *observed(tuned, [choices(choice(-1.0))]))
 
-    names = [metric.name for metric in compared(first, second).metrics]
+    names = [metric.name for metric in compare_runs(first, second).metrics]
 
     assert "acc_pmi" not in names
     assert "acc" in names
@@ -248,7 +248,7 @@ def test_token_perplexities_of_two_tokenizers_are_not_compared() -> None:
     first = run_of(base, *observed(base, [document(-8.0, 4), document(-8.0, 4)]))
     second = run_of(tuned, *observed(tuned, [document(-4.0, 3), document(-4.0, 4)]))
 
-    found = {metric.name: metric.estimate for metric in compared(first, second).metrics}
+    found = {metric.name: metric.estimate for metric in compare_runs(first, second).metrics}
 
     assert found["perplexity"].value is None
     assert found["bits_per_byte"].value == pytest.approx(-0.5 / log(2))
@@ -268,4 +268,4 @@ def test_the_order_of_recording_does_not_matter(order: list[int]) -> None:
 
     shuffled = run_of(plan(), *(events[place] for place in order))
 
-    assert measured(shuffled) == measured(run_of(plan(), *events))
+    assert metrics_of(shuffled) == metrics_of(run_of(plan(), *events))

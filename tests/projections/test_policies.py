@@ -14,7 +14,7 @@ from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from projections.battles.settled import settled_battles
 from projections.tournament.jury import settle_by_majority
-from projections.tournament.matches import cells, recorded_pilot
+from projections.tournament.matches import planned_responses, recorded_pilot
 from projections.tournament.settlement import Settlement, account_of, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import (
@@ -195,7 +195,7 @@ def test_concatenated_orders_do_not_wait_for_one_another() -> None:
 def test_a_missing_response_leaves_its_pairs_missing_under_every_rule(rule: Rule) -> None:
     """No rule makes an outcome of nothing."""
     tournament = known(*opened())
-    base, _ = cells(tournament, everything(tournament))
+    base, _ = planned_responses(tournament, everything(tournament))
     _, tuned = responses(tournament)
 
     pending = known(*opened(), tuned)

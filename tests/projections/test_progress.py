@@ -4,8 +4,8 @@ from hypothesis import given
 
 from ledger.events.registry import Event
 from ledger.identity import PromptId
-from projections.tournament.matches import Match, cells
-from projections.tournament.progress import ResponseCount, owed_responses, progress, unreconciled
+from projections.tournament.matches import Match, planned_responses
+from projections.tournament.progress import ResponseCount, missing_responses, progress, unreconciled
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import entrant, known, opened, prompt, responses, verdict
@@ -32,9 +32,9 @@ def test_every_cell_is_owed_at_first() -> None:
     """The plan of a new tournament is every entrant's response to every prompt."""
     tournament = known(*cup())
 
-    owed = owed_responses(tournament, everything(tournament))
+    owed = missing_responses(tournament, everything(tournament))
 
-    assert owed == cells(tournament, everything(tournament))
+    assert owed == planned_responses(tournament, everything(tournament))
     assert len(owed) == 3 * 2
 
 
@@ -42,7 +42,7 @@ def test_only_the_chosen_prompts_are_owed() -> None:
     """A pilot generates for its own prompts and leaves the rest of the bank alone."""
     tournament = known(*cup())
 
-    owed = owed_responses(tournament, {PromptId("p2")})
+    owed = missing_responses(tournament, {PromptId("p2")})
 
     assert [cell.prompt.prompt_id for cell in owed] == ["p2"] * 3
 
@@ -50,31 +50,31 @@ def test_only_the_chosen_prompts_are_owed() -> None:
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
     """Generation is deterministic: a prompt that was too long will be too long again."""
     tournament = known(*cup())
-    there, failed, *rest = cells(tournament, everything(tournament))
+    there, failed, *rest = planned_responses(tournament, everything(tournament))
     first = responses(tournament)[0]
     assert first.response_key == there.response_key
 
     tournament = known(*cup(), first, unanswerable(failed))
 
-    assert owed_responses(tournament, everything(tournament)) == tuple(rest)
+    assert missing_responses(tournament, everything(tournament)) == tuple(rest)
 
 
 def test_running_out_of_memory_is_tried_again() -> None:
     """Another machine, or a smaller batch, may have the memory that was lacking."""
     tournament = known(*opened())
-    base, tuned = cells(tournament, everything(tournament))
+    base, tuned = planned_responses(tournament, everything(tournament))
 
     tournament = known(
         *opened(), unanswerable(base, "out_of_memory"), unanswerable(tuned, "not_finite")
     )
 
-    assert owed_responses(tournament, everything(tournament)) == (base,)
+    assert missing_responses(tournament, everything(tournament)) == (base,)
 
 
 def test_responses_are_counted_by_entrant() -> None:
     """A table of an unfinished generation says whose responses are missing, and why."""
     tournament = known(*cup())
-    zoe_1, amy_1, *_ = cells(tournament, everything(tournament))
+    zoe_1, amy_1, *_ = planned_responses(tournament, everything(tournament))
     said = responses(tournament)
 
     tournament = known(*cup(), unanswerable(zoe_1), said[0], unanswerable(amy_1), said[3], said[4])
@@ -127,7 +127,7 @@ def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
 
     found = progress(tournament, everything(tournament), tournament.panel[0])
 
-    owed = owed_responses(tournament, everything(tournament))
+    owed = missing_responses(tournament, everything(tournament))
     assert sum(row.owed for row in found.responses) == len(owed)
     for row in found.responses:
         assert row.generated + row.failed + row.owed == len(tournament.bank)

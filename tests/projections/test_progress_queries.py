@@ -9,8 +9,8 @@ from ledger.events.responses import ResponseGenerated
 from projections.tournament.progress import (
     AskingRules,
     OpenQuery,
+    missing_responses,
     open_queries,
-    owed_responses,
     unreconciled,
 )
 from projections.tournament.state import Tournament
@@ -120,7 +120,7 @@ def test_renaming_an_entrant_opens_no_query() -> None:
     tournament = known(*before, reopened[0], *registrations(entrants=[renamed]))
 
     assert tournament.roster == tuple(roster)
-    assert owed_responses(tournament, everything(tournament)) == ()
+    assert missing_responses(tournament, everything(tournament)) == ()
     assert still_open(tournament) == ()
 
 
@@ -151,7 +151,7 @@ def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
     tournament = known(*all_judged(roster=roster), reopened[0], *registrations([corrected]))
 
     found = still_open(tournament)
-    assert owed_responses(tournament, everything(tournament)) == ()
+    assert missing_responses(tournament, everything(tournament)) == ()
     assert [each.asked.order for each in found] == ["forward", "swapped"] * 3
     assert {each.match.pairing.rubric.dimension for each in found} == {"factuality"}
     assert {each.match.pairing.prompt for each in found} == {corrected}
@@ -165,7 +165,7 @@ def test_entrants_with_the_same_settings_share_their_responses() -> None:
 
     tournament = known(*opening, base, tuned)
 
-    assert owed_responses(tournament, everything(tournament)) == ()
+    assert missing_responses(tournament, everything(tournament)) == ()
     assert len(questions_of(tournament)) == 6
     assert len(still_open(tournament)) == 3  # one for the twins, both orders of the rest
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
-from projections.battles.columns import Battle, CannotRate, Row, battles_of
+from projections.battles.columns import Battle, BattleRow, CannotRate, battles_of
 from projections.ratings.bradley_terry.fit import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.builders import valid
@@ -23,7 +23,7 @@ ROOT = 1e-3  # likewise, of the root of a variance that is nearly 0
 UPSETS = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2), ("b", "c", 1.0, 3), ("c", "a", 1.0, 4)]
 
 
-def rated(rows: Iterable[Row], **parameters: object) -> BradleyTerryRatings:
+def rated(rows: Iterable[BattleRow], **parameters: object) -> BradleyTerryRatings:
     """Rate battles by parameters that are as usual but for those given."""
     return rate(battles_of(rows), valid(BradleyTerryParameters, parameters))
 
@@ -296,7 +296,7 @@ def test_a_single_prompt_gives_ratings_and_no_interval(
     ],
 )
 def test_prompts_that_do_not_differ_give_ratings_and_no_interval(
-    rows: list[Row], interval: IntervalKind
+    rows: list[BattleRow], interval: IntervalKind
 ) -> None:
     """A spread of 0 among few is no sign that others lie there; the anchor does by decree."""
     free = rated(rows, interval=interval, resamples=50)

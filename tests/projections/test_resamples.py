@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from projections.intervals import fewest_resamples, shortage
+from projections.intervals import fewest_resamples, too_few_resamples
 from projections.ratings.bradley_terry.uncertainty import percentiles
 
 
@@ -22,7 +22,7 @@ def test_bounds_leave_a_resample_out_at_each_end(level: float, fewest: int) -> N
 
 def test_a_shortage_says_how_many_it_takes() -> None:
     """Who reads it asks again, and once."""
-    assert shortage(40, 0.95) is None
-    assert shortage(39, 0.95) == (
+    assert too_few_resamples(40, 0.95) is None
+    assert too_few_resamples(39, 0.95) == (
         "an interval of 95 % takes 40 resamples at least, so that one is beyond each bound"
     )

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ledger.events.judging import FailureReason
 from ledger.events.registry import Event
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.state import Tournament
 from tests.builders import known, opened, prompt, responses, verdict
 from tests.projections.worlds import (
@@ -56,7 +56,7 @@ def test_a_missing_response_leaves_its_own_pairs_pending() -> None:
 def test_a_failed_response_settles_its_pairs_as_no_response() -> None:
     """Pairs that can never be judged must not look as if they still will be."""
     tournament = known(*cup())
-    zoe_1, *_ = cells(tournament, everything(tournament))
+    zoe_1, *_ = planned_responses(tournament, everything(tournament))
     _, *said = responses(tournament)
 
     tournament = known(*cup(), *said, unanswerable(zoe_1))
@@ -67,7 +67,7 @@ def test_a_failed_response_settles_its_pairs_as_no_response() -> None:
 def test_a_response_that_came_after_a_failure_counts() -> None:
     """Out of memory on one machine is no reason to drop what another has answered."""
     tournament = known(*opened())
-    base, _ = cells(tournament, everything(tournament))
+    base, _ = planned_responses(tournament, everything(tournament))
 
     tournament = known(*opened(), unanswerable(base), *responses(tournament))
 

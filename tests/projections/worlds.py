@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Outcome, PairReconciled, Verdict
-from ledger.events.ratings import BradleyTerryParameters, EloParameters, Publication, Terms
+from ledger.events.ratings import (
+    BradleyTerryParameters,
+    EloParameters,
+    Publication,
+    PublicationTerms,
+)
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseFailureReason
 from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of
-from projections.tournament.matches import Cell, Match, Pairing, match_of, pairings
+from projections.tournament.matches import Match, Pairing, PlannedResponse, match_of, pairings
 from projections.tournament.settlement import Settlement, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -111,7 +116,9 @@ def failure_of(
     )
 
 
-def unanswerable(cell: Cell, reason: ResponseFailureReason = "prompt_too_long") -> ResponseFailed:
+def unanswerable(
+    cell: PlannedResponse, reason: ResponseFailureReason = "prompt_too_long"
+) -> ResponseFailed:
     """Return an entrant's failure to answer a prompt."""
     return ResponseFailed(
         response_key=cell.response_key,
@@ -155,7 +162,7 @@ def publication(tournament: Tournament, elo: EloParameters = ELO) -> Publication
     newest = tournament.newest
     return Publication(
         run="pilot_20260427_120000",
-        terms=Terms(
+        terms=PublicationTerms(
             mode="pilot",
             judge=judge().judge_id,
             policy=DEFAULT_POLICY,

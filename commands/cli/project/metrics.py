@@ -26,8 +26,8 @@ from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations.metrics import Compared, compared, measured
-from projections.evaluations.state import EVALUATION_EVENTS, Run, evaluations_of
+from projections.evaluations.metrics import RunComparison, compare_runs, metrics_of
+from projections.evaluations.state import EVALUATION_EVENTS, EvaluationRun, evaluations_of
 from projections.fold import fold
 
 
@@ -36,7 +36,7 @@ class EvaluationReading(NamedTuple):
 
     stream: StreamId
     head: Head
-    runs: tuple[Run, ...]  # of the newest plans
+    runs: tuple[EvaluationRun, ...]  # of the newest plans
 
     @property
     def facts(self) -> dict[str, Json]:
@@ -110,13 +110,13 @@ def metrics(
         rescoring = import_module("commands.evaluating.rescore")
         source = source._replace(runs=rescoring.rescored(source.runs, config))
     if compare is None:
-        table = metrics_table(map(measured, source.runs), source.facts)
+        table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:
         table = differences_table(compare, compared_in(source, compare), source.facts)
     write(table, output_format, as_json=as_json)
 
 
-def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[Compared]:
+def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
     """Compare two entrants on each evaluation of which both have observed a sample.
 
     Raises:
@@ -130,11 +130,13 @@ def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[Co
     return found
 
 
-def _compared(first: Sequence[Run], second: Sequence[Run]) -> Iterator[Compared]:
+def _compared(
+    first: Sequence[EvaluationRun], second: Sequence[EvaluationRun]
+) -> Iterator[RunComparison]:
     others = {run.plan.evaluation: run for run in second}
     for run in first:
         if run.plan.evaluation in others:
-            yield compared(run, others[run.plan.evaluation])
+            yield compare_runs(run, others[run.plan.evaluation])
 
 
 def _require(option: str, name: str | None, known: Collection[str]) -> None:

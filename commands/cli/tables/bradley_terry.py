@@ -14,7 +14,12 @@ from projections.battles.imported import WINNERS, BattleTable
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.anchors import Anchored
 from projections.ratings.bradley_terry.fit import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Place, Unrated, p_better
+from projections.ratings.bradley_terry.leaderboard import (
+    Leaderboard,
+    LeaderboardRow,
+    Unrated,
+    p_better,
+)
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.bradley_terry.rate import Zero
 from projections.ratings.style import Coefficient
@@ -216,7 +221,7 @@ def _rows(
             yield row | ({"source": sources[place.entrant]} if sources else {})
 
 
-def _row(place: Place) -> dict[str, Json]:
+def _row(place: LeaderboardRow) -> dict[str, Json]:
     return {
         "entrant": place.entrant,
         "rating": place.rating,

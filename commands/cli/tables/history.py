@@ -9,10 +9,10 @@ from commands.runs.replay import Replayed
 from commands.runs.verify import Verified
 from ledger.chain import Head
 from ledger.identity import Json
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 
 
-def log_table(rows: Iterable[Row]) -> Table:
+def log_table(rows: Iterable[StoredEvent]) -> Table:
     """Show events, one a line."""
     return Table(
         schema="tourney/log@1",
@@ -38,7 +38,7 @@ def log_table(rows: Iterable[Row]) -> Table:
     )
 
 
-def event_fields(row: Row) -> dict[str, Json]:
+def event_fields(row: StoredEvent) -> dict[str, Json]:
     """Return an event with its envelope, whole."""
     recorded = row.recorded()
     return {

@@ -9,7 +9,7 @@ from commands.cli.tables.table import Column, Table
 from commands.errors import counted
 from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
-from projections.evaluations.metrics import Compared, Measured, Metric, metric_id
+from projections.evaluations.metrics import Metric, RunComparison, RunMetrics, metric_id
 
 _NOBODY: Final = "nobody was evaluated yet; `tourney apply evaluate` does it"
 _CLUSTERED: Final = (
@@ -21,7 +21,7 @@ _COMPARABLE: Final = (
 )
 
 
-def metrics_table(every: Iterable[Measured], facts: Mapping[str, Json]) -> Table:
+def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Table:
     """Show each metric with its standard error and interval, and what does not count."""
     every = tuple(every)
     return Table(
@@ -46,7 +46,7 @@ def metrics_table(every: Iterable[Measured], facts: Mapping[str, Json]) -> Table
     )
 
 
-def _row(each: Measured, metric: Metric) -> dict[str, Json]:
+def _row(each: RunMetrics, metric: Metric) -> dict[str, Json]:
     plan = each.run.plan
     return {
         "id": metric_id(plan.evaluation, metric.name),
@@ -60,7 +60,7 @@ def _row(each: Measured, metric: Metric) -> dict[str, Json]:
     }
 
 
-def _notes(every: Sequence[Measured]) -> Iterator[str]:
+def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
     if not every:
         yield _NOBODY
         return
@@ -71,7 +71,7 @@ def _notes(every: Sequence[Measured]) -> Iterator[str]:
         yield _COMPARABLE
 
 
-def _of_run(each: Measured) -> Iterator[str]:
+def _of_run(each: RunMetrics) -> Iterator[str]:
     """Say which part of what could be observed the metrics are of."""
     plan, counts = each.run.plan, each.counts
     name = f"{plan.entrant.label} on {plan.evaluation}"
@@ -92,7 +92,7 @@ def _reason(fate: SampleUnscorable) -> str:
 
 
 def differences_table(
-    pair: tuple[str, str], every: Iterable[Compared], facts: Mapping[str, Json]
+    pair: tuple[str, str], every: Iterable[RunComparison], facts: Mapping[str, Json]
 ) -> Table:
     """Show by how much the second entrant's metrics are larger than the first's."""
     every = tuple(every)
@@ -116,7 +116,7 @@ def differences_table(
     )
 
 
-def _difference(each: Compared, metric: Metric) -> dict[str, Json]:
+def _difference(each: RunComparison, metric: Metric) -> dict[str, Json]:
     evaluation, estimate = each.first.plan.evaluation, metric.estimate
     return {
         "id": metric_id(evaluation, metric.name),
@@ -133,7 +133,7 @@ def _difference(each: Compared, metric: Metric) -> dict[str, Json]:
     }
 
 
-def _of_pair(each: Compared) -> Iterator[str]:
+def _of_pair(each: RunComparison) -> Iterator[str]:
     """Say what stands in the way of comparing, if something does."""
     plan = each.first.plan
     name = plan.evaluation
@@ -153,7 +153,7 @@ def _is_apart(metric: Metric) -> bool:
     return metric.estimate.n > 0 and metric.estimate.value is None
 
 
-def _settings(each: Compared) -> str:
+def _settings(each: RunComparison) -> str:
     """Say what the first was evaluated with, and the second was not, and the reverse."""
     first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
     differing = sorted(

@@ -9,7 +9,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Json
 from projections.ratings.standings import WinRate
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.progress import Progress
 from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
@@ -135,7 +135,8 @@ def responses_table(tournament: Tournament) -> Table:
     """Show every response that the tournament wants; one not there is empty."""
     prompts = [prompt.prompt_id for prompt in tournament.bank]
     rows = [
-        (cell, tournament.responses.get(cell.response_key)) for cell in cells(tournament, prompts)
+        (cell, tournament.responses.get(cell.response_key))
+        for cell in planned_responses(tournament, prompts)
     ]
     rated = any(response and response.p_correct is not None for _, response in rows)
     return Table(

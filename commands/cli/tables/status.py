@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.cli.tables.table import Column, Table
 from commands.errors import counted
-from ledger.counts import Counts
+from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
 from ledger.storage.wal import wal_of
 from ledger.store import Ledger
@@ -77,7 +77,7 @@ _COUNTED: Final = (
 
 def status_table(
     ledger: Ledger,
-    counts: Mapping[StreamId, Counts],
+    counts: Mapping[StreamId, StreamCounts],
     in_flight: Sequence[Batch],
     imported: Mapping[str, ImportedSet],
     now: datetime,

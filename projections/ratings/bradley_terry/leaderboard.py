@@ -79,7 +79,7 @@ def _differences(ratings: BradleyTerryRatings) -> _Differences:
 Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]
 
 
-class Place(NamedTuple):
+class LeaderboardRow(NamedTuple):
     """One entrant's place; comparable are those of its component, or of one above or below."""
 
     entrant: str
@@ -107,7 +107,7 @@ class Leaderboard:
     """
 
     name: str  # of the dimension, or whatever was rated
-    places: tuple[Place, ...]
+    places: tuple[LeaderboardRow, ...]
     ratings: BradleyTerryRatings
 
     @property
@@ -152,7 +152,7 @@ def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()
     best, worst, _ = ranks(ratings)
     rows = zip(ratings.rows(), best.tolist(), worst.tolist(), strict=True)
     placed = [
-        Place(
+        LeaderboardRow(
             row.entrant,
             rating=row.rating,
             lower=_finite(row.lower),
@@ -166,14 +166,14 @@ def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()
         for row, rank, worst_rank in rows
     ]
     idle = [
-        Place(entrant, None, None, None, None, None, 0, None, "no battle")
+        LeaderboardRow(entrant, None, None, None, None, None, 0, None, "no battle")
         for entrant in roster
         if entrant not in ratings.entrants
     ]
     return Leaderboard(name, (*sorted(placed, key=_from_the_best_down), *idle), ratings)
 
 
-def _from_the_best_down(place: Place) -> tuple[bool, int | None, float]:
+def _from_the_best_down(place: LeaderboardRow) -> tuple[bool, int | None, float]:
     return place.reason == "no battle", place.component, -(place.rating or 0.0)
 
 

@@ -30,7 +30,7 @@ from projections.ratings.bradley_terry.uncertainty import (
 )
 
 
-class Part(NamedTuple):
+class WeightedDimension(NamedTuple):
     """A dimension, its share in the mean (all shares make 1), its battles and ratings by them."""
 
     dimension: str
@@ -56,7 +56,7 @@ class _Fitted(NamedTuple):
     parameters: Floats
 
 
-def joint_covariance(parts: Sequence[Part], members: NDArray[np.intp]) -> Floats:
+def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.intp]) -> Floats:
     """Return the covariance of the means of m entrants, (m, m), in squared Elo points.
 
     Args:
@@ -71,7 +71,7 @@ def joint_covariance(parts: Sequence[Part], members: NDArray[np.intp]) -> Floats
     return covariance_of(moved) + sum(each.of_prior for each in contributions)
 
 
-def _contribution(part: Part, members: NDArray[np.intp]) -> _Contribution:
+def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contribution:
     label = part.ratings.components.label
     peers = part.ratings.components.members(label[members[0]])
     inside = np.isin(part.battles.a, peers) & np.isin(part.battles.b, peers)
@@ -116,7 +116,7 @@ class OverallRatings:
             above another who is nowhere above or incomparable. It has no nu of its own: NaN.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[WeightedDimension, ...]
     ratings: BradleyTerryRatings
 
     def zeros(self) -> tuple[Zero, ...]:
@@ -165,7 +165,7 @@ def rate_overall(
         for dimension, share in _shares(weights, dimensions).items()
     }
     parts = tuple(
-        Part(dimension, share, those, rate(those, parameters))
+        WeightedDimension(dimension, share, those, rate(those, parameters))
         for dimension, (share, those) in fought.items()
     )
     return OverallRatings(parts, _overall(parts))
@@ -188,7 +188,7 @@ def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str
     return {dimension: weight / total for dimension, weight in weights.items() if weight}
 
 
-def _overall(parts: Sequence[Part]) -> BradleyTerryRatings:
+def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
     some = parts[0].ratings
     components = _product([part.ratings.components for part in parts])
     rating = np.sum([part.share * part.ratings.rating for part in parts], axis=0)

@@ -18,7 +18,7 @@ from ledger.audit import audit
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
 from ledger.identity import Digest
 from ledger.store import Ledger
-from projections.tournament.matches import Cell, cells
+from projections.tournament.matches import PlannedResponse, planned_responses
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
 from tests.commands.cli.warm import Ended, Running, begin, run_warm
@@ -86,12 +86,12 @@ def settings(
     return head + keys + tables
 
 
-def own_text(cell: Cell) -> str:
+def own_text(cell: PlannedResponse) -> str:
     """Answer differently from everybody else."""
     return f"{cell.entrant.entrant_id} says of {cell.prompt.prompt_id}: rest and fluids."
 
 
-def record_responses(folder: Path, text_of: Callable[[Cell], str] = own_text) -> None:
+def record_responses(folder: Path, text_of: Callable[[PlannedResponse], str] = own_text) -> None:
     """Open the tournament, and record a response for each cell."""
     place = workspace(folder / "tournament.toml", None)
     with place.recorder(print) as recorder:
@@ -100,12 +100,12 @@ def record_responses(folder: Path, text_of: Callable[[Cell], str] = own_text) ->
         recorder.record(
             *(
                 RecordResponse(cell, _generated(cell, text_of(cell)))
-                for cell in cells(recorder.state, everything)
+                for cell in planned_responses(recorder.state, everything)
             )
         )
 
 
-def _generated(cell: Cell, text: str) -> GeneratedText:
+def _generated(cell: PlannedResponse, text: str) -> GeneratedText:
     return GeneratedText(cell.response_key, text, "stop", 10, 10, elapsed_s=0.1)
 
 

@@ -10,7 +10,7 @@ from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from ledger.events.values import Usage
 from ledger.store import Ledger
-from projections.tournament.matches import cells
+from projections.tournament.matches import planned_responses
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.commands.builders import lay_out
 from tests.commands.cli.conftest import Tourney, launch
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     with place.recorder(print) as recorder:
         recorder.record(place.opening)
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
-        for cell in cells(recorder.state, bank):
+        for cell in planned_responses(recorder.state, bank):
             text = f"{cell.entrant.entrant_id} on {cell.prompt.text}"
             made = GeneratedText(cell.response_key, text, "stop", 3, 3, 0.1)
             recorder.record(RecordResponse(cell, made))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from ledger.store import Ledger
-from projections.tournament.matches import Cell
+from projections.tournament.matches import PlannedResponse
 from tests.anthropic_api.faults import Fault
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
@@ -258,7 +258,7 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
     """Text that models wrote is data wherever it goes."""
     folder = paid.lay_out(tmp_path / "paid", n_prompts=2)
 
-    def hostile(cell: Cell) -> str:
+    def hostile(cell: PlannedResponse) -> str:
         place = paid.ENTRANTS.index(cell.entrant.entrant_id)
         return f"{HOSTILE[place]} {cell.prompt.prompt_id}"
 

@@ -3,19 +3,19 @@
 import pytest
 
 from commands.cli.tables.history import event_fields, log_table
-from ledger.recorded import Row
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.builders import STREAM, opened, prompt
 
 
 @pytest.fixture
-def opening(ledger: Ledger) -> tuple[Row, ...]:
+def opening(ledger: Ledger) -> tuple[StoredEvent, ...]:
     """Give the events of an opening as they are stored."""
     ledger.append(STREAM, opened(prompts=[prompt("p1")]))
     return tuple(ledger.rows())
 
 
-def test_an_event_is_shown_whole_with_its_place(opening: tuple[Row, ...]) -> None:
+def test_an_event_is_shown_whole_with_its_place(opening: tuple[StoredEvent, ...]) -> None:
     """`tourney show` leaves nothing out: what is hashed can be seen."""
     row = opening[1]
 
@@ -26,7 +26,7 @@ def test_an_event_is_shown_whole_with_its_place(opening: tuple[Row, ...]) -> Non
     assert fields["event"] == {"type": "PromptRegistered", **row.recorded().event.fields}
 
 
-def test_a_log_keeps_keys_and_times_whole(opening: tuple[Row, ...]) -> None:
+def test_a_log_keeps_keys_and_times_whole(opening: tuple[StoredEvent, ...]) -> None:
     """Tables round, data never does: a time shown can be given to --as-of again."""
     rows = log_table(opening).rows
 

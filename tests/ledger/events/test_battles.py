@@ -15,7 +15,7 @@ from ledger.events.imports import (
     MAX_BATTLES,
     SIGNS,
     BattlesImported,
-    Column,
+    CodedColumn,
     Winner,
     battles_stream,
     set_of,
@@ -32,7 +32,7 @@ WINNERS: Sequence[Winner] = ("model_a", "model_b", "tie")
 @given(cells=st.lists(st.sampled_from([None, "", "a", "β", "}", "\\"]) | st.text(), min_size=1))
 def test_a_column_keeps_every_cell(cells: list[str | None]) -> None:
     """A battle must come out under the prompt that it went in under."""
-    column = Column.of(cells)
+    column = CodedColumn.of(cells)
 
     assert list(column.cells(len(cells))) == cells
     assert column.fits(len(cells))
@@ -41,7 +41,7 @@ def test_a_column_keeps_every_cell(cells: list[str | None]) -> None:
 @pytest.mark.parametrize("cells", [["q1"] * 3, ["q1", "q2", "q3"], ["q1"]])
 def test_a_column_that_is_plain_has_no_codes(cells: list[str]) -> None:
     """A judge is named once an event, and an id that is its battle's own stands by itself."""
-    assert Column.of(cells).codes == ""
+    assert CodedColumn.of(cells).codes == ""
 
 
 def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
@@ -59,10 +59,10 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
         ({"a": "#" * (MAX_BATTLES + 1), "b": "$" * (MAX_BATTLES + 1)}, "of at most 5000"),
         ({"a": "%"}, "stands for no entrant"),
         ({"b": "#"}, "an entrant battles itself"),
-        ({"winners": Column(("tie", "model_a"))}, "winners: not a cell for each of 1 battles"),
-        ({"winners": Column(("tie", "model_a"), "$#")}, "winners: not a cell"),
-        ({"prefs": Column((0.5,), "$")}, "prefs: not a cell"),
-        ({"prompts": Column(())}, "prompts: not a cell"),
+        ({"winners": CodedColumn(("tie", "model_a"))}, "winners: not a cell for each of 1 battles"),
+        ({"winners": CodedColumn(("tie", "model_a"), "$#")}, "winners: not a cell"),
+        ({"prefs": CodedColumn((0.5,), "$")}, "prefs: not a cell"),
+        ({"prompts": CodedColumn(())}, "prompts: not a cell"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(wrong: dict[str, object], why: str) -> None:
@@ -99,9 +99,9 @@ def arena(n_battles: int, *, digits: int, per_prompt: int, soft: bool) -> Battle
     return battles(
         a,
         b,
-        winners=Column.of(rng.choices(WINNERS, k=n_battles)),
-        prompts=Column.of(prompts),
-        prefs=Column.of(prefs) if soft else Column((None,)),
+        winners=CodedColumn.of(rng.choices(WINNERS, k=n_battles)),
+        prompts=CodedColumn.of(prompts),
+        prefs=CodedColumn.of(prefs) if soft else CodedColumn((None,)),
     )
 
 

@@ -9,8 +9,8 @@ from ledger.events.ratings import (
     BradleyTerryParameters,
     EloParameters,
     Publication,
+    PublicationTerms,
     RatingsPublished,
-    Terms,
 )
 from ledger.events.registration import (
     EntrantRegistered,
@@ -48,7 +48,7 @@ assert isinstance(OPENING, TournamentOpened)
 def published(as_of: int = 1, **elo: object) -> RatingsPublished:
     """Return a publication of ratings under these parameters, which are not checked."""
     parameters = replace(EloParameters(), **elo)
-    terms = Terms(
+    terms = PublicationTerms(
         "pilot", JudgeId("reference"), "agreement@1", parameters, (), (), BradleyTerryParameters()
     )
     return RatingsPublished(Publication("run", terms, NOON, as_of, key("head")), ())
