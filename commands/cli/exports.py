@@ -39,7 +39,7 @@ from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
 from projections.evaluations.state import EvaluationRun
-from projections.ratings.bradley_terry.anchors import rate_among
+from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 
@@ -67,7 +67,7 @@ def ratings_of_imported(asked: Asked, name: str) -> Fields:
     """
     require_no_tournament(asked)
     imported, parameters = imported_set(asked, name), BradleyTerryParameters()
-    among = rate_among(imported.battles, parameters, soft=True)
+    among = rate_with_anchors(imported.battles, parameters, soft=True)
     judges, boards = [*imported.judges], [board_of(name, among.ratings)]
     _say_order(boards)
     return rating_records(

@@ -62,7 +62,7 @@ class EvaluationRecorder:
     def complete(self, plan: EvaluationPlanned) -> None:
         """Take note that nothing of a numbered plan is owed any more, if that is so and new."""
         run = self.state.run(plan)
-        if run.owed or self.state.is_completed(plan):
+        if run.missing or self.state.is_completed(plan):
             return
         completed = EvaluationCompleted(
             entrant=EntrantId(plan.entrant.label),

@@ -95,7 +95,7 @@ def owed_samples(
     counted: set[SampleKey] = set()
     rows = []
     for plan in (each.plan for each in planned):
-        owed = known.run(plan).owed - counted
+        owed = known.run(plan).missing - counted
         counted |= owed
         n_planned = len(plan.items) * plan.n_samples
         rows.append(
@@ -113,7 +113,7 @@ def n_scored_otherwise(known: Evaluations, planned: PlannedEvaluation) -> int:
         EvaluationFault: The evaluation's own code fails.
     """
     run, evaluation = known.run(planned.plan), planned.evaluation
-    observed = run.observed if run.owed else ()
+    observed = run.observed if run.missing else ()
     return sum(_is_scored_otherwise(evaluation, each) for each in observed)
 
 
@@ -136,7 +136,7 @@ def evaluate_all(
     """
     total, left, held = Evaluated(0, 0, 0), limit, HeldBack()
     for each in planned:
-        n_owed = len(recorder.state.run(each.plan).owed)
+        n_owed = len(recorder.state.run(each.plan).missing)
         with held.holding():
             added = evaluate_owed(recorder, each, on_progress=on_progress, limit=left)
             total = Evaluated(*map(sum, zip(total, added, strict=True)))
@@ -165,7 +165,7 @@ def evaluate_owed(
     """
     evaluation, inference, terms, plan, samples = planned
     plan = recorder.plan(plan)
-    missing = recorder.state.run(plan).owed
+    missing = recorder.state.run(plan).missing
     owed = [sample for sample in samples if _key(plan.run_key, sample) in missing][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = n_seen = 0
@@ -219,7 +219,7 @@ def owed_requests(
 
 def _owed(known: Evaluations, planned: PlannedEvaluation) -> Iterator[tuple[SampleKey, _Owed]]:
     evaluation, inference, terms, plan, samples = planned
-    entrant, owed = evaluation.configured(inference, terms), known.run(plan).owed
+    entrant, owed = evaluation.configured(inference, terms), known.run(plan).missing
     for sample in samples:
         key = SampleKey(plan.run_key, sample.item, sample.number)
         if key in owed:

@@ -58,7 +58,7 @@ def bradley_terry_rows(source: Reading, chosen: Mapping[str, object]) -> Iterato
     parameters = bradley_terry_parameters(bradley_terry_settings(source.state), chosen, str)
     require_anchor(parameters, source.roster)
     for board in by_dimension(source.settlements, parameters, source.roster):
-        for place in board.places:
+        for place in board.rows:
             yield _bradley_terry_row(board.name, place)
 
 

@@ -46,7 +46,7 @@ def strengths(board: Leaderboard) -> str:
         *("Entrant", "Rating", f"{level} low", f"{level} high", "Rank", "At worst", "Battles"),
         *(["Group"] if is_divided else []),
     )
-    rows = (_cells(place)[: len(headers)] for place in board.places)
+    rows = (_cells(place)[: len(headers)] for place in board.rows)
     notes = "\n".join(map(note, _notes(board)))
     return table(f"Bradley-Terry, {_model(parameters)}", headers, rows) + notes
 
@@ -76,7 +76,7 @@ def _notes(board: Leaderboard) -> Iterator[str]:
         f"{_interval_note(parameters)}. Rank: 1 + how many are surely better; at worst: how many"
         f" are not surely worse. {_zero(parameters)}"
     )
-    rated = [place for place in board.places if place.rating is not None]
+    rated = [place for place in board.rows if place.rating is not None]
     if any(None in {place.lower, place.upper} for place in rated):
         why = f"no two {parameters.unit} differ, or it is beyond all numbers"
         yield f"A bound is missing where {why}."

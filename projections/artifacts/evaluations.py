@@ -98,5 +98,5 @@ def _account(each: RunMetrics) -> Fields:
         "n_samples": plan.n_samples,
         "n_available": plan.n_available,
         **each.counts._asdict(),
-        "is_complete": not each.run.owed,
+        "is_complete": not each.run.missing,
     }

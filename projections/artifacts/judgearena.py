@@ -134,7 +134,7 @@ def rating_records(
         "unrated": [
             {"model": place.entrant} | _place(board, place) | {"reason": place.reason}
             for board in boards
-            for place in board.places
+            for place in board.rows
             if place.rating is None
         ],
     }
@@ -151,9 +151,7 @@ def _fit(board: Leaderboard) -> Json:
 def _rated(board: Leaderboard) -> list[tuple[float, LeaderboardRow]]:
     """Return who has a rating, with it: in the board's order, equals by name."""
     rated = [
-        (round(place.rating, _DECIMALS), place)
-        for place in board.places
-        if place.rating is not None
+        (round(place.rating, _DECIMALS), place) for place in board.rows if place.rating is not None
     ]
     return sorted(rated, key=lambda each: (each[1].component, -each[0], each[1].entrant))
 

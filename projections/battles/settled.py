@@ -25,14 +25,14 @@ from projections.intervals import Floats
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, reply_of
 from projections.tournament.state import Tournament
-from projections.verdicts.parsers import SCORE_PARSER, parse_marks
+from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
 
 _BATTLES: Final = frozenset({"a", "b", "tie"})  # statuses
 _SCORES: Final[Mapping[str, float]] = MappingProxyType({"a": 1.0, "b": 0.0, "tie": 0.5})
 
 
-def fought(settlements: Iterable[Settlement]) -> list[Settlement]:
+def decided_or_tied(settlements: Iterable[Settlement]) -> list[Settlement]:
     """Return the settlements that are battles, in order."""
     return [each for each in settlements if each.status in _BATTLES]
 
@@ -46,16 +46,16 @@ def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Batt
             _SCORES[settlement.status],
             settlement.pairing.prompt.prompt_id,
         )
-        for settlement in fought(settlements)
+        for settlement in decided_or_tied(settlements)
         if settlement.status != "tie" or ties == "half"
     )
 
 
-BY_MARKS: Final = Rule(CONCATENATE, SCORE_PARSER)
+BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 """The rule by which each order is decided by the marks in its reply."""
 
 
-class Marked(NamedTuple):
+class ScoredBattles(NamedTuple):
     """Battles, and by how much a judge's mark of a is above that of b in each, (n,)."""
 
     battles: Battles
@@ -67,7 +67,7 @@ class Marked(NamedTuple):
         return replace(self.battles, score=scores)
 
 
-def marked_in_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> Marked:
+def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> ScoredBattles:
     """Return the orders that were decided or tied by marks.
 
     Two identical responses that nobody was asked about have the same marks.
@@ -76,14 +76,14 @@ def marked_in_orders(tournament: Tournament, settlements: Iterable[Settlement]) 
         tournament: What the judge replied.
         settlements: By the rule BY_MARKS.
     """
-    battles = fought(settlements)
+    battles = decided_or_tied(settlements)
     margin = [
         _margin(tournament, each.match, each.order) for each in battles if each.match is not None
     ]
-    return Marked(settled_battles(battles, ties="half"), np.array(margin, dtype=np.float64))
+    return ScoredBattles(settled_battles(battles, ties="half"), np.array(margin, dtype=np.float64))
 
 
-def marked_by_preferences(table: BattleTable, *, made_at: float) -> Marked:
+def scored_preferences(table: BattleTable, *, made_at: float) -> ScoredBattles:
     """Return what judges gave preferences on; where these are 0 or 1, margins are infinite.
 
     Args:
@@ -91,13 +91,13 @@ def marked_by_preferences(table: BattleTable, *, made_at: float) -> Marked:
         made_at: The temperature that turned marks into preferences.
     """
     given = table.where(table.has_verdict & ~table.is_human & ~np.isnan(table.pref))
-    return Marked(given.battles(soft=False), margin_of(given.pref, made_at=made_at))
+    return ScoredBattles(given.battles(soft=False), margin_of(given.pref, made_at=made_at))
 
 
 def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:
     question = match.forward if order == "forward" else match.swapped
     reply = reply_of(tournament, question.query_key, SCORE_PARSER)
-    marks = None if reply is None else parse_marks(reply)
+    marks = None if reply is None else parse_judge_scores(reply)
     if marks is None:
         return 0.0  # a tie that nobody was asked about
     return marks.a - marks.b if order == "forward" else marks.b - marks.a
@@ -113,7 +113,7 @@ class _NamedBattle(NamedTuple):
     meeting: _Meeting
 
 
-class Calibrated(NamedTuple):
+class JudgeCalibration(NamedTuple):
     """The temperature found for a dimension or a set of battles, and how well marks tell votes."""
 
     name: str
@@ -122,19 +122,19 @@ class Calibrated(NamedTuple):
     log_likelihood_usual: float  # at JudgeArena's
 
 
-def calibrated(name: str, judged: Marked, votes: Battles) -> Calibrated:
+def calibrate_judge(name: str, judged: ScoredBattles, votes: Battles) -> JudgeCalibration:
     """Calibrate what a judge marked against people's votes.
 
     Raises:
-        CannotCalibrate: As `beside_votes` and `projections.battles.soft_scores.calibrate` say.
+        CannotCalibrate: As for `votes_with_margins` and `soft_scores.calibrate`.
     """
-    shared = beside_votes(judged, votes)
+    shared = votes_with_margins(judged, votes)
     found = calibrate(*shared)
     usual = log_likelihood(*shared, temperature=TEMPERATURE)
-    return Calibrated(name, found, log_likelihood(*shared, temperature=found.value), usual)
+    return JudgeCalibration(name, found, log_likelihood(*shared, temperature=found.value), usual)
 
 
-def beside_votes(judged: Marked, votes: Battles) -> Marked:
+def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
     """Return people's votes, each as often as the judge marked what it is on, with those margins.
 
     So a judge that was asked in both orders has both of its answers held against a vote, as each
@@ -154,7 +154,7 @@ def beside_votes(judged: Marked, votes: Battles) -> Marked:
     places = np.array([place for place, _ in rows], dtype=np.intp)
     margins = np.array([margin for _, margin in rows])
     _require_some(margins)
-    return Marked(votes.take(places), margins)
+    return ScoredBattles(votes.take(places), margins)
 
 
 def _named(battles: Battles) -> Iterator[_NamedBattle]:

@@ -82,7 +82,7 @@ def metrics_of(run: EvaluationRun) -> RunMetrics:
     samples = [*_observed(run).values()]
     clusters = [sample.cluster for sample in samples]
     metrics = (
-        _metric(each, estimate_ratio(each.quotient, clusters, each.scale))
+        _metric(each, estimate_ratio(each.terms, clusters, each.scale))
         for each in metric_ratios(run.plan, samples)
     )
     return RunMetrics(run, _counts(run, samples), (*metrics,))
@@ -101,7 +101,7 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     metrics = (
         _metric(
             each,
-            estimate_difference(each.quotient, others[each.name].quotient, clusters, each.scale),
+            estimate_difference(each.terms, others[each.name].terms, clusters, each.scale),
         )
         for each in metric_ratios(first.plan, [of_first[key] for key in shared])
         if each.name in others

@@ -45,7 +45,7 @@ class MetricRatio(NamedTuple):
 
     name: str
     unit: str
-    quotient: RatioTerms
+    terms: RatioTerms
     scale: Scale = "share"
     higher_is_better: bool = True
 

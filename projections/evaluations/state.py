@@ -94,7 +94,7 @@ class EvaluationRun:
     fates: tuple[tuple[SampleKey, SampleFact | None], ...]
 
     @property
-    def owed(self) -> frozenset[SampleKey]:
+    def missing(self) -> frozenset[SampleKey]:
         """The samples of which nothing came yet."""
         return frozenset(key for key, fate in self.fates if fate is None)
 

@@ -70,7 +70,7 @@ _UNWEIGHTED: Final = "rate them by Bradley-Terry, or leave the weights out"
 
 
 @dataclass(frozen=True)
-class Fixtures:
+class SeasonBattles:
     """Battles as a season plays them, and behind them one more, between nobody and nobody.
 
     Lanes that wait for longer ones play that; the two nobodies have the last numbers.
@@ -95,7 +95,7 @@ class Fixtures:
         return len(self.winner) - 1
 
 
-def fixtures(battles: Battles) -> Fixtures:
+def season_battles(battles: Battles) -> SeasonBattles:
     """Turn battles so that the first took at least half.
 
     Raises:
@@ -110,7 +110,7 @@ def fixtures(battles: Battles) -> Fixtures:
     taken = np.minimum(battles.score, 1.0 - battles.score)
     rests, rest = np.unique(np.append(taken, 0.0), return_inverse=True)
     small = np.min_scalar_type(n + 1)
-    return Fixtures(
+    return SeasonBattles(
         n_entrants=n,
         winner=np.append(winner, n).astype(small),
         loser=np.append(loser, n + 1).astype(small),
@@ -127,7 +127,9 @@ Orders: TypeAlias = NDArray[np.unsignedinteger]
 Places: TypeAlias = NDArray[np.intp]
 
 
-def play(played: Fixtures, orders: Orders, *, ks: Sequence[float], n_last: int = 1) -> Floats:
+def play_seasons(
+    played: SeasonBattles, orders: Orders, *, ks: Sequence[float], n_last: int = 1
+) -> Floats:
     """Play a season in each lane, under each K.
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
@@ -165,7 +167,7 @@ class _Lanes:
     most stay in the cache.
     """
 
-    def __init__(self, played: Fixtures, n_lanes: int, ks: Sequence[float]) -> None:
+    def __init__(self, played: SeasonBattles, n_lanes: int, ks: Sequence[float]) -> None:
         n_rows, item = played.n_entrants + 2, np.dtype((np.void, 8 * len(ks)))
         self._played = played
         self._n_lanes = n_lanes

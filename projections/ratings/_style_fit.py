@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from projections.battles.columns import CannotRate
 from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Scores
-from projections.ratings.bradley_terry.uncertainty import covariance_of, influences, response_of
+from projections.ratings.bradley_terry.uncertainty import covariance_of, influences, sensitivity_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class AdjustedLikelihood:
     """
 
     design: Design
-    units: Units
+    units: ClusteredBattles
     penalty: Floats
     held: NDArray[np.intp]
 
@@ -121,7 +121,7 @@ class AdjustedLikelihood:
             fit: Of this likelihood.
             figures: (m, K) coefficients; of strengths, each takes differences only.
         """
-        response = response_of(figures, self._information(fit.log_odds))
+        response = sensitivity_of(figures, self._information(fit.log_odds))
         surprise = self._surprise(fit.log_odds)
         scores = Scores(surprise, surprise[:, None] * self.design.features)
         of_prior = (response * self.penalty) @ response.T

@@ -18,7 +18,7 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import NORMAL_95, Floats
-from projections.ratings._seasons import Orders, Places, fixtures, play
+from projections.ratings._seasons import Orders, Places, play_seasons, season_battles
 
 MOST_BYTES: Final = 2**28
 
@@ -66,9 +66,9 @@ def rate(
     Raises:
         CannotRate: A battle has a weight, and Elo plays each once.
     """
-    played = fixtures(battles)
+    played = season_battles(battles)
     some_orders = _orders(len(battles), parameters, most_bytes)
-    gained = np.concatenate([play(played, orders, ks=ks) for orders in some_orders])
+    gained = np.concatenate([play_seasons(played, orders, ks=ks) for orders in some_orders])
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -163,7 +163,7 @@ def _seasons(
     expected to be the rating after one round, to second order; where K is so small that ratings
     still grow then, the interval is up to 3 % too narrow.
     """
-    played, half = fixtures(battles), len(battles) // 2
+    played, half = season_battles(battles), len(battles) // 2
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
     orders = (
         rng.permutation(drawn).take(np.arange(len(drawn) + half), mode="wrap")
@@ -173,7 +173,7 @@ def _seasons(
     n_at_once = max(1, most_bytes // (12 * len(battles)))  # 8 bytes, one and a half times
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
-        ratings.append(play(played, _abreast(some, played.idle), ks=(k,), n_last=2 * half))
+        ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), n_last=2 * half))
     return np.concatenate(ratings).reshape(parameters.bootstraps, _N_SEASONS, -1)
 
 
@@ -186,7 +186,7 @@ def _resamples(prompt: Places, n: int, rng: np.random.Generator) -> Iterator[Pla
         yield np.repeat(numbers, times[prompt])
 
 
-def _abreast(orders: Sequence[Places], idle: int) -> Orders:
+def _padded(orders: Sequence[Places], idle: int) -> Orders:
     """Return orders as lanes that end together: the shorter wait at their beginning."""
     n_steps = max(map(len, orders))
     lanes = np.full((len(orders), n_steps), idle, dtype=np.min_scalar_type(idle))

@@ -18,10 +18,10 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings._style_features import Features, require_independent, standardised
 from projections.ratings._style_fit import AdjustedLikelihood, Design
-from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.fit import precision_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.bradley_terry.uncertainty import one_by_one
+from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 
@@ -83,14 +83,16 @@ def rate_adjusted(
         raise CannotRate("nobody can be compared with anybody", "add battles, or state a prior")
     if parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
-    units = one_by_one(battles, comparable)
+    units = single_battles(battles, comparable)
     columns = standardised(features, comparable, battles.weight)
     likelihood = _likelihood(units, columns, plain)
     require_independent(columns.names, likelihood.design, units.weight)
     return _adjusted(likelihood, columns, plain)
 
 
-def _likelihood(units: Units, columns: Features, plain: BradleyTerryRatings) -> AdjustedLikelihood:
+def _likelihood(
+    units: ClusteredBattles, columns: Features, plain: BradleyTerryRatings
+) -> AdjustedLikelihood:
     n, precision = units.n_entrants, precision_of(plain.parameters)
     _, first_of_components = np.unique(plain.components.label, return_index=True)
     return AdjustedLikelihood(

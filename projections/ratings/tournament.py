@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
-from projections.battles.settled import fought, settled_battles
+from projections.battles.settled import decided_or_tied, settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import style_features, style_of
 from projections.ratings.bradley_terry.leaderboard import (
@@ -33,7 +33,7 @@ class Overall(NamedTuple):
     ratings: OverallRatings
 
 
-class Controlled(NamedTuple):
+class StyleControlled(NamedTuple):
     """A dimension's leaderboard as if all wrote alike, and what style wins."""
 
     board: Leaderboard
@@ -72,7 +72,7 @@ def overall(
     Raises:
         CannotRate: As `projections.ratings.bradley_terry.overall.rate_overall` says.
     """
-    battles = [each for group in groups.values() for each in fought(group)]
+    battles = [each for group in groups.values() for each in decided_or_tied(group)]
     ratings = rate_overall(
         settled_battles(battles, ties="half"),
         [each.pairing.rubric.dimension for each in battles],
@@ -80,7 +80,7 @@ def overall(
         parameters,
     )
     board = board_of("overall", ratings.ratings, roster)
-    return Overall(replace(board, places=tuple(map(_overall_place, board.places))), ratings)
+    return Overall(replace(board, rows=tuple(map(_overall_place, board.rows))), ratings)
 
 
 def _overall_place(place: LeaderboardRow) -> LeaderboardRow:
@@ -93,12 +93,12 @@ def _overall_place(place: LeaderboardRow) -> LeaderboardRow:
     return place._replace(reason="not rated on every dimension")
 
 
-def controlled(
+def style_controlled(
     groups: Groups,
     features: Sequence[str],
     parameters: BradleyTerryParameters,
     roster: Iterable[EntrantId],
-) -> tuple[Controlled, ...]:
+) -> tuple[StyleControlled, ...]:
     """Rate a tournament's entrants on each dimension as if all responses had some features alike.
 
     Args:
@@ -118,14 +118,14 @@ def controlled(
         for dimension, group in groups.items()
     }
     return tuple(
-        Controlled(board_of(dimension, each.ratings, roster), each)
+        StyleControlled(board_of(dimension, each.ratings, roster), each)
         for dimension, each in adjusted.items()
     )
 
 
 def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
     """Return by how much the response of a exceeds that of b, of each battle."""
-    matches = [each.match for each in fought(group) if each.match is not None]
+    matches = [each.match for each in decided_or_tied(group) if each.match is not None]
     found = style_features(
         [style_of(each.response_a.text) for each in matches],
         [style_of(each.response_b.text) for each in matches],

@@ -101,7 +101,7 @@ def _figures(
         found = fleiss(_both_ways(rows))._replace(n=len(rows))
         yield from (
             (present, figure)
-            for figure in _beside_chance(found, "agreement of all", "Fleiss' kappa")
+            for figure in _chance_corrected(found, "agreement of all", "Fleiss' kappa")
         )
 
 
@@ -153,7 +153,7 @@ def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     """Yield how two judges agree: on each pairing, then on the order of the entrants."""
     labels = _both_ways([[each.status for each in row] for row in rows])
     found = cohen([row[0] for row in labels], [row[1] for row in labels])
-    yield from _beside_chance(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
+    yield from _chance_corrected(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
     shares, others = (_win_shares(row[n] for row in rows) for n in (0, 1))
     both = [entrant for entrant in shares if entrant in others]
     sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
@@ -166,7 +166,7 @@ def _both_ways(rows: Sequence[Sequence[Status]]) -> list[list[Status]]:
     return [*map(list, rows), *([_FLIPPED.get(each, each) for each in row] for row in rows)]
 
 
-def _beside_chance(found: Agreement, what: str, name: str) -> Iterator[Figure]:
+def _chance_corrected(found: Agreement, what: str, name: str) -> Iterator[Figure]:
     """Yield kappa behind what it is made of: alone it hides how often judges agree."""
     yield what, found.observed, found.n
     yield f"{what} by chance", found.by_chance, found.n

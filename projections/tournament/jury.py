@@ -11,7 +11,7 @@ from projections.tournament.settlement import Settlement, Status, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule, majority
 
-Asked: TypeAlias = Mapping[Dimension, AbstractSet[PromptId]]
+AskedPrompts: TypeAlias = Mapping[Dimension, AbstractSet[PromptId]]
 """The prompts that a judge was asked about, by dimension."""
 
 
@@ -38,16 +38,16 @@ def settle_by_majority(
         parser: Full name of what reads the replies again; None takes what is recorded.
     """
     by_judge = [settle(tournament, prompts, judge, Rule(parser=parser)) for judge in judges]
-    asked = [_asked(tournament, settlements) for settlements in by_judge]
+    asked = [_asked_prompts(tournament, settlements) for settlements in by_judge]
     configuration = tournament.opening.configuration if tournament.opening else "{}"
     pilot = recorded_pilot(tournament.bank, configuration)
     return tuple(
-        row[0]._replace(status=_verdict_of_jury(row, _awaited(row[0].pairing, asked, pilot)))
+        row[0]._replace(status=_jury_status(row, _awaited(row[0].pairing, asked, pilot)))
         for row in zip(*by_judge, strict=True)
     )
 
 
-def _asked(tournament: Tournament, settlements: Iterable[Settlement]) -> Asked:
+def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
     """Return what a judge was asked about, or is by a batch in flight."""
     asked = (tournament.attempts, tournament.in_flight, tournament.verdicts)
     prompts: dict[Dimension, set[PromptId]] = {
@@ -61,7 +61,7 @@ def _asked(tournament: Tournament, settlements: Iterable[Settlement]) -> Asked:
 
 
 def _awaited(
-    pairing: Pairing, asked: Sequence[Asked], pilot: AbstractSet[PromptId]
+    pairing: Pairing, asked: Sequence[AskedPrompts], pilot: AbstractSet[PromptId]
 ) -> tuple[int, ...]:
     """Return which judges, by their place, are waited for on a pairing."""
     dimension, prompt_id = pairing.rubric.dimension, pairing.prompt.prompt_id
@@ -74,7 +74,7 @@ def _awaited(
     return places if len(places) > 1 else tuple(range(len(asked)))
 
 
-def _verdict_of_jury(row: Sequence[Settlement], awaited: Sequence[int]) -> Status:
+def _jury_status(row: Sequence[Settlement], awaited: Sequence[int]) -> Status:
     outcomes = [each.outcome for each in row if each.outcome is not None]
     found = majority(outcomes)
     if found == "inconsistent" and any(row[place].status == "pending" for place in awaited):

@@ -17,7 +17,7 @@ from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, JudgeId, PromptId
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, ask
+from projections.verdicts.queries import JudgeQuery, build_query
 
 PILOT_SEED: Final = 20260427
 
@@ -146,12 +146,12 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
 
 def response_status(
     tournament: Tournament, cell: PlannedResponse
-) -> Literal["generated", "failed", "owed"]:
+) -> Literal["generated", "failed", "missing"]:
     """Say what became of a cell; where memory lacked, another try or machine may have it."""
     if cell.response_key in tournament.responses:
         return "generated"
     failure = tournament.response_failures.get(cell.response_key)
-    return "owed" if failure is None or failure.reason == "out_of_memory" else "failed"
+    return "missing" if failure is None or failure.reason == "out_of_memory" else "failed"
 
 
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
@@ -184,6 +184,6 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
         pairing,
         response_a,
         response_b,
-        forward=ask(judge, rubric, prompt, a=a, b=b, order="forward"),
-        swapped=ask(judge, rubric, prompt, a=a, b=b, order="swapped"),
+        forward=build_query(judge, rubric, prompt, a=a, b=b, order="forward"),
+        swapped=build_query(judge, rubric, prompt, a=a, b=b, order="swapped"),
     )

@@ -49,7 +49,7 @@ class ResponseCount(NamedTuple):
     entrant_id: EntrantId
     generated: int
     failed: int
-    owed: int
+    missing: int
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ def missing_responses(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[PlannedResponse, ...]:
     """Return what is to be generated, each key once: equal settings give equal responses."""
-    owed: dict[Digest, PlannedResponse] = {}
+    missing: dict[Digest, PlannedResponse] = {}
     for cell in planned_responses(tournament, prompts):
-        if response_status(tournament, cell) == "owed":
-            owed.setdefault(cell.response_key, cell)
-    return tuple(owed.values())
+        if response_status(tournament, cell) == "missing":
+            missing.setdefault(cell.response_key, cell)
+    return tuple(missing.values())
 
 
 def open_queries(
@@ -180,4 +180,4 @@ def _response_count(
     tournament: Tournament, entrant_id: EntrantId, row: Collection[PlannedResponse]
 ) -> ResponseCount:
     counts = Counter(response_status(tournament, cell) for cell in row)
-    return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["owed"])
+    return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["missing"])

@@ -23,7 +23,7 @@ from projections.verdicts.policies import (
     RECORDED,
     Rule,
     abstain_on_flip,
-    of_order,
+    outcome_of_order,
 )
 from projections.verdicts.queries import JudgeQuery
 
@@ -231,7 +231,7 @@ def _of_order(tournament: Tournament, match: Match, order: Order, rule: Rule) ->
     verdict = verdict_of(tournament, question.query_key, rule.parser)
     if verdict is None:
         return _unjudged(tournament, (question,), rule.parser)
-    return of_order(verdict, order)
+    return outcome_of_order(verdict, order)
 
 
 def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:

@@ -45,7 +45,7 @@ def words(text: str) -> str:
 SCORE_PARSER: Final = "judgearena-score@1"
 
 
-class Marks(NamedTuple):
+class JudgeScores(NamedTuple):
     """What a judge gave to the responses in slots A and B, the more the better.
 
     It is asked for 0 to 10, and not held to it.
@@ -55,7 +55,7 @@ class Marks(NamedTuple):
     b: float
 
 
-def _mark_of(side: str) -> re.Pattern[str]:
+def _score_pattern(side: str) -> re.Pattern[str]:
     """Return what finds a side's mark: "score", later on the line the side's letter, a number.
 
     A line is tried once, from its first "score" on, and what stands before the number is taken
@@ -67,26 +67,26 @@ def _mark_of(side: str) -> re.Pattern[str]:
     )
 
 
-_MARK_OF_A: Final = _mark_of("a")
-_MARK_OF_B: Final = _mark_of("b")
+_SCORE_OF_A: Final = _score_pattern("a")
+_SCORE_OF_B: Final = _score_pattern("b")
 
 
-def parse_marks(reply: str) -> Marks | None:
+def parse_judge_scores(reply: str) -> JudgeScores | None:
     """Read the first mark of each side, a whole number; None where either has none.
 
     "8.5" is read as 8, "9/10" as 9.
     """
     said = _without_thoughts(reply)
-    a, b = _MARK_OF_A.search(said), _MARK_OF_B.search(said)
+    a, b = _SCORE_OF_A.search(said), _SCORE_OF_B.search(said)
     if a is None or b is None:
         return None
-    marks = Marks(float(a[1]), float(b[1]))
+    marks = JudgeScores(float(a[1]), float(b[1]))
     return marks if all(map(isfinite, marks)) else None
 
 
 def parse_score_verdict(reply: str) -> Verdict | None:
     """Read the verdict: the side with the higher mark, TIE if equal, None without both."""
-    marks = parse_marks(reply)
+    marks = parse_judge_scores(reply)
     if marks is None:
         return None
     if marks.a == marks.b:

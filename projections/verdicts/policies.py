@@ -29,11 +29,11 @@ def swap_consistent(forward: Verdict, swapped: Verdict) -> Outcome:
         forward: Verdict with a's response in slot A.
         swapped: Verdict with a's response in slot B.
     """
-    first, second = of_order(forward, "forward"), of_order(swapped, "swapped")
+    first, second = outcome_of_order(forward, "forward"), outcome_of_order(swapped, "swapped")
     return first if first == second else "inconsistent"
 
 
-def of_order(verdict: Verdict, order: Order) -> Outcome:
+def outcome_of_order(verdict: Verdict, order: Order) -> Outcome:
     """Return what a verdict in one order says of the pair: an order's share of `concatenate`.
 
     No order waits for the other or is checked against it, so a pair counts as two games, and a

@@ -93,7 +93,7 @@ class JudgeQuery(NamedTuple):
     gold_answer: str | None
 
 
-def ask(
+def build_query(
     judge: JudgeSettings, rubric: Rubric, prompt: Prompt, *, a: str, b: str, order: Order
 ) -> JudgeQuery:
     """Write the question for a pair's texts (a, b) in one order."""

@@ -84,7 +84,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
         "EvaluationCompleted",
     ]
     [run] = recorder.state.runs
-    assert not run.owed
+    assert not run.missing
     assert [each.reason for each in run.unscorable] == ["too_long"]
     assert recorder.state.completed[Labels("base", "capitals")] == EvaluationCompleted(
         entrant=EntrantId("base"),
@@ -131,7 +131,7 @@ def test_a_limit_leaves_the_rest_owed(recorder: EvaluationRecorder) -> None:
     evaluate(recorder, planned(answering(says_yes)[0]), limit=2)
 
     [run] = recorder.state.runs
-    assert len(run.owed) == 4
+    assert len(run.missing) == 4
     assert not recorder.state.completed
 
 
@@ -170,7 +170,7 @@ def test_an_earlier_plan_that_comes_back_holds_again(recorder: EvaluationRecorde
         evaluate(recorder, planned(answering(says_yes)[0], terms=terms))
 
     [run] = recorder.state.runs
-    assert (run.plan.number, len(run.plan.items), run.owed) == (3, 2, frozenset())
+    assert (run.plan.number, len(run.plan.items), run.missing) == (3, 2, frozenset())
 
 
 def test_another_tournament_of_the_ledger_owes_nothing(

@@ -22,7 +22,7 @@ from projections.tournament.estimate import (
     n_input_at_most,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, ask
+from projections.verdicts.queries import JudgeQuery, build_query
 from tests.anthropic_api.models import model_named
 from tests.anthropic_api.usage import PromptCache
 from tests.builders import NOON, STREAM, judge, prompt, rubric
@@ -60,7 +60,7 @@ def question(text: str = "What helps?", *, dimension: str = "factuality") -> Jud
     """Return a question about a prompt."""
     about = prompt(text=text, gold=None)
     rules = rubric(dimension, needs_gold=False)
-    return ask(billed(), rules, about, a="aspirin", b="rest", order="forward")
+    return build_query(billed(), rules, about, a="aspirin", b="rest", order="forward")
 
 
 def of_length(n_tokens: int) -> JudgeQuery:

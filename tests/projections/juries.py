@@ -11,7 +11,7 @@ from ledger.events.registry import Event
 from ledger.identity import Digest
 from projections.tournament.matches import Match, match_of
 from projections.tournament.state import Tournament
-from projections.verdicts.parsers import SCORE_PARSER, Marks, parse_score_verdict
+from projections.verdicts.parsers import SCORE_PARSER, JudgeScores, parse_score_verdict
 from projections.verdicts.policies import DEFAULT_POLICY, swap_consistent
 from tests.builders import entrant, judge, known, opened, prompt, verdict
 from tests.projections.worlds import answered, planned
@@ -59,7 +59,9 @@ def heard(events: Sequence[Event], *saids: Sequence[Said | None]) -> tuple[Event
     return (*events, *told)
 
 
-def marked(events: Sequence[Event], given: Sequence[tuple[Marks, Marks]]) -> tuple[Event, ...]:
+def marked(
+    events: Sequence[Event], given: Sequence[tuple[JudgeScores, JudgeScores]]
+) -> tuple[Event, ...]:
     """Return events, then the first judge's marks on the pairings in turn: forward, swapped."""
     tournament = known(*events)
     juror = tournament.panel[0]
@@ -71,7 +73,7 @@ def marked(events: Sequence[Event], given: Sequence[tuple[Marks, Marks]]) -> tup
     return (*events, *told)
 
 
-def verdict_by_marks(query_key: Digest, marks: Marks, *, by: str) -> VerdictReceived:
+def verdict_by_marks(query_key: Digest, marks: JudgeScores, *, by: str) -> VerdictReceived:
     """Return the verdict of a reply in JudgeArena's form."""
     reply = f"score_A: {marks.a:g}\nscore_B: {marks.b:g}"
     said = parse_score_verdict(reply)

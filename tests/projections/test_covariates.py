@@ -17,7 +17,7 @@ from projections.intervals import Floats
 from projections.ratings._style_fit import AdjustedLikelihood, Design
 from projections.ratings.bradley_terry.fit import ELO
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.bradley_terry.uncertainty import one_by_one
+from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, battles, comparable
@@ -291,7 +291,7 @@ def test_without_anybody_to_compare_there_is_no_coefficient() -> None:
 def test_strengths_out_of_reach_are_not_made_up(weights: tuple[float, float]) -> None:
     """A climb that ends because patience does would leave a number that looks like a rating."""
     rows = [Battle("a", "b", 1.0, 1, weights[0]), Battle("a", "b", 0.0, 2, weights[1])]
-    units = one_by_one(battles_of(rows), np.array([True, True]))
+    units = single_battles(battles_of(rows), np.array([True, True]))
     design = Design(2, units.a, units.b, np.empty((2, 0)))
     likelihood = AdjustedLikelihood(design, units, penalty=np.zeros(2), held=np.array([0]))
 

@@ -19,7 +19,7 @@ from projections.tournament.estimate import (
     token_model,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, ask
+from projections.verdicts.queries import JudgeQuery, build_query
 from tests.builders import judge, known, opened, prompt, rubric
 from tests.projections.priced import paid, paid_in_vain, planned
 from tests.projections.strategies import QUICK
@@ -171,7 +171,7 @@ def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> N
     (match, *_) = matches_of(state)
     pairing = match.pairing
     by_sonnet, by_local = (
-        ask(
+        build_query(
             each,
             pairing.rubric,
             pairing.prompt,
@@ -224,7 +224,7 @@ def test_pairs_without_their_responses_are_passed_over() -> None:
 
 def test_replies_to_other_questions_are_no_measure() -> None:
     """Another tournament's replies are in the ledger, and their questions are not known here."""
-    strange = ask(OPUS, rubric(), prompt("p9"), a="x", b="y", order="forward")
+    strange = build_query(OPUS, rubric(), prompt("p9"), a="x", b="y", order="forward")
     usage = Usage(n_input=1_000, n_output=100)
     state = known(*world(), paid(strange.query_key, usage), paid_in_vain(strange, usage))
 

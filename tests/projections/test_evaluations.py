@@ -70,7 +70,7 @@ def test_what_is_owed_is_what_neither_was_observed_nor_given_up() -> None:
 
     run = run_of(planned, *observed(planned, [answer()]), unscorable(planned, 1))
 
-    assert run.owed == {SampleKey(planned.run_key, planned.items[2], 0)}
+    assert run.missing == {SampleKey(planned.run_key, planned.items[2], 0)}
     assert [each.item for each in run.observed] == [planned.items[0]]
     assert [each.item for each in run.unscorable] == [planned.items[1]]
 
@@ -128,4 +128,4 @@ def test_tournaments_share_what_was_observed_and_not_what_was_planned() -> None:
     assert not known.plans
     assert not known.who
     assert not known.completed
-    assert not known.run(planned).owed
+    assert not known.run(planned).missing

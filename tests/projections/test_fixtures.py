@@ -3,14 +3,14 @@
 import pytest
 
 from projections.battles.columns import CannotRate, battles_of
-from projections.ratings._seasons import fixtures
+from projections.ratings._seasons import season_battles
 
 
 def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
     """Then only what a loser took must be looked up, which is mostly nothing."""
     rows = [("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)]
 
-    played = fixtures(battles_of(rows))
+    played = season_battles(battles_of(rows))
 
     assert played.winner[:4].tolist() == [0, 1, 1, 1]
     assert played.loser[:4].tolist() == [1, 0, 0, 2]
@@ -19,7 +19,7 @@ def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
 
 def test_the_last_battle_is_between_nobody_and_nobody() -> None:
     """A lane that waits plays it, and it must not touch an entrant."""
-    played = fixtures(battles_of([("A", "B", 0.5, 1)]))
+    played = season_battles(battles_of([("A", "B", 0.5, 1)]))
 
     assert (played.winner[played.idle], played.loser[played.idle]) == (2, 3)
 
@@ -27,4 +27,4 @@ def test_the_last_battle_is_between_nobody_and_nobody() -> None:
 def test_weights_are_refused() -> None:
     """A battle that counts three times is played once: to leave that unsaid would be a lie."""
     with pytest.raises(CannotRate, match="these have weights; rate them by Bradley-Terry"):
-        fixtures(battles_of([("A", "Z", 1.0, 1, 3.0)]))
+        season_battles(battles_of([("A", "Z", 1.0, 1, 3.0)]))

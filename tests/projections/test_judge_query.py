@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.verdicts.queries import HEADER, VERDICT_SCHEMA, JudgeQuery, ask, system_text
+from projections.verdicts.queries import (
+    HEADER,
+    VERDICT_SCHEMA,
+    JudgeQuery,
+    build_query,
+    system_text,
+)
 from tests.builders import judge, prompt, rubric
 from tests.projections.strategies import QUICK
 
@@ -25,7 +31,7 @@ HOSTILE = [
 
 def forward(a: str = "yes", b: str = "no") -> JudgeQuery:
     """Return a question on factuality."""
-    return ask(judge(), rubric(), prompt(), a=a, b=b, order="forward")
+    return build_query(judge(), rubric(), prompt(), a=a, b=b, order="forward")
 
 
 def fence_of(question: JudgeQuery) -> str:
@@ -53,8 +59,8 @@ def test_the_system_text_is_the_same_for_a_whole_dimension(texts: tuple[str, str
     a, b, asked = texts
     pair = {"a": a, "b": b}
 
-    one = ask(judge(), rubric(), prompt("p1", text=asked), **pair, order="forward")
-    other = ask(judge(), rubric(), prompt("p2", gold="x"), **pair, order="swapped")
+    one = build_query(judge(), rubric(), prompt("p1", text=asked), **pair, order="forward")
+    other = build_query(judge(), rubric(), prompt("p2", gold="x"), **pair, order="swapped")
 
     assert one.system == other.system == system_text(rubric(), "line")
 
@@ -62,7 +68,9 @@ def test_the_system_text_is_the_same_for_a_whole_dimension(texts: tuple[str, str
 def test_each_protocol_is_asked_for_in_its_own_words() -> None:
     """A judge told to end with a line and held to a schema would do neither well."""
     line, schema = (
-        ask(judge(parameters=parameters), rubric(), prompt(), a="yes", b="no", order="forward")
+        build_query(
+            judge(parameters=parameters), rubric(), prompt(), a="yes", b="no", order="forward"
+        )
         for parameters in [(), (("protocol", "schema"),)]
     )
 
@@ -124,7 +132,7 @@ def test_the_fence_is_in_neither_response(a: str, b: str) -> None:
 )
 def test_every_text_stays_inside_its_fence(a: str, b: str, asked: str) -> None:
     """A response that poses as a verdict, a fence or an instruction is still only material."""
-    question = ask(judge(), rubric(), prompt(text=asked), a=a, b=b, order="forward")
+    question = build_query(judge(), rubric(), prompt(text=asked), a=a, b=b, order="forward")
 
     assert inside(question, "question") == asked
     assert inside(question, "response A") == a
@@ -148,7 +156,7 @@ def test_a_response_cannot_replay_the_fence_of_another_question() -> None:
 @given(a=st.text(), b=st.text())
 def test_the_swapped_order_is_the_forward_order_of_the_others(a: str, b: str) -> None:
     """Swapping must show the same pair, so that only the order can explain a change of mind."""
-    swapped = ask(judge(), rubric(), prompt(), a=a, b=b, order="swapped")
+    swapped = build_query(judge(), rubric(), prompt(), a=a, b=b, order="swapped")
 
     assert swapped._replace(order="forward") == forward(b, a)
     assert (swapped.shown_a, swapped.shown_b) == (b, a)
@@ -156,7 +164,7 @@ def test_the_swapped_order_is_the_forward_order_of_the_others(a: str, b: str) ->
 
 def test_swapping_changes_nothing_but_the_responses() -> None:
     """A word that told the judge which order it sees would defeat the second asking."""
-    swapped = ask(judge(), rubric(), prompt(), a="aye aye", b="nay nay", order="swapped")
+    swapped = build_query(judge(), rubric(), prompt(), a="aye aye", b="nay nay", order="swapped")
 
     assert skeleton(swapped) == skeleton(forward("aye aye", "nay nay"))
     assert "swap" not in swapped.user
@@ -165,7 +173,9 @@ def test_swapping_changes_nothing_but_the_responses() -> None:
 @pytest.mark.parametrize("needs_gold", [True, False])
 def test_gold_is_shown_only_where_the_rubric_needs_it(*, needs_gold: bool) -> None:
     """A reference answer would tilt a judgement of clarity towards correctness."""
-    shown = ask(judge(), rubric(needs_gold=needs_gold), prompt(), a="x", b="y", order="forward")
+    shown = build_query(
+        judge(), rubric(needs_gold=needs_gold), prompt(), a="x", b="y", order="forward"
+    )
 
     assert ("aspirin" in shown.user) == needs_gold
     assert (shown.gold_answer == "aspirin") == needs_gold
@@ -174,7 +184,7 @@ def test_gold_is_shown_only_where_the_rubric_needs_it(*, needs_gold: bool) -> No
 
 def test_a_missing_gold_answer_is_not_shown_as_none() -> None:
     """`None` between fences would be read as the right answer."""
-    question = ask(judge(), rubric(), prompt(gold=None), a="x", b="y", order="forward")
+    question = build_query(judge(), rubric(), prompt(gold=None), a="x", b="y", order="forward")
 
     assert "reference answer" not in question.user
     assert "None" not in question.user
@@ -191,7 +201,7 @@ def test_expected_behavior_is_shown_only_where_the_rubric_says(
     calibration = rubric("calibration", shows_expected_behavior=shows)
     tagged = prompt(expected_behavior=behavior)
 
-    question = ask(judge(), calibration, tagged, a="x", b="y", order="forward")
+    question = build_query(judge(), calibration, tagged, a="x", b="y", order="forward")
 
     assert ("\n\nExpected behavior: hedge\n\n" in question.user) == is_shown
     assert ("Expected behavior" in question.user) == is_shown
@@ -210,11 +220,11 @@ def test_the_key_names_everything_the_judge_is_sent() -> None:
     same, pair = forward(), {"a": "yes", "b": "no"}
 
     others = [
-        ask(judge(model="other"), rubric(), prompt(), **pair, order="forward"),
-        ask(judge(), rubric(text="Be strict."), prompt(), **pair, order="forward"),
-        ask(judge(), rubric(), prompt(gold="ibuprofen"), **pair, order="forward"),
-        ask(judge(), rubric(), prompt(text="Which?"), **pair, order="forward"),
-        ask(judge(), rubric(), prompt(), **pair, order="swapped"),
+        build_query(judge(model="other"), rubric(), prompt(), **pair, order="forward"),
+        build_query(judge(), rubric(text="Be strict."), prompt(), **pair, order="forward"),
+        build_query(judge(), rubric(), prompt(gold="ibuprofen"), **pair, order="forward"),
+        build_query(judge(), rubric(), prompt(text="Which?"), **pair, order="forward"),
+        build_query(judge(), rubric(), prompt(), **pair, order="swapped"),
         forward("yes!", "no"),
     ]
 
@@ -225,7 +235,9 @@ def test_the_key_names_no_label() -> None:
     """Renaming a judge, a prompt or its subject must not buy a verdict again."""
     renamed = prompt("p9", text=prompt().text, subject="surgery", source="elsewhere")
 
-    question = ask(judge("renamed"), rubric(version="9"), renamed, a="yes", b="no", order="forward")
+    question = build_query(
+        judge("renamed"), rubric(version="9"), renamed, a="yes", b="no", order="forward"
+    )
 
     assert question == forward()
 

@@ -30,15 +30,15 @@ def board(*more: Battle, parameters: BradleyTerryParameters = PLAIN) -> Leaderbo
 
 def places(found: Leaderboard) -> dict[str, LeaderboardRow]:
     """Return the places by entrant."""
-    return {place.entrant: place for place in found.places}
+    return {place.entrant: place for place in found.rows}
 
 
 def test_the_best_stands_first_and_who_fought_nothing_last() -> None:
     """A reader takes the first row for the winner, and a missing row for an oversight."""
     found = board()
 
-    assert [place.entrant for place in found.places] == ["ann", "bob", "cleo", "dan"]
-    best, middle, worst, idle = found.places
+    assert [place.entrant for place in found.rows] == ["ann", "bob", "cleo", "dan"]
+    best, middle, worst, idle = found.rows
     assert (best.rating or 0) > (middle.rating or 0) > (worst.rating or 0) > 0
     assert idle == LeaderboardRow("dan", None, None, None, None, None, 0, None, "no battle")
 
@@ -47,7 +47,7 @@ def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> 
     """An undefeated entrant is above all that it beat, by more than anybody knows."""
     found = board(Battle("zoe", "ann", 1.0, 8), Battle("cleo", "eve", 1.0, 9))
 
-    assert [place.entrant for place in found.places] == ["zoe", "ann", "bob", "cleo", "eve", "dan"]
+    assert [place.entrant for place in found.rows] == ["zoe", "ann", "bob", "cleo", "eve", "dan"]
     zoe, eve = places(found)["zoe"], places(found)["eve"]
     assert (zoe.rating, zoe.reason, zoe.rank, zoe.worst_rank) == (None, "undefeated", 1, 1)
     assert (eve.rating, eve.reason, eve.rank, eve.worst_rank) == (None, "winless", 5, 5)
@@ -66,7 +66,7 @@ def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
     """One dimension without a verdict on the anchor yet must not stop the others."""
     found = board(parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
 
-    rated = [place.rating for place in found.places if place.rating is not None]
+    rated = [place.rating for place in found.rows if place.rating is not None]
     assert sum(rated) == pytest.approx(3000)
     assert found.ratings.parameters.anchor is None
 
@@ -87,7 +87,7 @@ def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
 
     assert found.ratings.n_without_fit > 5
     assert not any(map(isfinite, found.ratings.lower))
-    assert {(place.lower, place.upper) for place in found.places} == {(None, None)}
+    assert {(place.lower, place.upper) for place in found.rows} == {(None, None)}
 
 
 @given(battles())
@@ -96,5 +96,5 @@ def test_every_entrant_stands_once_with_a_number_or_the_reason(rows: list[Battle
     found = leaderboard("factuality", battles_of(rows), PLAIN, ["nobody"])
 
     names = {name for row in rows for name in (row.a, row.b)} | {"nobody"}
-    assert sorted(place.entrant for place in found.places) == sorted(names)
-    assert all((place.rating is None) == (place.reason is not None) for place in found.places)
+    assert sorted(place.entrant for place in found.rows) == sorted(names)
+    assert all((place.rating is None) == (place.reason is not None) for place in found.rows)

@@ -9,9 +9,9 @@ from ledger.events.imports import CodedColumn
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
 from projections.battles.imported import table_of
-from projections.battles.settled import BY_MARKS, Marked, marked_by_preferences, marked_in_orders
+from projections.battles.settled import BY_SCORES, ScoredBattles, scored_orders, scored_preferences
 from projections.tournament.settlement import settle
-from projections.verdicts.parsers import Marks
+from projections.verdicts.parsers import JudgeScores
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.battles import battles
 from tests.builders import known, opened, responses
@@ -19,17 +19,22 @@ from tests.projections.juries import JURORS, A, court, heard, marked
 from tests.projections.worlds import everything, matches_of
 
 
-def by_marks(*events: Event) -> Marked:
+def by_marks(*events: Event) -> ScoredBattles:
     """Return the battles that the first judge's marks make."""
     tournament = known(*events)
-    return marked_in_orders(
-        tournament, settle(tournament, everything(tournament), tournament.panel[0], BY_MARKS)
+    return scored_orders(
+        tournament, settle(tournament, everything(tournament), tournament.panel[0], BY_SCORES)
     )
 
 
 def test_each_order_is_a_battle_by_the_marks_of_its_reply() -> None:
     """Zoe in slot A had 7 to 3, in slot B 5 to 4; the pair after it was told in one order."""
-    found = by_marks(*marked(court(1), [(Marks(7, 3), Marks(4, 5)), (Marks(0, 0), Marks(2, 9))]))
+    found = by_marks(
+        *marked(
+            court(1),
+            [(JudgeScores(7, 3), JudgeScores(4, 5)), (JudgeScores(0, 0), JudgeScores(2, 9))],
+        )
+    )
 
     assert found.margin.tolist() == [4.0, 1.0, 0.0, 7.0]
     assert found.battles.score.tolist() == [1.0, 1.0, 0.5, 1.0]
@@ -39,7 +44,7 @@ def test_each_order_is_a_battle_by_the_marks_of_its_reply() -> None:
 
 def test_soft_scores_say_by_how_much() -> None:
     """JudgeArena's preference of the first order is 1 less this."""
-    found = by_marks(*marked(court(1), [(Marks(9, 2), Marks(2, 2))]))
+    found = by_marks(*marked(court(1), [(JudgeScores(9, 2), JudgeScores(2, 2))]))
 
     assert found.soft(0.3).score.tolist() == pytest.approx([1 - 0.10909682119561293, 0.5])
     assert found.soft(0.3).cluster.tolist() == found.battles.cluster.tolist()
@@ -80,7 +85,7 @@ def test_preferences_of_judges_are_marks_again() -> None:
         ]
     )
 
-    found = marked_by_preferences(table, made_at=0.3)
+    found = scored_preferences(table, made_at=0.3)
 
     assert found.margin.tolist() == pytest.approx([4.0, 0.0], abs=1e-12)
     assert found.battles.score.tolist() == [1.0, 0.5]

@@ -11,7 +11,7 @@ from projections.battles.columns import Battle, battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson
 from projections.ratings.bradley_terry._likelihood import Likelihood
-from projections.ratings.bradley_terry.evidence import Units, units_of
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.strategies import QUICK
@@ -30,12 +30,12 @@ def log_chance(model: PairModel, battle: tuple[int, int, float], at: Floats) -> 
     return score * log(pi / total) + (1 - score) * log(other / total)
 
 
-def counted(model: PairModel, units: Units) -> Floats:
+def counted(model: PairModel, units: ClusteredBattles) -> Floats:
     """Return the counts of all battles, (1, *shape)."""
     return Likelihood(model, units).counts(units.count.astype(np.float64)[None, :])
 
 
-def log_likelihood(model: PairModel, units: Units, at: Floats) -> float:
+def log_likelihood(model: PairModel, units: ClusteredBattles, at: Floats) -> float:
     """Return the logarithm of the chance of all battles."""
     rows = zip(units.a, units.b, units.score, units.weight, units.unit, strict=True)
     return sum(
@@ -51,7 +51,7 @@ def test_derivatives_are_those_of_the_log_likelihood(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
 ) -> None:
     """A wrong gradient rates wrongly; a wrong second derivative gives wrong intervals only."""
-    units = units_of(battles_of(rows), "battles")
+    units = clustered_battles(battles_of(rows), "battles")
     model = kind(units.n_entrants)
     at = drawn[-model.n_parameters :]
     differentiate = model.derivatives(counted(model, units))
@@ -75,7 +75,7 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
 ) -> None:
     """Intervals are made of single battles' scores, ratings of counts: both must be one model."""
-    units = units_of(battles_of(rows), "battles")
+    units = clustered_battles(battles_of(rows), "battles")
     model = kind(units.n_entrants)
     at = drawn[-model.n_parameters :]
     counts = counted(model, units)
@@ -101,7 +101,7 @@ def test_several_counts_have_fits_or_not_each_by_itself(
     prior: bool,
 ) -> None:
     """Resamples are tried many at a time, and one without a fit must not spoil its neighbours."""
-    units = units_of(battles_of(rows), "battles")
+    units = clustered_battles(battles_of(rows), "battles")
     numbers = st.lists(st.integers(0, 1), min_size=len(units.count), max_size=len(units.count))
     drawn = np.array(data.draw(st.lists(numbers, min_size=1, max_size=5)), dtype=np.float64)
     model = kind(units.n_entrants)
@@ -116,7 +116,7 @@ def test_several_counts_have_fits_or_not_each_by_itself(
 @given(rows=comparable())
 def test_a_prior_and_davidsons_ties_ask_no_more_than_bradley_and_terry(rows: list[Battle]) -> None:
     """A prior always gives a fit to who has wins; ties as an outcome can only take one away."""
-    units = units_of(battles_of(rows), "battles")
+    units = clustered_battles(battles_of(rows), "battles")
     half, davidson = BradleyTerry(units.n_entrants), Davidson(units.n_entrants)
 
     assert half.has_fit(counted(half, units), prior=False).all()

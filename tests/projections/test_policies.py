@@ -23,7 +23,7 @@ from projections.verdicts.policies import (
     Rule,
     abstain_on_flip,
     majority,
-    of_order,
+    outcome_of_order,
     swap_consistent,
 )
 from tests.batches import planned
@@ -83,7 +83,7 @@ def test_each_order_by_itself_says_what_both_say_together(
     forward: Verdict, swapped: Verdict
 ) -> None:
     """Where two halves are equal they are the outcome, and where not there is none."""
-    halves = {of_order(forward, "forward"), of_order(swapped, "swapped")}
+    halves = {outcome_of_order(forward, "forward"), outcome_of_order(swapped, "swapped")}
 
     assert (swap_consistent(forward, swapped) == "inconsistent") == (len(halves) == 2)
 

@@ -81,9 +81,9 @@ def test_responses_are_counted_by_entrant() -> None:
 
     counts = progress(tournament, everything(tournament), tournament.panel[0]).responses
     assert counts == (
-        ResponseCount(entrant("zoe").entrant_id, generated=2, failed=0, owed=0),
-        ResponseCount(entrant("amy").entrant_id, generated=1, failed=1, owed=0),
-        ResponseCount(entrant("kim").entrant_id, generated=0, failed=0, owed=2),
+        ResponseCount(entrant("zoe").entrant_id, generated=2, failed=0, missing=0),
+        ResponseCount(entrant("amy").entrant_id, generated=1, failed=1, missing=0),
+        ResponseCount(entrant("kim").entrant_id, generated=0, failed=0, missing=2),
     )
 
 
@@ -128,7 +128,7 @@ def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
     found = progress(tournament, everything(tournament), tournament.panel[0])
 
     owed = missing_responses(tournament, everything(tournament))
-    assert sum(row.owed for row in found.responses) == len(owed)
+    assert sum(row.missing for row in found.responses) == len(owed)
     for row in found.responses:
-        assert row.generated + row.failed + row.owed == len(tournament.bank)
+        assert row.generated + row.failed + row.missing == len(tournament.bank)
     assert sum(account.planned for _, account in found.accounts) == len(settled(tournament))

@@ -9,7 +9,7 @@ from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson
 from projections.ratings.bradley_terry._likelihood import Likelihood
-from projections.ratings.bradley_terry.evidence import units_of
+from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import covariance
 from tests.projections.battle_strategies import SOFT, comparable
@@ -42,7 +42,7 @@ def of_differences(covariances: Floats) -> Floats:
 
 def likelihood_of(battles: Battles, unit: IntervalUnit) -> Likelihood:
     """Return the likelihood of battles with ties as half."""
-    return Likelihood(BradleyTerry(len(battles.entrants)), units_of(battles, unit))
+    return Likelihood(BradleyTerry(len(battles.entrants)), clustered_battles(battles, unit))
 
 
 @pytest.mark.parametrize("unit", ["prompts", "battles"])
@@ -94,7 +94,7 @@ def test_prompts_that_move_together_leave_less_evidence() -> None:
 def test_the_error_of_a_log_odds_is_that_of_its_counts() -> None:
     """Worked by hand: 1 / won + 1 / lost, and Davidson's for the decided; ties are C, not p."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5] * 10)]
-    units = units_of(battles_of(rows), "battles")
+    units = clustered_battles(battles_of(rows), "battles")
     likelihood = Likelihood(Davidson(2), units)
 
     found = covariance(likelihood, fitted(likelihood))

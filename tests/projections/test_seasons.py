@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from projections.battles.columns import Battle, battles_of
-from projections.ratings._seasons import Fixtures, fixtures, play
+from projections.ratings._seasons import SeasonBattles, play_seasons, season_battles
 
-BATTLES = fixtures(
+BATTLES = season_battles(
     battles_of([("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)])
 )
 
 
-def gained(played: Fixtures, *orders: list[int], n_last: int = 1) -> list[list[float]]:
+def gained(played: SeasonBattles, *orders: list[int], n_last: int = 1) -> list[list[float]]:
     """Return what each entrant gains in each order, at K = 16."""
-    points = play(played, np.array(orders, dtype=np.uint8), ks=[16.0], n_last=n_last)
+    points = play_seasons(played, np.array(orders, dtype=np.uint8), ks=[16.0], n_last=n_last)
     return [lane[:, 0].tolist() for lane in points]
 
 
@@ -45,9 +45,9 @@ def test_entrants_beyond_a_byte_are_kept_apart() -> None:
     """Places are kept in the smallest type that holds them, the two nobodies included."""
     rows = [Battle(f"e{n:03}", f"e{n + 1:03}", 1.0, n) for n in range(0, 600, 2)]
 
-    played = fixtures(battles_of(rows))
+    played = season_battles(battles_of(rows))
 
-    points = play(played, np.arange(300)[None, :].astype(np.uint16), ks=[16.0])
+    points = play_seasons(played, np.arange(300)[None, :].astype(np.uint16), ks=[16.0])
     assert points[0, :, 0] == pytest.approx([8.0, -8.0] * 300)
 
 
@@ -56,7 +56,7 @@ def test_each_k_moves_ratings_as_it_does_alone(n_ks: int) -> None:
     """Ratings under several K are moved together, and how depends on how many there are."""
     orders, ks = np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8), [4.0, 16.0, 32.0][:n_ks]
 
-    together = play(BATTLES, orders, ks=ks, n_last=2)
+    together = play_seasons(BATTLES, orders, ks=ks, n_last=2)
 
-    alone = [play(BATTLES, orders, ks=[k], n_last=2) for k in ks]
+    alone = [play_seasons(BATTLES, orders, ks=[k], n_last=2) for k in ks]
     assert together.tolist() == np.concatenate(alone, axis=2).tolist()

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
 from projections.battles.columns import CannotRate
-from projections.ratings.tournament import FEATURES, Groups, by_dimension, controlled, overall
+from projections.ratings.tournament import FEATURES, Groups, by_dimension, overall, style_controlled
 from projections.tournament.settlement import by_dimension as grouped
 from tests.builders import entrant, known, opened, prompt
 from tests.projections.worlds import RUBRICS, Fate, answered, become, matches_of, settled
@@ -40,8 +40,8 @@ def test_each_dimension_has_a_leaderboard_of_the_whole_roster() -> None:
 
     assert [board.name for board in boards] == ["factuality", "utility"]
     for board in (*boards, *before):
-        assert {place.entrant for place in board.places} == {"zoe", "amy", "kim"}
-    assert {place.reason for board in before for place in board.places} == {"no battle"}
+        assert {place.entrant for place in board.rows} == {"zoe", "amy", "kim"}
+    assert {place.reason for board in before for place in board.rows} == {"no battle"}
 
 
 def test_an_overall_rating_is_the_weighted_mean_of_ratings() -> None:
@@ -65,25 +65,25 @@ def test_who_is_not_rated_on_every_dimension_is_told_just_that() -> None:
 
     board, ratings = overall(groups(*fates), {"factuality": 1.0, "utility": 1.0}, PLAIN, ROSTER)
 
-    reasons = {place.entrant: place.reason for place in board.places}
+    reasons = {place.entrant: place.reason for place in board.rows}
     assert reasons == {"zoe": "not rated on every dimension", "amy": None, "kim": None}
     assert [reason for _, reason in ratings.missing("zoe")] == ["undefeated", "winless"]
 
 
 def test_style_is_that_of_the_responses_that_met() -> None:
     """What a longer response wins is taken off whoever writes long ones."""
-    found = controlled(groups(*DECIDED, *DECIDED), ("length", "lists"), PLAIN, ROSTER)
+    found = style_controlled(groups(*DECIDED, *DECIDED), ("length", "lists"), PLAIN, ROSTER)
 
     assert [board.name for board, _ in found] == ["factuality", "utility"]
     for board, adjusted in found:
         assert [each.feature for each in adjusted.coefficients] == ["length", "lists"]
         assert adjusted.ratings.rating != pytest.approx(adjusted.plain.rating)
-        assert {place.entrant for place in board.places} == {"zoe", "amy", "kim"}
+        assert {place.entrant for place in board.rows} == {"zoe", "amy", "kim"}
 
 
 def test_every_feature_that_is_named_is_known() -> None:
     """An option that offers one must find it."""
-    found = controlled(groups(*DECIDED, *DECIDED), FEATURES[:1], PLAIN, ROSTER)
+    found = style_controlled(groups(*DECIDED, *DECIDED), FEATURES[:1], PLAIN, ROSTER)
 
     assert FEATURES == ("length", "headers", "lists", "bold")
     assert [each.feature for each in found[0].ratings.coefficients] == ["length"]
@@ -92,4 +92,4 @@ def test_every_feature_that_is_named_is_known() -> None:
 def test_nothing_to_compare_has_no_style_to_control() -> None:
     """A coefficient of nothing would be a number that nothing speaks for."""
     with pytest.raises(CannotRate, match="nobody can be compared"):
-        controlled(groups("a"), ("length",), PLAIN, ROSTER)
+        style_controlled(groups("a"), ("length",), PLAIN, ROSTER)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from projections.battles.columns import Battle, battles_of
-from projections.battles.settled import Marked, beside_votes, calibrated
+from projections.battles.settled import ScoredBattles, calibrate_judge, votes_with_margins
 from projections.battles.soft_scores import CannotCalibrate, calibrate
 
 
-def judged(*rows: tuple[str, str, str, float]) -> Marked:
+def judged(*rows: tuple[str, str, str, float]) -> ScoredBattles:
     """Return battles of a and b on a prompt, by how much the mark of a is above that of b."""
     margin = np.array([margin for *_, margin in rows], dtype=np.float64)
-    return Marked(battles_of(Battle(a, b, 0.5, prompt) for a, b, prompt, _ in rows), margin)
+    return ScoredBattles(battles_of(Battle(a, b, 0.5, prompt) for a, b, prompt, _ in rows), margin)
 
 
 def test_a_vote_meets_the_marks_of_the_same_two_on_the_same_prompt() -> None:
@@ -28,7 +28,7 @@ def test_a_vote_meets_the_marks_of_the_same_two_on_the_same_prompt() -> None:
     )
     marked = judged(("zoe", "amy", "p1", 2.0), ("zoe", "amy", "p2", 3.0), ("zoe", "bob", "p1", 9.0))
 
-    shared = beside_votes(marked, votes)
+    shared = votes_with_margins(marked, votes)
 
     assert shared.margin.tolist() == [2.0, -3.0]
     assert shared.battles.score.tolist() == [1.0, 0.0]
@@ -40,7 +40,7 @@ def test_each_order_is_held_against_each_vote() -> None:
     votes = battles_of(Battle("zoe", "amy", score, "p1") for score in (1.0, 0.0, 0.5))
     marked = judged(("zoe", "amy", "p1", 2.0), ("amy", "zoe", "p1", 1.0))
 
-    shared = beside_votes(marked, votes)
+    shared = votes_with_margins(marked, votes)
 
     assert shared.margin.tolist() == [2.0, -1.0] * 3
     assert set(shared.battles.cluster.tolist()) == {0}
@@ -51,7 +51,7 @@ def test_what_is_calibrated_is_what_both_have() -> None:
     rows = [Battle("zoe", "amy", float(n % 3 > 0), f"p{n}") for n in range(12)]
     marked = judged(*(("zoe", "amy", f"p{n}", 1.0) for n in range(20)))
 
-    found = calibrated("utility", marked, battles_of(rows))
+    found = calibrate_judge("utility", marked, battles_of(rows))
 
     assert found.found == calibrate(battles_of(rows), np.ones(12))
     assert found.name == "utility"
@@ -70,13 +70,13 @@ def test_what_cannot_be_held_against_votes_is_refused(margin: float, prompt: str
     votes = battles_of([Battle("zoe", "amy", 1.0, "p1")])
 
     with pytest.raises(CannotCalibrate, match=why):
-        beside_votes(judged(("zoe", "amy", prompt, margin)), votes)
+        votes_with_margins(judged(("zoe", "amy", prompt, margin)), votes)
 
 
 def test_battles_on_prompts_without_a_name_meet_no_vote() -> None:
     """Numbers of two tables say nothing of each other."""
     battles, margin = judged(("zoe", "amy", "p1", 1.0))
-    nameless = Marked(replace(battles, prompts=()), margin)
+    nameless = ScoredBattles(replace(battles, prompts=()), margin)
 
     with pytest.raises(CannotCalibrate, match="no vote"):
-        beside_votes(nameless, battles_of([Battle("zoe", "amy", 1.0, "p1")]))
+        votes_with_margins(nameless, battles_of([Battle("zoe", "amy", 1.0, "p1")]))

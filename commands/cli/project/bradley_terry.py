@@ -37,7 +37,7 @@ from commands.errors import ConfigurationError
 from commands.runs.parameters import bradley_terry_settings
 from commands.runs.reading import Reading
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.settled import BY_MARKS
+from projections.battles.settled import BY_SCORES
 
 
 @answering
@@ -143,6 +143,6 @@ def _require_marks(asked: Asked, *, is_plain: bool) -> None:
     """
     if not is_plain:
         raise ConfigurationError(["--temperature goes with neither --overall nor --control"])
-    if asked.rule != BY_MARKS:
-        remedy = f"add --parser {BY_MARKS.parser} --policy {BY_MARKS.policy}"
+    if asked.rule != BY_SCORES:
+        remedy = f"add --parser {BY_SCORES.parser} --policy {BY_SCORES.policy}"
         raise ConfigurationError([f"--temperature reads a judge's marks in each order: {remedy}"])

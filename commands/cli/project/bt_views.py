@@ -24,9 +24,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, Json
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
-from projections.battles.settled import marked_in_orders, settled_battles
+from projections.battles.settled import scored_orders, settled_battles
 from projections.ratings import tournament as tournament_ratings
-from projections.ratings.bradley_terry.anchors import rate_among
+from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import board_of, leaderboard
 from projections.tournament.settlement import account_of
 
@@ -80,7 +80,9 @@ def controlled(
     Raises:
         CannotRate: There is no such rating.
     """
-    found = tournament_ratings.controlled(source.settlements, features, parameters, source.roster)
+    found = tournament_ratings.style_controlled(
+        source.settlements, features, parameters, source.roster
+    )
     coefficients: dict[str, Json] = {
         board.name: [each._asdict() for each in ratings.coefficients] for board, ratings in found
     }
@@ -101,7 +103,7 @@ def battles_by_dimension(source: Reading, temperature: float | None) -> Mapping[
     return {
         dimension: settled_battles(group, ties="half")
         if temperature is None
-        else marked_in_orders(source.state, group).soft(temperature)
+        else scored_orders(source.state, group).soft(temperature)
         for dimension, group in source.settlements.items()
     }
 
@@ -162,7 +164,7 @@ def among_others(
     """
     imported, roster = imported_set(asked, name).read_by(softness), source.roster
     rated = {
-        dimension: rate_among(imported.battles, parameters, battles, soft=softness.is_soft)
+        dimension: rate_with_anchors(imported.battles, parameters, battles, soft=softness.is_soft)
         for dimension, battles in battles_by_dimension(source, softness.temperature).items()
     }
     boards = [board_of(dimension, each.ratings, roster) for dimension, each in rated.items()]
@@ -184,7 +186,7 @@ def among_others(
         sources={
             place.entrant: each.source(place.entrant)
             for each, board in zip(rated.values(), boards, strict=True)
-            for place in board.places
+            for place in board.rows
         },
     )
 
@@ -205,7 +207,7 @@ def of_imported(
         raise ConfigurationError([f"--temperature: no judge's preference is among {name!r}"])
     notes = imported.notes(softness)
     facts: dict[str, Json] = {**softness.facts, "battles": name, "as_of": imported.as_of}
-    among = rate_among(imported.battles, parameters, soft=softness.is_soft)
+    among = rate_with_anchors(imported.battles, parameters, soft=softness.is_soft)
     board = board_of(name, among.ratings)
     is_judged = not imported.battles.is_human.all()
     return bt_table(
@@ -213,7 +215,7 @@ def of_imported(
         parameters,
         notes=(*notes, among_note(name, among)) if is_judged else notes,
         facts={**facts, "mae": {name: among.mae}} if is_judged else facts,
-        sources={place.entrant: among.source(place.entrant) for place in board.places},
+        sources={place.entrant: among.source(place.entrant) for place in board.rows},
     )
 
 

@@ -20,10 +20,10 @@ from commands.errors import ConfigurationError
 from commands.runs.reading import Reading
 from projections.battles.columns import Battles
 from projections.battles.settled import (
-    BY_MARKS,
-    calibrated,
-    marked_by_preferences,
-    marked_in_orders,
+    BY_SCORES,
+    calibrate_judge,
+    scored_orders,
+    scored_preferences,
 )
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import agreement as agreement_of
@@ -93,9 +93,9 @@ def temperature(
     require_no_tournament(asked)
     made_at = TEMPERATURE if made_at is None else made_at
     judged = imported_set(asked, name)
-    marked = marked_by_preferences(judged.battles, made_at=made_at)
+    marked = scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [calibrated(name, marked, _votes(asked, against))],
+        [calibrate_judge(name, marked, _votes(asked, against))],
         notes=[f"{name}: preferences are taken to be made at {made_at:g} (--made-at)."],
         facts={
             "battles": name,
@@ -108,10 +108,10 @@ def temperature(
 
 
 def _of_tournament(asked: Asked, against: str) -> Table:
-    source = read_verdicts(asked._replace(rule=BY_MARKS))
+    source = read_verdicts(asked._replace(rule=BY_SCORES))
     votes = _votes(asked, against)
     found = [
-        calibrated(dimension, marked_in_orders(source.state, group), votes)
+        calibrate_judge(dimension, scored_orders(source.state, group), votes)
         for dimension, group in source.settlements.items()
     ]
     facts = {"judge": source.judge_id, "against": against}

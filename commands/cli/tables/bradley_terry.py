@@ -12,7 +12,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.anchors import Anchored
+from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.fit import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import (
     Leaderboard,
@@ -47,7 +47,7 @@ def adrift_notes(
     """Say whose ratings the anchor does not hold, as it is in another group."""
     adrift = [
         place.entrant
-        for place in board.places
+        for place in board.rows
         if place.rating is not None and {*hung[board.name, place.entrant]} != {frozenset({anchor})}
     ]
     if adrift:
@@ -79,7 +79,7 @@ def weights_note(ratings: OverallRatings) -> str:
 
 def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
     """Say where those without an overall rating have none."""
-    for place in board.places:
+    for place in board.rows:
         if place.rating is None and place.component is not None:
             for dimension, reason in ratings.missing(place.entrant):
                 yield f"{place.entrant} is not rated on {dimension}: {reason}."
@@ -118,7 +118,7 @@ def marks_note(temperature: float, made_at: float | None = None) -> str:
     return f"Soft scores: a judge's marks at temperature {temperature:g}{made}."
 
 
-def among_note(name: str, among: Anchored) -> str:
+def among_note(name: str, among: AnchoredRatings) -> str:
     """Say how far the anchors' ratings are from those by people's battles alone."""
     if among.mae is None:
         return f"{name}: no two anchors can be compared by people's battles alone; no MAE."
@@ -208,7 +208,7 @@ def _zeros(
 
 def _is_divided(board: Leaderboard) -> bool:
     """Say whether some have ratings that cannot be compared."""
-    rated = {place.component for place in board.places if place.rating is not None}
+    rated = {place.component for place in board.rows if place.rating is not None}
     return len(rated) > 1
 
 
@@ -216,7 +216,7 @@ def _rows(
     boards: Sequence[Leaderboard], sources: Mapping[str, str] | None
 ) -> Iterator[Mapping[str, Json]]:
     for board in boards:
-        for place in board.places:
+        for place in board.rows:
             row = {"dimension": board.name, **_row(place)}
             yield row | ({"source": sources[place.entrant]} if sources else {})
 
@@ -265,7 +265,7 @@ def _notes(
         yield from adrift_notes(board, parameters.anchor, hung)
     yield from order_notes(board)
     reasons: dict[Unrated, list[str]] = {}
-    for place in board.places:
+    for place in board.rows:
         if place.reason is not None:
             reasons.setdefault(place.reason, []).append(place.entrant)
     for reason, entrants in reasons.items():

@@ -75,8 +75,8 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
     """Say which part of what could be observed the metrics are of."""
     plan, counts = each.run.plan, each.counts
     name = f"{plan.entrant.label} on {plan.evaluation}"
-    n_done = counts.n_planned - len(each.run.owed)
-    if each.run.owed:
+    n_done = counts.n_planned - len(each.run.missing)
+    if each.run.missing:
         samples = counted(counts.n_planned, "sample")
         resume = "`tourney apply evaluate` goes on"
         yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"

@@ -200,7 +200,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
                 "entrant": row.entrant_id,
                 "generated": row.generated,
                 "failed": row.failed,
-                "owed": row.owed,
+                "owed": row.missing,
             }
             for row in progress.responses
         ),

@@ -7,7 +7,7 @@ from typing import Final
 from commands.cli.tables.table import Column, Table
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.battles.settled import Calibrated
+from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import Measure
 from projections.reliability.calibration import Bin, Calibration
@@ -137,7 +137,7 @@ _METHOD: Final = (
 
 
 def temperature_table(
-    calibrated: Iterable[Calibrated], *, notes: Iterable[str], facts: Mapping[str, Json]
+    calibrated: Iterable[JudgeCalibration], *, notes: Iterable[str], facts: Mapping[str, Json]
 ) -> Table:
     """Show each temperature with its interval, beside how well the usual one does."""
     return Table(
@@ -163,7 +163,7 @@ def temperature_table(
     )
 
 
-def _temperature_row(calibrated: Calibrated) -> dict[str, Json]:
+def _temperature_row(calibrated: JudgeCalibration) -> dict[str, Json]:
     found = calibrated.found
     low, high = found.interval(_LEVEL)
     return {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import TIE, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import Units, strongly_connected
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
 from projections.ratings.bradley_terry.models import Derivatives, Scores, Slopes, Tally
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
@@ -46,7 +46,7 @@ class Davidson:
         """Strengths and log nu."""
         return self.n_entrants + 1
 
-    def tally(self, units: Units) -> Tally:
+    def tally(self, units: ClusteredBattles) -> Tally:
         """Count wins and ties."""
         lost = units.score == 0
         kind = (units.score == TIE).astype(np.intp)
@@ -104,7 +104,7 @@ class Davidson:
 
         return slopes
 
-    def scores(self, parameters: Floats, units: Units) -> Scores:
+    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """By the strength of a and by log nu: what came less what was expected, times weight."""
         theta, log_nu = parameters[: self.n_entrants], parameters[self.n_entrants]
         chances = _chances(theta[units.a], theta[units.b], log_nu)

@@ -10,20 +10,22 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Derivatives, PairModel, Slopes, Tally
 
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
 
 
-class Climb(NamedTuple):
+class Maximum(NamedTuple):
     """Where it led: parameters, (batch, k), and which of the batch came to rest, (batch,)."""
 
     parameters: Floats
-    settled: NDArray[np.bool_]
+    converged: NDArray[np.bool_]
 
 
-def climb(derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float) -> Climb:
+def maximise(
+    derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float
+) -> Maximum:
     """Climb to the maxima of log-likelihoods of log-linear models.
 
     A step changes no logarithm of odds by more than its span, the range of its strengths and what
@@ -42,10 +44,10 @@ def climb(derivatives: Derivatives, start: Floats, *, n_strengths: int, toleranc
         step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
         span = np.ptp(step[:, :n_strengths], axis=1) + np.abs(step[:, n_strengths:]).sum(axis=1)
         parameters = parameters + step / np.maximum(span, 1.0)[:, None]
-        settled = span < tolerance
-        if settled.all():
+        converged = span < tolerance
+        if converged.all():
             break
-    return Climb(parameters, settled)
+    return Maximum(parameters, converged)
 
 
 _EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square
@@ -66,7 +68,7 @@ class Likelihood:
     """
 
     model: PairModel
-    units: Units
+    units: ClusteredBattles
     precision: float = 0.0
 
     @cached_property
@@ -106,10 +108,10 @@ class Likelihood:
         start = np.zeros((1, self.model.n_parameters))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # then it does not come to rest
-                fitted = self.climb(start, counts, tolerance=_EXACT)
+                fitted = self.maximise(start, counts, tolerance=_EXACT)
         except np.linalg.LinAlgError as error:
             raise CannotRate(*_TOO_FAR) from error
-        if not fitted.settled.all():
+        if not fitted.converged.all():
             raise CannotRate(*_TOO_FAR)
         return np.asarray(fitted.parameters[0])
 
@@ -118,14 +120,14 @@ class Likelihood:
         slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
         return np.asarray(slopes.information[0])
 
-    def climb(
+    def maximise(
         self,
         start: Floats,
         counts: Floats,
         *,
         tolerance: float,
         centre: Floats | float = 0.0,
-    ) -> Climb:
+    ) -> Maximum:
         """Maximise for each of several counts.
 
         Args:
@@ -134,7 +136,7 @@ class Likelihood:
             tolerance: As of a climb.
             centre: (batch, n_entrants) of the prior.
         """
-        return climb(
+        return maximise(
             self._derivatives(counts, centre),
             start,
             n_strengths=self.model.n_entrants,

@@ -22,7 +22,7 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Rating, 
 
 
 @dataclass(frozen=True)
-class Anchored:
+class AnchoredRatings:
     """Ratings by all battles, and by people's alone; of these, no interval is of use."""
 
     ratings: BradleyTerryRatings
@@ -63,13 +63,13 @@ class Anchored:
         return {row.entrant: row for row in self.human.rows() if row.n_battles}
 
 
-def rate_among(
+def rate_with_anchors(
     others: BattleTable,
     parameters: BradleyTerryParameters,
     battles: Battles | None = None,
     *,
     soft: bool,
-) -> Anchored:
+) -> AnchoredRatings:
     """Rate entrants by imported battles, and by a tournament's if there are any.
 
     Args:
@@ -83,12 +83,12 @@ def rate_among(
     """
     imported = others.battles(soft=soft)
     human = others.where(others.is_human).battles(soft=soft)
-    together = imported if battles is None else joined(battles, imported)
+    together = imported if battles is None else join_battles(battles, imported)
     point_only = replace(parameters, anchor=None, interval="sandwich")
-    return Anchored(ratings=rate(together, parameters), human=rate(human, point_only))
+    return AnchoredRatings(ratings=rate(together, parameters), human=rate(human, point_only))
 
 
-def joined(battles: Battles, others: Battles) -> Battles:
+def join_battles(battles: Battles, others: Battles) -> Battles:
     """Return battles of two sources, in order; prompts of the same id are one.
 
     Two prompts that share an id by chance are then one piece of evidence, which makes an interval

@@ -146,7 +146,7 @@ class _Columns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Units:
+class ClusteredBattles:
     """Battles in columns, each with the unit that it belongs to.
 
     Attributes:
@@ -167,11 +167,11 @@ class Units:
     unit: NDArray[np.intp]
     count: NDArray[np.int64]
 
-    def within(self, members: NDArray[np.intp]) -> "Units":
+    def within(self, members: NDArray[np.intp]) -> "ClusteredBattles":
         """Return the battles among some entrants, (n_members,) ascending, all numbered anew."""
         inside = np.isin(self.a, members) & np.isin(self.b, members)
         met, unit = np.unique(self.unit[inside], return_inverse=True)
-        return Units(
+        return ClusteredBattles(
             len(members),
             a=np.searchsorted(members, self.a[inside]),
             b=np.searchsorted(members, self.b[inside]),
@@ -182,7 +182,7 @@ class Units:
         )
 
 
-def units_of(battles: Battles, kind: IntervalUnit) -> Units:
+def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:
     """Group battles by what is one piece of evidence; prompts of one battle may be alike."""
     if kind == "battles":
         return _cells(battles, np.ones(len(battles), dtype=np.bool_))
@@ -190,7 +190,7 @@ def units_of(battles: Battles, kind: IntervalUnit) -> Units:
     cells = _cells(battles, alone)
     a, b, score, weight = _columns(battles, ~alone)
     prompts, unit = np.unique(battles.cluster[~alone], return_inverse=True)
-    return Units(
+    return ClusteredBattles(
         cells.n_entrants,
         a=np.concatenate((cells.a, a)),
         b=np.concatenate((cells.b, b)),
@@ -201,7 +201,7 @@ def units_of(battles: Battles, kind: IntervalUnit) -> Units:
     )
 
 
-def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
+def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
     """Return each distinct battle among the chosen once, as a unit."""
     a, b, score, weight = _columns(battles, chosen)
     n, scores, weights = len(battles.entrants), np.unique(score), np.unique(weight)
@@ -209,7 +209,9 @@ def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
     places = (a, b, np.searchsorted(scores, score), np.searchsorted(weights, weight))
     cell, count = np.unique(np.ravel_multi_index(places, shape), return_counts=True)
     a, b, at_score, at_weight = np.unravel_index(cell, shape)
-    return Units(n, a, b, scores[at_score], weights[at_weight], np.arange(len(cell)), count)
+    return ClusteredBattles(
+        n, a, b, scores[at_score], weights[at_weight], np.arange(len(cell)), count
+    )
 
 
 def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:

@@ -13,9 +13,13 @@ from projections.battles.columns import TIE
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson
 from projections.ratings.bradley_terry._likelihood import Likelihood
-from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
-from projections.ratings.bradley_terry.uncertainty import covariance, percentiles, resampled
+from projections.ratings.bradley_terry.uncertainty import (
+    bootstrap_strengths,
+    covariance,
+    percentiles,
+)
 
 MEAN_RATING: Final = 1000.0
 ELO: Final = 400.0 / log(10.0)  # points per unit of strength: 400 points are odds of 10 : 1
@@ -104,7 +108,7 @@ class ComponentRating(NamedTuple):
 
 
 def rate_component(
-    units: Units,
+    units: ClusteredBattles,
     entrants: Sequence[str],
     parameters: BradleyTerryParameters,
     rng: np.random.Generator,
@@ -137,7 +141,7 @@ def rate_component(
     )
 
 
-def _model(units: Units, parameters: BradleyTerryParameters) -> PairModel:
+def _model(units: ClusteredBattles, parameters: BradleyTerryParameters) -> PairModel:
     """Choose the model; Davidson's without ties is Bradley and Terry's."""
     if parameters.ties == "davidson" and (units.score == TIE).any():
         return Davidson(units.n_entrants)
@@ -157,19 +161,21 @@ def _uncertainty(
         return Uncertainty(unknown, unknown, np.full((n, n), np.nan), n_without_fit=0)
     if parameters.interval == "sandwich":
         spread = scale.points @ covariance(likelihood, fit) @ scale.points.T
-        return normal(scale.rating(fit[:n]), spread, parameters.level)
-    draws = resampled(likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng)
-    return _drawn(scale.rating(draws), parameters.level)
+        return normal_interval(scale.rating(fit[:n]), spread, parameters.level)
+    draws = bootstrap_strengths(
+        likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng
+    )
+    return _percentile_interval(scale.rating(draws), parameters.level)
 
 
-def normal(rating: Floats, spread: Floats, level: float) -> Uncertainty:
+def normal_interval(rating: Floats, spread: Floats, level: float) -> Uncertainty:
     """Take the interval from the covariance of ratings, (n, n): z standard errors each way."""
     error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
     margin = NormalDist().inv_cdf((1 + level) / 2) * error
     return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
 
 
-def _drawn(draws: Floats, level: float) -> Uncertainty:
+def _percentile_interval(draws: Floats, level: float) -> Uncertainty:
     """Take the interval from resamples; there is no covariance where it is unbounded."""
     n = draws.shape[1]
     lower, upper = percentiles(draws, level)

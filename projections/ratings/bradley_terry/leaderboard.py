@@ -107,7 +107,7 @@ class Leaderboard:
     """
 
     name: str  # of the dimension, or whatever was rated
-    places: tuple[LeaderboardRow, ...]
+    rows: tuple[LeaderboardRow, ...]
     ratings: BradleyTerryRatings
 
     @property
@@ -115,7 +115,7 @@ class Leaderboard:
         """The components: who can be compared by rating, the best first."""
         numbers = range(len(self.ratings.components))
         return tuple(
-            tuple(place.entrant for place in self.places if place.component == number)
+            tuple(place.entrant for place in self.rows if place.component == number)
             for number in numbers
         )
 

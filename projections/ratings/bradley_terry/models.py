@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import Units, strongly_connected
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
 
 
 class Tally(NamedTuple):
@@ -70,7 +70,7 @@ class PairModel(Protocol):
     def n_parameters(self) -> int:
         """Return k."""
 
-    def tally(self, units: Units) -> Tally:
+    def tally(self, units: ClusteredBattles) -> Tally:
         """Say what battles add to the counts."""
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
@@ -79,7 +79,7 @@ class PairModel(Protocol):
     def derivatives(self, counts: Floats) -> Derivatives:
         """Return what differentiates the log-likelihoods of counts, (batch, *shape)."""
 
-    def scores(self, parameters: Floats, units: Units) -> Scores:
+    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """Return each battle's derivatives at parameters, (k,)."""
 
 
@@ -99,7 +99,7 @@ class BradleyTerry:
         """Strengths only."""
         return self.n_entrants
 
-    def tally(self, units: Units) -> Tally:
+    def tally(self, units: ClusteredBattles) -> Tally:
         """Count what each side took, if anything."""
         won, lost = units.score > 0, units.score < 1
         forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
@@ -141,7 +141,7 @@ class BradleyTerry:
 
         return slopes
 
-    def scores(self, parameters: Floats, units: Units) -> Scores:
+    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """By the strength of a: its score less what was expected, times the weight."""
         expected = 1.0 / (1.0 + np.exp(parameters[units.b] - parameters[units.a]))
         return Scores(units.weight * (units.score - expected), np.empty((len(units.a), 0)))

@@ -19,14 +19,14 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson
 from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import Components
-from projections.ratings.bradley_terry.fit import ELO, normal, precision_of
+from projections.ratings.bradley_terry.fit import ELO, normal_interval, precision_of
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
 from projections.ratings.bradley_terry.uncertainty import (
     covariance_of,
     influences,
-    one_by_one,
-    response_of,
+    sensitivity_of,
+    single_battles,
 )
 
 
@@ -75,13 +75,13 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     label = part.ratings.components.label
     peers = part.ratings.components.members(label[members[0]])
     inside = np.isin(part.battles.a, peers) & np.isin(part.battles.b, peers)
-    units = one_by_one(part.battles, inside).within(peers)
+    units = single_battles(part.battles, inside).within(peers)
     model, fit = _fitted(part.ratings, peers)
     figures = np.zeros((len(members), model.n_parameters))
     figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
     precision = precision_of(part.ratings.parameters)
     information = Likelihood(model, units, precision).information(fit)
-    response = response_of(figures, information)
+    response = sensitivity_of(figures, information)
     of_strengths = response[:, : len(peers)]
     return _Contribution(
         np.unique(part.battles.cluster[inside]),
@@ -197,7 +197,7 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         members = components.members(number)
         if not np.isnan(rating[members[0]]):
             covariance[np.ix_(members, members)] = joint_covariance(parts, members)
-    uncertainty = normal(rating, covariance, some.parameters.level)
+    uncertainty = normal_interval(rating, covariance, some.parameters.level)
     known = uncertainty.without_certainty(some.entrants, some.parameters.anchor)
     return replace(
         some,

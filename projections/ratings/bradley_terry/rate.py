@@ -16,11 +16,11 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
+    ClusteredBattles,
     Components,
-    Units,
+    clustered_battles,
     components_of,
     one_component,
-    units_of,
 )
 from projections.ratings.bradley_terry.fit import ComponentRating, Scale, rate_component, scale_of
 
@@ -136,7 +136,7 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
         raise CannotRate(f"the anchor {parameters.anchor!r} fought none", "name one that did")
     if parameters.ties == "davidson":
         require_whole_outcomes(battles.score)
-    units = units_of(battles, parameters.unit)
+    units = clustered_battles(battles, parameters.unit)
     components = _components(units, parameters)
     rng = np.random.default_rng(parameters.seed)
     rated = [
@@ -146,7 +146,7 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
     return _assembled(battles, parameters, components, rated)
 
 
-def _components(units: Units, parameters: BradleyTerryParameters) -> Components:
+def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> Components:
     if parameters.prior_sd is not None:
         return one_component(units.n_entrants)
     won, lost = units.score > 0, units.score < 1
@@ -158,7 +158,7 @@ def _components(units: Units, parameters: BradleyTerryParameters) -> Components:
 
 
 def _rate_members(
-    units: Units,
+    units: ClusteredBattles,
     members: NDArray[np.intp],
     entrants: Sequence[str],
     parameters: BradleyTerryParameters,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
 from projections.ratings.bradley_terry._likelihood import Likelihood
-from projections.ratings.bradley_terry.evidence import Units
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Scores
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
     upper: Floats
 
 
-def resampled(
+def bootstrap_strengths(
     likelihood: Likelihood,
     parameters: Floats,
     kind: Bootstrap,
@@ -86,8 +86,8 @@ def _batch(
     strengths = np.full((size, n), np.nan)
     fitted = likelihood.has_fit(counts)
     start = np.tile(parameters, (fitted.sum(), 1))
-    found = likelihood.climb(start, counts[fitted], tolerance=_CLOSE, centre=centre[fitted])
-    strengths[fitted] = np.where(found.settled[:, None], found.parameters[:, :n], np.nan)
+    found = likelihood.maximise(start, counts[fitted], tolerance=_CLOSE, centre=centre[fitted])
+    strengths[fitted] = np.where(found.converged[:, None], found.parameters[:, :n], np.nan)
     return strengths
 
 
@@ -101,13 +101,13 @@ def _evidence(
     return rng.multinomial(n_units, count / n_units, size).astype(np.float64)
 
 
-def one_by_one(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
+def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
     """Return some battles, none put together with those that are alike; units are their prompts.
 
     Units are numbered in the order of the prompts' numbers.
     """
     prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
-    return Units(
+    return ClusteredBattles(
         len(battles.entrants),
         a=battles.a[chosen],
         b=battles.b[chosen],
@@ -118,7 +118,7 @@ def one_by_one(battles: Battles, chosen: NDArray[np.bool_]) -> Units:
     )
 
 
-def response_of(figures: Floats, information: Floats) -> Floats:
+def sensitivity_of(figures: Floats, information: Floats) -> Floats:
     """Return by how much figures move for each derivative of the log-likelihood, (m, k).
 
     Args:
@@ -128,7 +128,7 @@ def response_of(figures: Floats, information: Floats) -> Floats:
     return np.asarray(np.linalg.solve(information, figures.T).T, dtype=np.float64)
 
 
-def influences(response: Floats, scores: Scores, units: Units) -> Floats:
+def influences(response: Floats, scores: Scores, units: ClusteredBattles) -> Floats:
     """Return what each unit moved each of m figures by, (n_units, m).
 
     Args:

@@ -62,7 +62,7 @@ def test_a_prompt_without_an_answer_leaves_later_chunks_and_evaluations_alone(
     lost = f"2 requests to entrant 'base' at {fake.url} were left unanswered, the first with "
     assert str(caught.value).startswith(lost)
     runs = EvaluationRecorder(ledger, STREAM).state.runs
-    assert [len(run.owed) for run in runs] == [2, 0]
+    assert [len(run.missing) for run in runs] == [2, 0]
 
 
 def test_a_server_that_fails_altogether_is_left_alone_at_once(ledger: Ledger) -> None:
@@ -74,7 +74,7 @@ def test_a_server_that_fails_altogether_is_left_alone_at_once(ledger: Ledger) ->
 
     assert ENOUGH <= len(fake.traffic.asked) < 10
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
-    assert len(run.owed) == 30
+    assert len(run.missing) == 30
 
 
 def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger) -> None:
@@ -85,7 +85,7 @@ def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger)
             evaluate(ledger, fake.url, [Capitals(*items(30, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
-    assert (len(run.owed), len(run.unscorable)) == (30, 0)
+    assert (len(run.missing), len(run.unscorable)) == (30, 0)
 
 
 def test_a_server_that_took_a_chunk_is_not_tried_again(ledger: Ledger) -> None:
@@ -95,7 +95,7 @@ def test_a_server_that_took_a_chunk_is_not_tried_again(ledger: Ledger) -> None:
         evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
-    assert (len(run.owed), len(run.unscorable)) == (0, 10)
+    assert (len(run.missing), len(run.unscorable)) == (0, 10)
 
 
 def test_what_is_asked_in_vain_counts_for_a_limit(ledger: Ledger) -> None:

@@ -7,14 +7,17 @@ from msgspec.structs import replace
 
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from projections.verdicts.parsers import Marks
+from projections.verdicts.parsers import JudgeScores
 from tests.builders import STREAM
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields
 from tests.projections.juries import court, marked
 
 BY_MARKS = ("--parser", "judgearena-score", "--policy", "concatenate")
-UP, DOWN = (Marks(8, 6), Marks(6, 8)), (Marks(5, 7), Marks(7, 5))  # of a against b, in both orders
+UP, DOWN = (
+    (JudgeScores(8, 6), JudgeScores(6, 8)),
+    (JudgeScores(5, 7), JudgeScores(7, 5)),
+)  # of a against b, in both orders
 GIVEN = [UP, UP, DOWN, DOWN, UP, UP]  # zoe-amy, zoe-kim, amy-kim, and the same of p2
 VOTES = """model_a,model_b,winner,question_id
 zoe,amy,model_a,p1
