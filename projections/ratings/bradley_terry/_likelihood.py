@@ -107,7 +107,7 @@ class Likelihood:
             return None
         start = np.zeros((1, self.model.n_parameters))
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # then it does not come to rest
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # then it diverges
                 fitted = self.maximise(start, counts, tolerance=_EXACT)
         except np.linalg.LinAlgError as error:
             raise CannotRate(*_TOO_FAR) from error
