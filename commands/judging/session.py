@@ -96,18 +96,18 @@ def plan_judging(
             ["--no-wait needs provider 'anthropic-batch': other judges answer at once"]
         )
     book = price_book(settings, folder)
-    how = batch_options(recorder, settings.judge, book, options, console)
+    batches = batch_options(recorder, settings.judge, book, options, console)
     cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)
     task = JudgeTask(
         judge=judge,
         prompts=prompts,
         rules=asking_rules(settings.judge),
-        pricing_of=how.pricing_of,
+        pricing_of=batches.pricing_of,
         max_usd=cap_usd,
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=options.spending.limit,
     )
-    return JudgingPlan(task, how, options.spending)
+    return JudgingPlan(task, batches, options.spending)
 
 
 def batch_options(
