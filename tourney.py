@@ -31,7 +31,7 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 if TYPE_CHECKING:
-    from commands.runs.reading import Perspective, Reading
+    from commands.runs.judged_tournament import JudgedTournament, Perspective
     from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
     from ledger.identity import StreamId
 
@@ -78,7 +78,7 @@ def read(
         TourneyError: The ledger cannot be read, or a name is not in it.
     """
     from commands.runs.choices import position_at, rule_of, stream_named
-    from commands.runs.reading import Perspective
+    from commands.runs.judged_tournament import Perspective
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -193,11 +193,11 @@ class TournamentView:
         return Rows(MetricRow, tuple(metric_rows(self.ledger, self.tournament, self.as_of)))
 
     @cached_property
-    def _reading(self) -> "Reading":
+    def _reading(self) -> "JudgedTournament":
         from commands.runs.choices import tournament_at
-        from commands.runs.reading import seen_from
+        from commands.runs.judged_tournament import judged_tournament
         from ledger.store import Ledger
 
         with Ledger.read_only(self.ledger) as opened:
             state = tournament_at(opened, self.tournament, self.as_of)
-        return seen_from(state, self.ledger, self.as_of, self.perspective, str)
+        return judged_tournament(state, self.ledger, self.as_of, self.perspective, str)

@@ -10,7 +10,7 @@ import msgspec
 
 from ledger.errors import TourneyError
 
-MOST_NAMED: Final = 6  # in a sentence
+MOST_NAMES: Final = 6  # in a sentence
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -18,10 +18,10 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {plural or f'{noun}s'}"
 
 
-def named(entrants: Sequence[str]) -> str:
+def joined_names(entrants: Sequence[str]) -> str:
     """Name entrants, but no crowd of them."""
-    shown = ", ".join(entrants[:MOST_NAMED])
-    n_more = len(entrants) - MOST_NAMED
+    shown = ", ".join(entrants[:MOST_NAMES])
+    n_more = len(entrants) - MOST_NAMES
     return shown if n_more <= 0 else f"{shown} and {n_more} more"
 
 
@@ -202,7 +202,7 @@ _N_IN_A_LINE: Final = 8
 N_LINES: Final = 20
 
 
-def listed(faults: Sequence[str], separator: str = ", ") -> str:
+def shortened(faults: Sequence[str], separator: str = ", ") -> str:
     """Put faults in a line, the first few in full; it is short enough for a terminal."""
     n_more = len(faults) - _N_IN_A_LINE
     first = separator.join(faults[:_N_IN_A_LINE])

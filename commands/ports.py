@@ -17,7 +17,7 @@ from projections.verdicts.queries import JudgeQuery
 
 
 @dataclass(frozen=True)
-class Asking:
+class GenerationOptions:
     """How a prompt is put to an entrant, and where its answer ends."""
 
     is_chat: bool = True  # as a user's turn, by the chat template; else the text alone
@@ -34,7 +34,7 @@ class GenerationTask:
     entrant: Entrant
     prompt_text: str
     seed: int
-    asking: Asking = Asking()
+    options: GenerationOptions = GenerationOptions()
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Generator(Protocol):
 
 
 @dataclass(frozen=True)
-class Passage:
+class Continuation:
     """A text whose tokens are weighed, each by how likely it is behind those before it."""
 
     key: str  # of its own among those that are read together
@@ -86,7 +86,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class PassageRead:
+class ContinuationLikelihood:
     """How likely the tokens of a passage's text are."""
 
     key: str
@@ -100,7 +100,7 @@ class PassageRead:
 
 
 @dataclass(frozen=True)
-class PassageUnread:
+class LikelihoodFailure:
     """Why a passage could not be read: a fact about it, not a fault of the program."""
 
     key: str
@@ -108,12 +108,12 @@ class PassageUnread:
     detail: str
 
 
-class Reader(Protocol):
+class LikelihoodModel(Protocol):
     """Reads texts as entrants."""
 
-    def read(
-        self, passages: Sequence[Passage]
-    ) -> Iterator[tuple[PassageRead | PassageUnread, ...]]:
+    def log_likelihoods(
+        self, passages: Sequence[Continuation]
+    ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
         """Yield what each finished batch showed, in any order, each passage exactly once.
 
         Passages of one context are read together.
@@ -192,7 +192,7 @@ class BatchJudge(Protocol):
         """Return what a query takes of the size that a batch may have."""
         ...
 
-    def look(self, provider_batch_id: str) -> BatchState:
+    def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
         ...
 
@@ -234,7 +234,7 @@ class OnProgress(Protocol):
         ...
 
 
-def unheard(what: str, done: int, total: int) -> None:
+def no_progress(what: str, done: int, total: int) -> None:
     """Listen to nothing."""
 
 

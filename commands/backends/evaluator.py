@@ -23,10 +23,10 @@ from commands.evaluating.evaluate import (
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import evaluation_of
 from commands.evaluating.samples import Inference
-from commands.ports import OnProgress, unheard
+from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
 from commands.settings.schema import GenerationSection, PromptsSection
-from commands.settings.sections import EvaluationSection, Reduce, Section, Terms
+from commands.settings.sections import EvaluationOptions, EvaluationSection, Reduce, Section
 from ledger.errors import FolderTaken
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
@@ -109,7 +109,7 @@ class Asked(NamedTuple):
     """An evaluation, and the terms on which it runs."""
 
     evaluation: Evaluation
-    terms: Terms = Terms()
+    terms: EvaluationOptions = EvaluationOptions()
 
 
 class Configured(NamedTuple):
@@ -204,14 +204,14 @@ class Evaluator:
         reduce: Reduce = "mean",
         *,
         return_intermediates: bool = False,
-        **chosen: Any,  # noqa: ANN401  # the fields of Terms, checked there
+        **chosen: Any,  # noqa: ANN401  # the fields of EvaluationOptions, checked there
     ) -> dict[str, Any]:
         """Run all evaluations and record nothing: a quick look, in a loop of training say.
 
         Args:
             reduce: As of `Evaluation.reduce`.
             return_intermediates: Give each score with its samples' tokens.
-            chosen: Terms that go before each evaluation's own.
+            chosen: `EvaluationOptions` that go before each evaluation's own.
 
         Returns:
             By the name of the evaluation: a score, or the scores (n,), or either in a pair with a
@@ -240,7 +240,7 @@ class Evaluator:
             known = fold(evaluations_of(StreamId(self.spec.name)), events)
         return not any(each.n_owed for each in owed_samples(known, self._planned()))
 
-    def run(self, on_progress: OnProgress = unheard) -> None:
+    def run(self, on_progress: OnProgress = no_progress) -> None:
         """Observe what is owed, and write results.json from the ledger."""
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)

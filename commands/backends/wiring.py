@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, assert_never
 from weakref import finalize
 
-from commands.entrants.generate import ByLoader
+from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
 from commands.errors import MissingExtra
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
-from commands.ports import BatchJudge, Generator, Judge, Reader, TokenCounter
+from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.version import VERSION
@@ -56,7 +56,7 @@ class ConfiguredBackends:
 def make_generator(settings: Settings) -> Generator:
     """Return what answers as the entrants; what a loader needs is imported with its first task."""
     device = settings.generation.device
-    return ByLoader(
+    return GeneratorByLoader(
         lambda: _local(settings, device).generator, lambda: _endpoint_generator(settings)
     )
 
@@ -80,7 +80,7 @@ class _Local(NamedTuple):
     """What answers and what reads with weights here."""
 
     generator: Generator
-    reader: Reader
+    reader: LikelihoodModel
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import DoneWithGaps, counted
 from commands.evaluating.plan import Planned, evaluate_with_consent, plan_evaluations
-from commands.judging.in_flight import require_landed
+from commands.judging.in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -56,7 +56,10 @@ def generate(
         recorder.record(place.opening)
         done = generate_with_consent(recorder, prompts, make_generator, book, spending, talk)
         responses = progress(recorder.state, prompts, recorder.state.panel[0]).responses
-    say(f"{done.n_owed} responses were owed, {done.n_generated} generated, {done.n_failed} failed")
+    say(
+        f"{done.n_missing} responses were missing, {done.n_generated} generated,"
+        f" {done.n_failed} failed"
+    )
     n_failed = sum(row.failed for row in responses)
     if n_failed and not allow_gaps:
         raise DoneWithGaps(f"{n_failed} responses failed; see `tourney project progress`")
@@ -98,7 +101,7 @@ def judge(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
             " see `tourney project progress`"
         )
-    require_landed(recorder.state, plan.judge, prompts)
+    require_none_in_flight(recorder.state, plan.judge, prompts)
 
 
 @app.command()

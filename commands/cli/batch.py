@@ -15,17 +15,17 @@ from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging.batches import reconciling
-from commands.judging.receiving import give_up, receive_batches
+from commands.judging.receiving import forget_batch, receive_batches
 from commands.judging.recovery import adopt_named
 from commands.judging.session import (
     JudgingOptions,
     asking_rules,
-    batching,
+    batch_options,
+    reporting_open_batches,
     require_key,
-    telling_what_is_billed,
 )
 from commands.ports import BatchJudge
-from commands.runs.reading import Reading
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
 from commands.spending.pricing import price_book
 from ledger.store import Ledger
@@ -38,7 +38,7 @@ BatchArgument = Annotated[str, typer.Argument(metavar="ID", help="The provider's
 
 @app.command("list")
 @reading
-def list_(source: Reading) -> Table:
+def list_(source: JudgedTournament) -> Table:
     """List batches and where they are. Example: tourney batch list --json."""
     return batches_table(source.state, source.named_judge)
 
@@ -53,9 +53,9 @@ def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> 
             return
         port = _port(place, recorder.state)
         section, book = place.settings.judge, price_book(place.settings, place.folder)
-        how = batching(recorder, section, book, JudgingOptions(), talk)
+        how = batch_options(recorder, section, book, JudgingOptions(), talk)
         rules = asking_rules(section)
-        with telling_what_is_billed(recorder, talk), reconciling(recorder, rules):
+        with reporting_open_batches(recorder, talk), reconciling(recorder, rules):
             receive_batches(recorder, port, how)
 
 
@@ -94,7 +94,7 @@ def forget(
     """Give up a batch that the provider deleted. Example: tourney batch forget msgbatch_01."""
     place = workspace(config, ledger)
     with place.recorder(say) as recorder:
-        give_up(recorder, _port(place, recorder.state), batch)
+        forget_batch(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is given up: what it asked and did not answer is open again")
 
 

@@ -29,8 +29,8 @@ from commands.cli.shared.reading import (
 )
 from commands.cli.tables.bradley_terry import order_notes
 from commands.errors import ConfigurationError
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_parameters, bradley_terry_settings
-from commands.runs.reading import Reading
 from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -44,7 +44,7 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 
 
-def ratings_of_tournament(source: Reading) -> Fields:
+def ratings_of_tournament(source: JudgedTournament) -> Fields:
     """Rate a tournament's entrants as its settings say, and say which cannot be compared.
 
     Raises:
@@ -178,7 +178,7 @@ def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRu
     return entrants[0], source.runs
 
 
-def _said(asked: Asked) -> Reading:
+def _said(asked: Asked) -> JudgedTournament:
     """Read a tournament, and say beside the result what became of its pairings."""
     source = read_verdicts(asked)
     for account in source.accounts:
@@ -186,7 +186,7 @@ def _said(asked: Asked) -> Reading:
     return source
 
 
-def _tell_of_several(source: Reading) -> None:
+def _tell_of_several(source: JudgedTournament) -> None:
     """Say that battles of several dimensions are written: most readers take them for one."""
     n_dimensions = len({record["dimension"] for record in _records(source)})
     if n_dimensions > 1:
@@ -196,7 +196,7 @@ def _tell_of_several(source: Reading) -> None:
         )
 
 
-def _records(source: Reading) -> Iterator[Fields]:
+def _records(source: JudgedTournament) -> Iterator[Fields]:
     """Yield a tournament's battles, dimension after dimension, each with its own."""
     for dimension, settlements in source.settlements.items():
         for record in of_settlements(settlements, source.judge_model):

@@ -20,13 +20,13 @@ from commands.cli.shared.output import say, write
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
 from commands.cli.tables.render import Format
-from commands.decisions.recorder import plan_responses, plan_verdicts, rehearse
+from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
-from commands.spending.consent import OF_ANTHROPIC
+from commands.spending.consent import ANTHROPIC_PROVIDERS
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
 from commands.spending.pricing import TokenPricing, price_book
@@ -57,7 +57,7 @@ def generate(
     place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
-    rows = plan_responses(state, prompts)
+    rows = count_missing_responses(state, prompts)
     owed = [Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)]
     costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
     write(owed_responses_table(rows, costs), output_format, as_json=as_json)
@@ -87,9 +87,9 @@ def judge(
     settings, folder = place.settings, place.folder
     asked = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
     rules = asking_rules(settings.judge)
-    rows = plan_verdicts(state, prompts, asked, rules)
+    rows = count_missing_verdicts(state, prompts, asked, rules)
     queries = open_queries(state, prompts, asked, rules)
-    counts = count_tokens and asked.provider in OF_ANTHROPIC
+    counts = count_tokens and asked.provider in ANTHROPIC_PROVIDERS
     counted = counted_sample(queries, make_token_counter(asked)) if counts else ()
     pricing = price_book(settings, folder).pricing(asked, state, counted=counted)
     cap_usd = settings.judge.max_usd

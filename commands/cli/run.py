@@ -90,7 +90,7 @@ def _without_outcome(gaps: Counter[str]) -> str:
 
 def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     generated, judged, published = summary
-    if generated.n_owed or judged.n_open:
+    if generated.n_missing or judged.n_open:
         say(f"{generated.n_generated} responses generated, {judged.n_verdicts} verdicts received")
     elif gaps:
         why = " + ".join(f"{n_pairs} {reason}" for reason, n_pairs in gaps.items())

@@ -20,7 +20,7 @@ from commands.cli.tables.status import status_table
 from commands.cli.tables.table import Column, Table
 from commands.errors import NotReady
 from commands.runs.doctor import findings
-from commands.settings.lookup import providers
+from commands.settings.lookup import judge_providers
 from commands.settings.reader import read_settings
 from commands.spending.prices import price_table
 from commands.spending.pricing import price_book
@@ -67,7 +67,7 @@ def doctor(
 ) -> None:
     """Look at what a run needs on this machine. Example: tourney doctor."""
     path, today = ledger_path(ledger, config), datetime.now(UTC).date()
-    by = providers(config, os.environ) if config.exists() else {}
+    by = judge_providers(config, os.environ) if config.exists() else {}
     found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
     table = Table(
         schema="tourney/doctor@1",

@@ -26,7 +26,7 @@ from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
 
 # However the text ends, a reply that stopped so is no verdict.
-_USELESS: Final[Mapping[str, FailureReason]] = MappingProxyType(
+_NO_VERDICT: Final[Mapping[str, FailureReason]] = MappingProxyType(
     {"refusal": "refused", "max_tokens": "truncated"}
 )
 
@@ -78,10 +78,10 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
         raise NeverSubmitted(key)
     event = _read(command, state.attempts[key])
     # an attempt fails once, but a verdict is worth having whatever was recorded before it came
-    return (event,) if isinstance(event, VerdictReceived) or awaits(key, state) else ()
+    return (event,) if isinstance(event, VerdictReceived) or is_unanswered(key, state) else ()
 
 
-def awaits(key: Digest, state: Tournament) -> bool:
+def is_unanswered(key: Digest, state: Tournament) -> bool:
     """Say whether a query was submitted and is not answered."""
     failure = state.query_failures.get(key)
     is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
@@ -111,7 +111,7 @@ def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryF
                 "price": None if answer.usage is None else command.price,
             }
             verdict = PARSERS[parser](answer.text)
-            if verdict is None or answer.stop_reason in _USELESS:
+            if verdict is None or answer.stop_reason in _NO_VERDICT:
                 return JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
             return VerdictReceived(**said, verdict=verdict)
         case _:
@@ -119,7 +119,7 @@ def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryF
 
 
 def _failure_reason(reply: Reply) -> FailureReason:
-    return _USELESS.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
+    return _NO_VERDICT.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
 
 
 def decide_on_batch(
@@ -183,7 +183,7 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
     silent = (
         NoReply(key, "expired", "the provider keeps no result of it")
         for key in batch.planned.queries
-        if awaits(key, state)
+        if is_unanswered(key, state)
     )
     ended = JudgeBatchEnded(
         batch_key=command.batch_key,

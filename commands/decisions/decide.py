@@ -105,7 +105,7 @@ def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
             assert_never(result)
 
 
-def answered_at(cell: PlannedResponse) -> partial[ResponseGenerated]:
+def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
     """Return what records the answer to a cell, once it is told what was answered."""
     return partial(
         ResponseGenerated,
@@ -118,7 +118,7 @@ def answered_at(cell: PlannedResponse) -> partial[ResponseGenerated]:
 
 
 def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerated:
-    return answered_at(cell)(
+    return partial_response(cell)(
         text=result.text,
         finish_reason=result.finish_reason,
         n_prompt_tokens=result.n_prompt_tokens,

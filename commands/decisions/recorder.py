@@ -79,7 +79,7 @@ class EvaluationRecorder:
         self.state, self._position = advance_evaluations(self.state, news), until
 
 
-class OwedResponses(NamedTuple):
+class MissingResponses(NamedTuple):
     """What one entrant owes."""
 
     entrant_id: EntrantId
@@ -87,7 +87,7 @@ class OwedResponses(NamedTuple):
     n_tokens_at_most: int
 
 
-class OwedVerdicts(NamedTuple):
+class MissingVerdicts(NamedTuple):
     """What a judge would be asked on one dimension."""
 
     dimension: Dimension
@@ -113,11 +113,13 @@ def rehearse(state: Tournament, command: Command) -> Tournament:
     return state
 
 
-def plan_responses(state: Tournament, prompts: Collection[PromptId]) -> tuple[OwedResponses, ...]:
+def count_missing_responses(
+    state: Tournament, prompts: Collection[PromptId]
+) -> tuple[MissingResponses, ...]:
     """Count the responses owed by each entrant of the roster."""
     owed = Counter(cell.entrant.entrant_id for cell in missing_responses(state, prompts))
     return tuple(
-        OwedResponses(
+        MissingResponses(
             entrant.entrant_id,
             owed[entrant.entrant_id],
             owed[entrant.entrant_id] * entrant.max_new_tokens,
@@ -126,14 +128,14 @@ def plan_responses(state: Tournament, prompts: Collection[PromptId]) -> tuple[Ow
     )
 
 
-def plan_verdicts(
+def count_missing_verdicts(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
-) -> tuple[OwedVerdicts, ...]:
+) -> tuple[MissingVerdicts, ...]:
     """Count the queries open on each dimension, and the pairs that wait for responses."""
     queries = open_queries(state, prompts, judge, rules)
     n_queries = Counter(query.match.pairing.rubric.dimension for query in queries)
     return tuple(
-        OwedVerdicts(
+        MissingVerdicts(
             dimension,
             n_pairs=len(group),
             n_queries=n_queries[dimension],
@@ -143,7 +145,7 @@ def plan_verdicts(
     )
 
 
-_HOLDS_ANYWAY: Final = (
+_STILL_VALID: Final = (
     *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # it has happened
     ReconcilePair,  # it follows from what is known, be it more
 )
@@ -172,7 +174,7 @@ class Recorder:
             return self._append(commands)
         except StaleVersion:
             self._catch_up()
-            if all(isinstance(each, _HOLDS_ANYWAY) for each in commands):
+            if all(isinstance(each, _STILL_VALID) for each in commands):
                 return self.record(*commands)
             raise
 

@@ -39,7 +39,7 @@ _LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
 """Where to look, and what is a shard of it."""
 
 
-class _Shard(NamedTuple):
+class _ShardFile(NamedTuple):
     head: int
     checkpoint: int
     source: str  # what one training left
@@ -113,16 +113,16 @@ def _checkpoints(folder: Path) -> Mapping[int, Mapping[int, Path]]:
     return checkpoints
 
 
-def _shards(folder: Path) -> Iterator[_Shard]:
+def _shards(folder: Path) -> Iterator[_ShardFile]:
     for glob, pattern in _LAYOUTS.items():
         for file in sorted(folder.glob(glob)):  # whole before slim, which so replaces it
             if match := re.fullmatch(pattern, file.relative_to(folder).as_posix()):
                 checkpoint = int(match.groupdict().get("step") or FINAL)
                 path = file.parent if file.name == _SETTINGS else file
-                yield _Shard(int(match["head"]), checkpoint, match["source"], path)
+                yield _ShardFile(int(match["head"]), checkpoint, match["source"], path)
 
 
-def _require_one_training(folder: Path, shards: Iterable[_Shard]) -> None:
+def _require_one_training(folder: Path, shards: Iterable[_ShardFile]) -> None:
     sources: dict[int, set[str]] = {}
     for shard in shards:
         sources.setdefault(shard.head, set()).add(shard.source)

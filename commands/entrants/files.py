@@ -33,7 +33,7 @@ def read_entrant(
     """
     max_new_tokens = section.max_new_tokens or generation.max_new_tokens
     if section.loader == "endpoint":
-        return _served(section, max_new_tokens)
+        return _endpoint_entrant(section, max_new_tokens)
     base = (folder / section.weights).resolve()
     return Entrant(
         entrant_id=EntrantId(section.id),
@@ -48,7 +48,7 @@ def read_entrant(
     )
 
 
-def _served(section: EndpointSection, max_new_tokens: int) -> Entrant:
+def _endpoint_entrant(section: EndpointSection, max_new_tokens: int) -> Entrant:
     """Name the weights by all that is known of them; nothing is asked of the server."""
     return Entrant(
         entrant_id=EntrantId(section.id),

@@ -22,29 +22,29 @@ from ledger.identity import PromptId
 from projections.tournament.progress import missing_responses
 
 
-class Generated(NamedTuple):
+class GenerationSummary(NamedTuple):
     """What a run of the generator added."""
 
-    n_owed: int
+    n_missing: int
     n_generated: int
     n_failed: int
 
 
-def generate_owed(
+def generate_missing(
     recorder: Recorder,
     make_generator: Callable[[], Generator],
     prompts: Collection[PromptId],
     *,
     on_progress: OnProgress,
     limit: int | None = None,
-) -> Generated:
+) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses the batch in flight only.
 
     The generator is made only when something is owed.
     """
     owed = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
     if not owed:
-        return Generated(n_owed=0, n_generated=0, n_failed=0)
+        return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
         GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
         for key, cell in islice(owed.items(), limit)
@@ -56,7 +56,7 @@ def generate_owed(
         n_done += len(batch)
         n_failed += sum(isinstance(result, GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
-    return Generated(len(owed), n_done - n_failed, n_failed)
+    return GenerationSummary(len(owed), n_done - n_failed, n_failed)
 
 
 def generate_with_consent(
@@ -66,7 +66,7 @@ def generate_with_consent(
     book: PriceBook,
     spending: SpendingOptions,
     console: Console,
-) -> Generated:
+) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking about what it costs.
 
     Raises:
@@ -75,7 +75,7 @@ def generate_with_consent(
     owed = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
     approve_requests(recorder, requests, book, spending, console)
-    return generate_owed(
+    return generate_missing(
         recorder,
         make_generator,
         prompts,
@@ -84,7 +84,7 @@ def generate_with_consent(
     )
 
 
-class ByLoader:
+class GeneratorByLoader:
     """A generator of all loaders, which makes those that the tasks need and no others."""
 
     def __init__(self, local: Callable[[], Generator], served: Callable[[], Generator]) -> None:

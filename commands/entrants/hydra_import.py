@@ -95,27 +95,29 @@ class _Manifest(BaseModel):
     config: _Training = _Training()
 
 
-class _Shard(NamedTuple):
+class _ShardToImport(NamedTuple):
     name: str
     path: Path
     set_of: Path
     training: _Training  # of the whole set
 
 
-def _shards(sets: ShardSets, n_heads: int) -> Iterator[_Shard]:
+def _shards(sets: ShardSets, n_heads: int) -> Iterator[_ShardToImport]:
     for name, folder in (("security", sets.security), ("robustness", sets.robustness)):
         if folder is not None:
             training = _training_of(folder)
             for checkpoint in checkpoints_of(folder):
                 place = name if checkpoint == FINAL else f"{name}/step_{checkpoint}"
                 for head, path in enumerate(shards_of(folder, n_heads, checkpoint)):
-                    yield _Shard(f"{place}/shard_{head}", path, folder, training)
+                    yield _ShardToImport(f"{place}/shard_{head}", path, folder, training)
     if sets.uncertainty is not None:
         path, training = uncertainty_of(sets.uncertainty), _training_of(sets.uncertainty)
-        yield _Shard("uncertainty", path, sets.uncertainty, training)
+        yield _ShardToImport("uncertainty", path, sets.uncertainty, training)
 
 
-def _imported(shard: _Shard, to_peft: ToPeft, weights: Path, layers: range) -> ImportedAdapter:
+def _imported(
+    shard: _ShardToImport, to_peft: ToPeft, weights: Path, layers: range
+) -> ImportedAdapter:
     """Read a shard, which must fit the weights and be what its manifest says."""
     folder = to_peft(shard.path, layers, str(weights))
     require_tensors_fit(weights, shard.path, folder.shapes)
@@ -123,7 +125,7 @@ def _imported(shard: _Shard, to_peft: ToPeft, weights: Path, layers: range) -> I
     return ImportedAdapter(shard.path, shard.name, folder)
 
 
-def _require_as_said(shard: _Shard, folder: PeftFolder) -> None:
+def _require_as_said(shard: _ShardToImport, folder: PeftFolder) -> None:
     """Require the manifest's rank, and its alpha, which a `.pt` file does not hold."""
     manifest, said = shard.set_of / _MANIFEST, shard.training
     if said.lora_r not in {None, folder.rank}:

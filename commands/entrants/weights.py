@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from commands.errors import WeightsError, listed
+from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
 
 # What transformers and peft read; anything else in the folder does not change a response.
@@ -129,7 +129,7 @@ def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) 
     weights = tensor_shapes(base)
     faults = [fault for module in sorted(pairs) for fault in _faults(module, pairs, weights)]
     if faults:
-        why = f"the adapter does not fit {base}: {listed(faults, '; ')}"
+        why = f"the adapter does not fit {base}: {shortened(faults, '; ')}"
         raise WeightsError(adapter, why, "use the weights that it was trained on")
 
 
@@ -160,7 +160,7 @@ def require_head_fit(base: Path, shard: Path, layers: range) -> None:
     strays = [key for key in sorted(shapes) if not _is_of_head(key, layers)]
     if strays:
         here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
-        why = f"it is LoRA for another layer or module than {here}: {listed(strays, '; ')}"
+        why = f"it is LoRA for another layer or module than {here}: {shortened(strays, '; ')}"
         raise WeightsError(shard, why, "set heads_depth to what it was trained with")
     require_tensors_fit(base, shard, shapes)
 

@@ -8,8 +8,8 @@ from commands.evaluating.evaluation import Scores, reduced
 from commands.evaluating.likelihoods import ReadingEvaluation, Results
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.user_code import text, whole
-from commands.ports import Passage, PassageRead
-from commands.settings.sections import Reduce, Terms
+from commands.ports import Continuation, ContinuationLikelihood
+from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import Choice, ChoicesObserved, EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
@@ -50,7 +50,7 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         prefix, continuations, correct = self._item(index)
         return [prefix, list(continuations), correct]
 
-    def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
         """Return whether continuations are weighed alone too, if they are.
 
         Raises:
@@ -59,18 +59,20 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         asked = {"asks_unconditional": True} if self.asks_unconditional else {}
         return {**super().settings(inference, terms), **asked}
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations behind their prefix, then, where asked, behind nothing."""
         prefix, continuations, _ = self._item(sample.index)
         conditional = (
-            Passage(f"{sample.item}:{place}", entrant, prefix, each)
+            Continuation(f"{sample.item}:{place}", entrant, prefix, each)
             for place, each in enumerate(continuations)
         )
         if not self.asks_unconditional:
             return tuple(conditional)
         return (*conditional, *(_unconditional(entrant, each) for each in continuations))
 
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:
+    def observed(
+        self, sample: Sample, passages: Sequence[Continuation], read: Results
+    ) -> Observation:
         """Return how likely each continuation is."""
         conditional = self.shown(passages)
         _, continuations, correct = self._item(sample.index)
@@ -90,7 +92,7 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
             is_truncated=any(each.is_truncated for each in weighed),
         )
 
-    def shown(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+    def shown(self, passages: Sequence[Continuation]) -> Sequence[Continuation]:
         """Return the continuations behind their prefix."""
         return passages[: len(passages) // 2] if self.asks_unconditional else passages
 
@@ -116,11 +118,11 @@ class PerplexityComparisonEvaluation(ReadingEvaluation):
         return text(prefix, f"{get} gives the prefix"), choices, right
 
 
-def _unconditional(entrant: Entrant, continuation: str) -> Passage:
-    return Passage(f"alone:{digest_of(continuation)}", entrant, "", continuation)
+def _unconditional(entrant: Entrant, continuation: str) -> Continuation:
+    return Continuation(f"alone:{digest_of(continuation)}", entrant, "", continuation)
 
 
-def _choice(continuation: str, read: PassageRead, unconditional: float | None) -> Choice:
+def _choice(continuation: str, read: ContinuationLikelihood, unconditional: float | None) -> Choice:
     return Choice(
         log_likelihood=read.log_likelihood,
         n_tokens=len(read.text_ids),

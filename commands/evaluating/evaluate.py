@@ -11,7 +11,7 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, Sample, Seen
 from commands.evaluating.user_code import blaming, truth
 from commands.ports import OnProgress
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
     EvaluationKind,
@@ -30,7 +30,7 @@ class PlannedEvaluation(NamedTuple):
 
     evaluation: Evaluation
     inference: Inference
-    terms: Terms
+    terms: EvaluationOptions
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
 
@@ -44,7 +44,7 @@ class Evaluated(NamedTuple):
 
 
 def plan_evaluation(
-    evaluation: Evaluation, inference: Inference, terms: Terms
+    evaluation: Evaluation, inference: Inference, terms: EvaluationOptions
 ) -> PlannedEvaluation:
     """Say what is to be observed; nothing is recorded, and no weights are read.
 

@@ -21,7 +21,7 @@ from commands.evaluating.samples import (
     subset,
 )
 from commands.evaluating.user_code import blaming, text
-from commands.settings.sections import Reduce, Terms
+from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
@@ -95,24 +95,24 @@ class Evaluation(ABC):
         """Return all that an item is; its name is the digest of this."""
 
     @abstractmethod
-    def configured(self, inference: Inference, terms: Terms) -> Entrant:
+    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
         """Return the entrant with the decoding that is asked for."""
 
     @abstractmethod
-    def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
         """Return what else determines an observation, the entrant apart.
 
         Raises:
             ConfigurationError: The entrant cannot be evaluated so.
         """
 
-    def n_samples(self, terms: Terms) -> int:  # noqa: ARG002  # of rollouts it depends on them
+    def n_samples(self, terms: EvaluationOptions) -> int:  # noqa: ARG002  # of rollouts it depends on them
         """Count the tries at each item."""
         return 1
 
     @abstractmethod
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: Terms
+        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
     ) -> Iterator[tuple[Observed, ...]]:
         """Yield what comes of each finished batch, in any order, each sample exactly once."""
 
@@ -128,7 +128,7 @@ class Evaluation(ABC):
         """Return an observation as it would be scored now: its facts are what they were."""
         return observation
 
-    def samples(self, terms: Terms) -> tuple[Sample, ...]:
+    def samples(self, terms: EvaluationOptions) -> tuple[Sample, ...]:
         """Return what is to be observed: the tries at an item follow one another.
 
         Raises:
@@ -143,13 +143,13 @@ class Evaluation(ABC):
                 for sample in self._tries(named[index_of[item]], index_of[item], terms)
             )
 
-    def _tries(self, named: Named, index: int, terms: Terms) -> Iterator[Sample]:
+    def _tries(self, named: Named, index: int, terms: EvaluationOptions) -> Iterator[Sample]:
         label = text(self.label(index), f"{type(self).__name__}.label({index}) gives")
         for number in range(self.n_samples(terms)):
             yield Sample(named.item, number, index, label, named.content)
 
     def observe_all(
-        self, inference: Inference, samples: Sequence[Sample], terms: Terms
+        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
     ) -> Iterator[tuple[Observed, ...]]:
         """Observe samples, handing over a chunk of them at a time.
 
@@ -180,7 +180,7 @@ class Evaluation(ABC):
         reduce: Reduce = "mean",
         *,
         return_intermediates: bool = False,
-        **chosen: Any,  # noqa: ANN401  # the fields of Terms, checked there
+        **chosen: Any,  # noqa: ANN401  # the fields of EvaluationOptions, checked there
     ) -> Any:  # noqa: ANN401  # of three types, as the arguments ask
         """Run on all items, or on a subset; nothing is recorded.
 
@@ -188,7 +188,7 @@ class Evaluation(ABC):
             inference: Who is evaluated.
             reduce: What to return: see `reduce`.
             return_intermediates: Return each sample's tokens too, in the order of the samples.
-            chosen: Fields of `Terms`.
+            chosen: Fields of `EvaluationOptions`.
 
         Returns:
             The score, or the scores (n,); with intermediates, a pair of that and a list of
@@ -197,7 +197,7 @@ class Evaluation(ABC):
         Raises:
             ConfigurationError: The entrant cannot be evaluated so.
         """
-        terms = Terms(**chosen)
+        terms = EvaluationOptions(**chosen)
         samples = self.samples(terms)
         batches = self.observe_all(inference, samples, terms)
         seen = {each.sample: each for batch in batches for each in batch if isinstance(each, Seen)}

@@ -12,8 +12,8 @@ from commands.evaluating.evaluation import Evaluation, Observed, Scores
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import Inference, Row, Sample, Seen, Unseen
 from commands.evaluating.user_code import blaming, text
-from commands.ports import Passage, PassageRead, PassageUnread
-from commands.settings.sections import Reduce, Terms
+from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
+from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
     DocumentObserved,
     EvaluationKind,
@@ -23,28 +23,30 @@ from ledger.events.evaluations import (
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
 
-Results = Mapping[str, PassageRead]
+Results = Mapping[str, ContinuationLikelihood]
 
 
 class ReadingEvaluation(Evaluation):
     """A sample is read as one passage or several, and observed when all of them are read."""
 
     @abstractmethod
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return what is read of a sample.
 
         Two passages of one key are the same, and are read once for all samples.
         """
 
     @abstractmethod
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:
+    def observed(
+        self, sample: Sample, passages: Sequence[Continuation], read: Results
+    ) -> Observation:
         """Return what was observed, once all the passages of a sample were read."""
 
-    def configured(self, inference: Inference, terms: Terms) -> Entrant:  # noqa: ARG002  # as rollouts
+    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
         """Return the entrant without its decoding, which reading does not depend on."""
         return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
-    def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
         """Return nothing: the entrant and the items determine what is read.
 
         Raises:
@@ -54,18 +56,20 @@ class ReadingEvaluation(Evaluation):
         return {}
 
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: Terms
+        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
     ) -> Iterator[tuple[Observed, ...]]:
         """Read passages, and observe each sample as soon as its own are read."""
         entrant = self.configured(inference, terms)
         of_sample = {sample: self._asked(sample, entrant) for sample in samples}
         waiting = dict(of_sample)
         every = {each.key: each for passages in of_sample.values() for each in passages}
-        read: dict[str, PassageRead] = {}
-        unread: dict[str, PassageUnread] = {}
-        for batch in inference.require_likelihoods(self.name)().read([*every.values()]):
-            read.update((each.key, each) for each in batch if isinstance(each, PassageRead))
-            unread.update((each.key, each) for each in batch if isinstance(each, PassageUnread))
+        read: dict[str, ContinuationLikelihood] = {}
+        unread: dict[str, LikelihoodFailure] = {}
+        for batch in inference.require_likelihoods(self.name)().log_likelihoods([*every.values()]):
+            read.update(
+                (each.key, each) for each in batch if isinstance(each, ContinuationLikelihood)
+            )
+            unread.update((each.key, each) for each in batch if isinstance(each, LikelihoodFailure))
             done = [
                 sample
                 for sample, passages in waiting.items()
@@ -76,7 +80,7 @@ class ReadingEvaluation(Evaluation):
                     self._observed(sample, waiting.pop(sample), read, unread) for sample in done
                 )
 
-    def _asked(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def _asked(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         with blaming(self.name, f"getting {sample.label}"):
             passages = self.passages(sample, entrant)
             if not passages:
@@ -86,9 +90,9 @@ class ReadingEvaluation(Evaluation):
     def _observed(
         self,
         sample: Sample,
-        passages: Sequence[Passage],
+        passages: Sequence[Continuation],
         read: Results,
-        unread: Mapping[str, PassageUnread],
+        unread: Mapping[str, LikelihoodFailure],
     ) -> Observed:
         for passage in passages:
             if fault := unread.get(passage.key):
@@ -101,11 +105,11 @@ class ReadingEvaluation(Evaluation):
         )
         return Seen(sample, self.cluster(passages), observation, rows)
 
-    def shown(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+    def shown(self, passages: Sequence[Continuation]) -> Sequence[Continuation]:
         """Return the passages whose tokens are a sample's intermediates."""
         return passages
 
-    def cluster(self, passages: Sequence[Passage]) -> Digest:
+    def cluster(self, passages: Sequence[Continuation]) -> Digest:
         """Name what samples that are not independent share: by default their context or text."""
         return digest_of(passages[0].context or passages[0].text)
 
@@ -123,7 +127,7 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
     def clean(self, y_hat: str) -> str:
         """Return what of a prediction is compared; it is as long as the text, in tokens."""
 
-    def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
         """Return who scores: predictions that others score are not its own.
 
         Raises:
@@ -140,11 +144,16 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
         """
         return self._item(index)
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, behind nothing."""
-        return (Passage(sample.item, entrant, "", self._item(sample.index)),)
+        return (Continuation(sample.item, entrant, "", self._item(sample.index)),)
 
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:  # noqa: ARG002  # as comparisons
+    def observed(
+        self,
+        sample: Sample,  # noqa: ARG002  # as comparisons
+        passages: Sequence[Continuation],
+        read: Results,
+    ) -> Observation:
         """Return what was predicted, and what it is worth."""
         wanted, each = passages[0].text, read[passages[0].key]
         judged = self.judged(wanted, each.predicted)
@@ -192,11 +201,16 @@ class PerplexityEvaluation(ReadingEvaluation):
         """
         return self._item(index)
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the document, behind nothing."""
-        return (Passage(sample.item, entrant, "", self._item(sample.index), rolls=True),)
+        return (Continuation(sample.item, entrant, "", self._item(sample.index), rolls=True),)
 
-    def observed(self, sample: Sample, passages: Sequence[Passage], read: Results) -> Observation:  # noqa: ARG002  # as comparisons
+    def observed(
+        self,
+        sample: Sample,  # noqa: ARG002  # as comparisons
+        passages: Sequence[Continuation],
+        read: Results,
+    ) -> Observation:
         """Return how likely the document is, and how long by every measure."""
         document, each = passages[0].text, read[passages[0].key]
         return DocumentObserved(

@@ -20,7 +20,7 @@ from commands.evaluating.registry import evaluation_of
 from commands.evaluating.samples import Inference
 from commands.ports import Console
 from commands.settings.schema import Settings
-from commands.settings.sections import EvaluationSection, Terms
+from commands.settings.sections import EvaluationOptions, EvaluationSection
 from commands.spending.approval import approve_requests
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import PriceBook
@@ -37,7 +37,7 @@ class Planned(NamedTuple):
 
 class _Chosen(NamedTuple):
     evaluation: Evaluation
-    terms: Terms
+    terms: EvaluationOptions
 
 
 def plan_evaluations(

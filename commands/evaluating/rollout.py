@@ -11,8 +11,8 @@ from commands.errors import EvaluationFault
 from commands.evaluating.evaluation import Evaluation, Observed, Scores, reduced
 from commands.evaluating.samples import Inference, Judged, Row, Sample, Seen, Unseen, seed_of
 from commands.evaluating.user_code import blaming, text, texts
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
-from commands.settings.sections import Reduce, Terms
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
+from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
     AnswerObserved,
     EvaluationKind,
@@ -125,11 +125,11 @@ class RolloutEvaluation(ScoredEvaluation):
         """
         return list(self._item(index))
 
-    def n_samples(self, terms: Terms) -> int:
+    def n_samples(self, terms: EvaluationOptions) -> int:
         """Count the answers to each prompt."""
         return terms.samples_per_prompt
 
-    def configured(self, inference: Inference, terms: Terms) -> Entrant:
+    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
         """Return the entrant with the decoding that is asked for.
 
         Raises:
@@ -142,7 +142,7 @@ class RolloutEvaluation(ScoredEvaluation):
             inference.entrant, temperature=terms.temperature or None, max_new_tokens=n_new
         )
 
-    def settings(self, inference: Inference, terms: Terms) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
         """Return how prompts are put, how answers are drawn if they are, and who scores them.
 
         Raises:
@@ -159,7 +159,7 @@ class RolloutEvaluation(ScoredEvaluation):
         }
 
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: Terms
+        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
     ) -> Iterator[tuple[Observed, ...]]:
         """Have prompts answered, and score what each batch answered.
 
@@ -176,7 +176,7 @@ class RolloutEvaluation(ScoredEvaluation):
                 if isinstance(fault, EvaluationFault):
                     raise fault
 
-    def _question(self, entrant: Entrant, sample: Sample, terms: Terms) -> _Question:
+    def _question(self, entrant: Entrant, sample: Sample, terms: EvaluationOptions) -> _Question:
         with blaming(self.name, f"getting {sample.label}"):
             prompt, expected = self._item(sample.index)
             stop = self._stop()
@@ -185,7 +185,7 @@ class RolloutEvaluation(ScoredEvaluation):
             entrant=entrant,
             prompt_text=prompt,
             seed=seed_of(terms.seed, sample),
-            asking=Asking(self.is_chat, terms.top_p, stop, may_truncate=True),
+            options=GenerationOptions(self.is_chat, terms.top_p, stop, may_truncate=True),
         )
         return _Question(sample, expected, task)
 

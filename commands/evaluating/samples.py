@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
-from commands.ports import Generator, Reader
+from commands.ports import Generator, LikelihoodModel
 from ledger.events.evaluations import Observation, UnscorableReason
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
@@ -20,9 +20,11 @@ class Inference:
 
     entrant: Entrant
     make_generator: Callable[[], Generator]
-    make_reader: Callable[[], Reader] | None  # None: it gives texts alone, as an endpoint does
+    make_reader: (
+        Callable[[], LikelihoodModel] | None
+    )  # None: it gives texts alone, as an endpoint does
 
-    def require_likelihoods(self, evaluation: str) -> Callable[[], Reader]:
+    def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return what makes the reader.
 
         Raises:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from commands.decisions.commands import ImportResponse, OpenTournament
-from commands.decisions.decide import answered_at
+from commands.decisions.decide import partial_response
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
 from ledger.events.registration import Entrant
@@ -185,7 +185,7 @@ def _response(cached: CachedResponse, wanted: _Wanted, digest: Digest) -> Respon
     """Return what a line says, as the response to the registered prompt."""
     cell, said = _cell(cached, wanted), cached.diagnostics
     is_cut = said.n_tokens_generated >= cell.entrant.max_new_tokens
-    return answered_at(cell)(
+    return partial_response(cell)(
         text=cached.response_text,
         finish_reason="length" if is_cut else "stop",  # an end in the very last token looks cut
         n_prompt_tokens=None,

@@ -15,15 +15,15 @@ from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NoCredentials, SpendLimitReached
 from commands.judging.judge import (
-    Judged,
     JudgeTask,
+    JudgingSummary,
     affordable,
     open_now,
     reconcile_open,
     still_open,
 )
-from commands.judging.receiving import Reception, receive_batches
-from commands.judging.recovery import Batching, settle_all
+from commands.judging.receiving import BatchReceiver, receive_batches
+from commands.judging.recovery import BatchOptions, resolve_batches
 from commands.ports import BatchJudge
 from commands.spending.budget import BudgetReached, Exposure
 from ledger.errors import StaleVersion, TourneyError
@@ -35,7 +35,7 @@ from projections.verdicts.queries import JudgeQuery
 _MOST_BYTES: Final = 64_000_000
 
 
-def portion(
+def fitting_prefix(
     queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
 ) -> Sequence[OpenQuery]:
     """Return the longest start of the queries whose bytes fit a batch; one query always does.
@@ -63,8 +63,8 @@ _MOST_DROPPED: Final = 3  # batches that never came to be, before it is called a
 
 
 def judge_in_batches(
-    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], how: Batching
-) -> Judged:
+    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
+) -> JudgingSummary:
     """Send what is open, receive what is in flight, until neither is left; then reconcile.
 
     Raises:
@@ -73,14 +73,14 @@ def judge_in_batches(
         ProviderError: The provider cannot be asked; what was recorded is kept.
     """
     try:
-        take_up(recorder, make_port, how)
-        n_open, chosen = _judge(recorder, task, make_port, how)
+        resume_batches(recorder, make_port, options)
+        n_open, chosen = _judge(recorder, task, make_port, options)
     except TourneyError:
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
     n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
-    return Judged(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+    return JudgingSummary(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
 
 
 @contextmanager
@@ -106,7 +106,9 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
             reconcile_open(recorder, JudgeTask(judge, prompts, rules))
 
 
-def take_up(recorder: Recorder, make_port: Callable[[], BatchJudge], how: Batching) -> None:
+def resume_batches(
+    recorder: Recorder, make_port: Callable[[], BatchJudge], options: BatchOptions
+) -> None:
     """Go on with what an earlier command left in flight: what fails there is open again.
 
     Raises:
@@ -114,44 +116,44 @@ def take_up(recorder: Recorder, make_port: Callable[[], BatchJudge], how: Batchi
     """
     if not recorder.state.open_batches:
         return
-    if how.waiting.waits:
-        receive_batches(recorder, make_port(), how)
+    if options.polling.waits:
+        receive_batches(recorder, make_port(), options)
     else:
-        settle_all(recorder, make_port(), how)
+        resolve_batches(recorder, make_port(), options)
 
 
 def _judge(
-    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], how: Batching
+    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
 ) -> tuple[int, Sequence[Digest]]:
     """Ask, and return how many queries were open, and which were chosen: their texts are let go."""
     queries = open_now(recorder, task)
     chosen = queries[: task.limit]
     if chosen or recorder.state.open_batches:
         exposure = Exposure(recorder, task.pricing_of)
-        _Work(recorder, make_port(), how, exposure).judge(task, chosen)
+        _BatchJudging(recorder, make_port(), options, exposure).judge(task, chosen)
     return len(queries), [query.asked.query_key for query in chosen]
 
 
-class _Work:
+class _BatchJudging:
     """One tournament's batches at one provider."""
 
     def __init__(
-        self, recorder: Recorder, port: BatchJudge, how: Batching, exposure: Exposure
+        self, recorder: Recorder, port: BatchJudge, options: BatchOptions, exposure: Exposure
     ) -> None:
-        self._recorder, self._port, self._how = recorder, port, how
+        self._recorder, self._port, self._options = recorder, port, options
         self._exposure = exposure
-        self._reception = Reception(recorder, port, how)
+        self._reception = BatchReceiver(recorder, port, options)
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_dropped = 0
 
     def judge(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
         """Go round until the chosen queries are answered, or cannot be."""
-        if self._how.prewarm and self._how.waiting.waits:
+        if self._options.prewarm and self._options.polling.waits:
             self._prewarm(task, chosen)
         while True:
             stopped_by = self._send_all(task, chosen)
             if stopped_by is not None:
-                self._how.tell(f"not all is sent yet: {stopped_by}")
+                self._options.tell(f"not all is sent yet: {stopped_by}")
             if self._recorder.state.open_batches:
                 self._reception.receive_some()
             elif stopped_by is not None:
@@ -169,13 +171,13 @@ class _Work:
 
     def _send_all(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Stop | None:
         """Send what may be sent, and return what stopped it; more may be when a batch has ended."""
-        at_most, remaining = self._how.batch_queries, chosen
+        at_most, remaining = self._options.batch_queries, chosen
         while remaining:
             next_ones, remaining = remaining[:at_most], remaining[at_most:]
             if not (wanted := self._sendable(task, next_ones)):
                 continue
             try:
-                n_sent = self._send(task, portion(wanted, self._port.n_bytes))
+                n_sent = self._send(task, fitting_prefix(wanted, self._port.n_bytes))
             except (BudgetReached, BatchRefused) as stop:
                 return stop
             remaining = (*wanted[n_sent:], *remaining)
@@ -196,10 +198,10 @@ class _Work:
         n_wanted = len(queries)
         queries = affordable(self._recorder, task, queries, self._exposure)
         if len(queries) < n_wanted:
-            self._how.tell(f"the cap allows {len(queries)} queries now, each at its worst")
+            self._options.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
-        now, version = self._how.waiting.now(), self._recorder.state.version
+        now, version = self._options.polling.now(), self._recorder.state.version
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
         try:
             self._recorder.record(plan)
@@ -214,12 +216,12 @@ class _Work:
             self._n_sent.subtract(question.query_key for question in asked)
             raise
         except BatchUncertain as error:
-            self._how.tell(f"{error.why}; looking for it")
-            settle_all(self._recorder, self._port, self._how)
+            self._options.tell(f"{error.why}; looking for it")
+            resolve_batches(self._recorder, self._port, self._options)
             self._count_dropped(key, asked, error)
         else:
             self._recorder.record(SubmitBatch(key, created, tuple(queries)))
-            self._how.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
+            self._options.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
         return len(queries)
 
     def _key_of_plan(self, version: int) -> Digest:

@@ -25,7 +25,9 @@ def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[st
             )
 
 
-def require_landed(state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]) -> None:
+def require_none_in_flight(
+    state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
+) -> None:
     """Refuse to call judging done while a batch asks what has no verdict, whoever sent it.
 
     Raises:

@@ -50,7 +50,7 @@ class JudgeTask:
         return self.pricing_of(self.judge)
 
 
-class Judged(NamedTuple):
+class JudgingSummary(NamedTuple):
     """What a run of the judge added."""
 
     n_open: int
@@ -70,7 +70,7 @@ def judge_open(
     make_judge: Callable[[], Judge],
     *,
     on_progress: OnProgress,
-) -> Judged:
+) -> JudgingSummary:
     """Ask for every verdict that the ledger lacks; a reply that says none is asked for again.
 
     Raises:
@@ -81,16 +81,16 @@ def judge_open(
     asked = queries[: task.limit]
     try:
         if asked:
-            _Asking(recorder, task, make_judge(), on_progress).ask_and_again(asked)
+            _DirectJudging(recorder, task, make_judge(), on_progress).ask_and_again(asked)
     except (Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
     n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in asked)
-    return Judged(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+    return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
-class _Asking:
+class _DirectJudging:
     """One judge that is asked while the process waits."""
 
     def __init__(
@@ -116,7 +116,7 @@ class _Asking:
                 continue
             remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
             for answer in self._port.answer([query.asked for query in chunk]):
-                self._recorder.record(received(task.judge, answer, task.pricing))
+                self._recorder.record(answer_command(task.judge, answer, task.pricing))
                 n_done += 1
                 self._on_progress("verdicts", n_done, len(queries))
                 self._require_certain(answer)
@@ -168,7 +168,7 @@ def affordable(
     )
 
 
-def received(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:
+def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:
     """Return the command to keep an answer, with the price that holds for it."""
     usage = answer.usage if isinstance(answer, Reply) else None
     return ReceiveAnswer(judge, answer, None if usage is None else pricing.price_of(usage))

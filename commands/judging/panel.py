@@ -31,7 +31,7 @@ def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
     main = (judge_of_mode(settings, mode, folder) for mode in modes)
     jury = (_judge(juror, juror.id, juror.model, folder) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
-    if faults := [*_confused(panel)]:
+    if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
     return panel
 
@@ -61,7 +61,7 @@ def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
     return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
 
 
-def _confused(panel: Sequence[JudgeSettings]) -> Iterator[str]:
+def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:
     """Find one judge that would be asked once and count as two, and two that go by one name."""
     for one, other in combinations(panel, 2):
         if one.digest == other.digest:

@@ -7,8 +7,8 @@ from typing import Final
 from commands.decisions.commands import EndBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound, ProviderError, ResultsLost, WorkInFlight, counted
-from commands.judging.judge import received
-from commands.judging.recovery import Batching, settle_all
+from commands.judging.judge import answer_command
+from commands.judging.recovery import BatchOptions, resolve_batches
 from commands.ports import Answer, BatchJudge, BatchState, NoReply
 from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
@@ -16,17 +16,17 @@ from projections.tournament.batches import Batch
 _GROUP: Final = 100  # answers that one transaction records; they can be read again until then
 
 
-def receive_batches(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+def receive_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
     """Settle what is uncertain and receive what is in flight; send nothing.
 
     Raises:
         WorkInFlight: Nobody waits for them.
         ProviderError: The provider cannot be asked.
     """
-    Reception(recorder, port, how).receive_all()
+    BatchReceiver(recorder, port, options).receive_all()
 
 
-def give_up(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
+def forget_batch(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
     """Give up a batch whose results its provider no longer has; what it asked is open again.
 
     Raises:
@@ -43,7 +43,7 @@ def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
     """Return the state of a batch that is lost, having made sure that it is."""
     name = submitted.provider_batch_id
     try:
-        state = port.look(name)
+        state = port.retrieve(name)
     except BatchGone:
         return BatchState(
             name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
@@ -53,11 +53,11 @@ def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
     return state
 
 
-class Reception:
+class BatchReceiver:
     """Receives one tournament's batches from one provider, whoever sent them."""
 
-    def __init__(self, recorder: Recorder, port: BatchJudge, how: Batching) -> None:
-        self._recorder, self._port, self._how = recorder, port, how
+    def __init__(self, recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
+        self._recorder, self._port, self._options = recorder, port, options
         self._n_received = 0
         self._why_not = ""  # what the provider last said of a query without a reply
 
@@ -73,8 +73,8 @@ class Reception:
             WorkInFlight: Nobody waits.
             BatchGone: The provider knows a batch no more; all that have ended are received.
         """
-        settle_all(self._recorder, self._port, self._how)
-        for delay_s in self._how.waiting.delays_s():
+        resolve_batches(self._recorder, self._port, self._options)
+        for delay_s in self._options.polling.delays_s():
             gone: list[BatchGone] = []
             looked_at = [*self._looked_at(gone)]
             ended = [(batch, state) for batch, state in looked_at if state.has_ended]
@@ -84,9 +84,9 @@ class Reception:
                 return
             if gone:
                 raise gone[0]
-            if not self._how.waiting.waits:
+            if not self._options.polling.waits:
                 raise WorkInFlight(self._in_flight())
-            self._how.waiting.sleep(delay_s)
+            self._options.polling.sleep(delay_s)
 
     def _looked_at(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
         """Yield how batches are doing; those that the provider knows no more are collected."""
@@ -94,7 +94,7 @@ class Reception:
             if batch.submitted is None:  # a merge brought it since: it is settled before long
                 continue
             try:
-                yield batch, self._port.look(batch.submitted.provider_batch_id)
+                yield batch, self._port.retrieve(batch.submitted.provider_batch_id)
             except BatchGone as error:
                 gone.append(error)
 
@@ -111,11 +111,11 @@ class Reception:
         try:
             self._read(batch, state)
         except ResultsLost as lost:
-            self._how.tell(f"{lost.why}: what it asked is open again")
+            self._options.tell(f"{lost.why}: what it asked is open again")
         self._recorder.record(EndBatch(batch.planned.batch_key, state))
         if self._why_not:
-            self._how.tell(f"among what was not answered: {self._why_not}")
-        self._how.tell(
+            self._options.tell(f"among what was not answered: {self._why_not}")
+        self._options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {state.n_queries - state.n_succeeded} not"
         )
@@ -148,13 +148,13 @@ class Reception:
             if each.planned.batch_key != batch.planned.batch_key
         )
         n_received = self._n_received
-        self._how.on_progress("replies", n_received, n_received + n_missing + others)
+        self._options.on_progress("replies", n_received, n_received + n_missing + others)
 
     def _record(self, batch: Batch, answers: Sequence[Answer]) -> None:
         for answer in answers:
             if isinstance(answer, NoReply):
                 self._why_not = answer.detail
         judge = self._recorder.state.judges[batch.planned.judge]
-        pricing = self._how.pricing_of(judge)
+        pricing = self._options.pricing_of(judge)
         distinct = {answer.query_key: answer for answer in answers}
-        self._recorder.record(*(received(judge, each, pricing) for each in distinct.values()))
+        self._recorder.record(*(answer_command(judge, each, pricing) for each in distinct.values()))

@@ -31,7 +31,7 @@ _JITTER: Final = 0.1  # of a delay: processes that began together do not ask tog
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Polling:
     """The clock on the wall, and the patience of whoever looks at it."""
 
     poll_s: float  # between looks, at most
@@ -50,12 +50,12 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Batching:
+class BatchOptions:
     """What the settings and the command line say of batches."""
 
     batch_queries: int  # in one batch, at most
     prewarm: bool
-    waiting: Waiting
+    polling: Polling
     pricing_of: Callable[[JudgeSettings], Pricing]
     tell: Callable[[str], None]
     on_progress: OnProgress
@@ -86,7 +86,7 @@ class NotTheSameQuestions(TourneyError):
         )
 
 
-def settle_all(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
+def resolve_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
     """Find out what became of the batches that were planned, and perhaps sent.
 
     Raises:
@@ -95,23 +95,23 @@ def settle_all(recorder: Recorder, port: BatchJudge, how: Batching) -> None:
     """
     for batch in recorder.state.open_batches:
         if batch.status == "unknown":
-            _settle(recorder, port, batch, how)
+            _resolve(recorder, port, batch, options)
 
 
-def _settle(recorder: Recorder, port: BatchJudge, batch: Batch, how: Batching) -> None:
+def _resolve(recorder: Recorder, port: BatchJudge, batch: Batch, options: BatchOptions) -> None:
     """Adopt the batch if the provider has it; drop the plan if it certainly has not."""
-    found = _found(recorder.state, port, batch, how.waiting)
-    if found is None and (too_early_s := _too_early_s(batch, how.waiting)) > 0:
-        how.tell(f"whether a batch was created shows in {too_early_s:.0f} s")
-        _sleep(how.waiting, too_early_s)
-        found = _found(recorder.state, port, batch, how.waiting)
+    found = _found(recorder.state, port, batch, options.polling)
+    if found is None and (too_early_s := _too_early_s(batch, options.polling)) > 0:
+        options.tell(f"whether a batch was created shows in {too_early_s:.0f} s")
+        _sleep(options.polling, too_early_s)
+        found = _found(recorder.state, port, batch, options.polling)
     if found is None:
         _require_same_workspace(recorder.state, port)
-        how.tell("a planned batch was never created: its queries are asked anew")
+        options.tell("a planned batch was never created: its queries are asked anew")
         recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
     else:
         adopt(recorder, batch, found)
-        how.tell(f"batch {found.provider_batch_id} was sent before, and is taken up again")
+        options.tell(f"batch {found.provider_batch_id} was sent before, and is taken up again")
 
 
 def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
@@ -121,7 +121,7 @@ def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
     if newest is None or newest.submitted is None:
         return
     try:
-        port.look(newest.submitted.provider_batch_id)
+        port.retrieve(newest.submitted.provider_batch_id)
     except BatchGone as error:
         raise AnotherWorkspace(newest.submitted.provider_batch_id) from error
 
@@ -151,7 +151,7 @@ def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) ->
     if provider_batch_id in known:
         raise NotFound(f"{provider_batch_id} is known already; see `tourney batch list`")
     try:
-        found = port.look(provider_batch_id)
+        found = port.retrieve(provider_batch_id)
     except BatchGone as error:
         raise NotFound(
             f"no batch is named {provider_batch_id!r}, here or where this key sees; known here:"
@@ -174,15 +174,15 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
 
 
 def _found(
-    state: Tournament, port: BatchJudge, batch: Batch, waiting: Waiting
+    state: Tournament, port: BatchJudge, batch: Batch, polling: Polling
 ) -> BatchState | None:
     """Look into each batch that may be the one, and wait for those that have not ended.
 
     One that cannot be read any more may have been it: that is returned if no other is.
     """
     unreadable: BatchState | None = None
-    for candidate in _candidates(state, port, batch, waiting.now()):
-        ended = _ended(candidate, port, waiting)
+    for candidate in _candidates(state, port, batch, polling.now()):
+        ended = _ended(candidate, port, polling)
         if not ended.has_results:
             unreadable = unreadable or ended
         elif is_of(batch, ended, port):
@@ -212,26 +212,26 @@ def _candidates(
     return sorted(unknown, key=lambda each: (not each.has_ended, each.created_at))
 
 
-def _ended(candidate: BatchState, port: BatchJudge, waiting: Waiting) -> BatchState:
-    delays_s = waiting.delays_s()
+def _ended(candidate: BatchState, port: BatchJudge, polling: Polling) -> BatchState:
+    delays_s = polling.delays_s()
     while not candidate.has_ended:
-        _sleep(waiting, next(delays_s))
-        candidate = port.look(candidate.provider_batch_id)
+        _sleep(polling, next(delays_s))
+        candidate = port.retrieve(candidate.provider_batch_id)
     return candidate
 
 
-def _too_early_s(batch: Batch, waiting: Waiting) -> float:
+def _too_early_s(batch: Batch, polling: Polling) -> float:
     """Return how long to wait until a request that was on its way must have arrived.
 
     A plan from the future was made by a clock that was set back since: as if made just now.
     """
-    ago_s = (waiting.now() - batch.planned.planned_at).total_seconds()
-    return waiting.settle_s - max(0.0, ago_s)
+    ago_s = (polling.now() - batch.planned.planned_at).total_seconds()
+    return polling.settle_s - max(0.0, ago_s)
 
 
-def _sleep(waiting: Waiting, seconds: float) -> None:
-    if not waiting.waits:
+def _sleep(polling: Polling, seconds: float) -> None:
+    if not polling.waits:
         raise WorkInFlight(
             "a planned batch may be with the provider; `tourney batch wait` finds it"
         )
-    waiting.sleep(seconds)
+    polling.sleep(seconds)

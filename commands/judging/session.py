@@ -13,16 +13,16 @@ from pathlib import Path
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials
-from commands.judging.batches import judge_in_batches, reconciling, take_up
-from commands.judging.in_flight import batches_not_received, require_landed
-from commands.judging.judge import Judged, JudgeTask, judge_open, open_now
+from commands.judging.batches import judge_in_batches, reconciling, resume_batches
+from commands.judging.in_flight import batches_not_received, require_none_in_flight
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
 from commands.judging.panel import judge_of_mode
-from commands.judging.recovery import Batching, Waiting
+from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.approval import approve, require_someone
 from commands.spending.budget import require_price
-from commands.spending.consent import ANTHROPIC_KEYS, OF_ANTHROPIC, Offer, SpendingOptions
+from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS, Offer, SpendingOptions
 from commands.spending.endpoints import spent_at_endpoints
 from commands.spending.pricing import FREE_OF_CHARGE, PriceBook, price_book
 from ledger.events.ratings import Mode
@@ -47,7 +47,7 @@ class JudgingPlan:
     """What is to be judged, how batches are sent, and how far the command may spend."""
 
     task: JudgeTask
-    batching: Batching
+    batch_options: BatchOptions
     spending: SpendingOptions
 
     @property
@@ -96,32 +96,32 @@ def plan_judging(
             ["--no-wait needs provider 'anthropic-batch': other judges answer at once"]
         )
     book = price_book(settings, folder)
-    how = batching(recorder, settings.judge, book, options, console)
+    batches = batch_options(recorder, settings.judge, book, options, console)
     cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)
     task = JudgeTask(
         judge=judge,
         prompts=prompts,
         rules=asking_rules(settings.judge),
-        pricing_of=how.pricing_of,
+        pricing_of=batches.pricing_of,
         max_usd=cap_usd,
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=options.spending.limit,
     )
-    return JudgingPlan(task, how, options.spending)
+    return JudgingPlan(task, batches, options.spending)
 
 
-def batching(
+def batch_options(
     recorder: Recorder,
     section: JudgeSection,
     book: PriceBook,
     options: JudgingOptions,
     console: Console,
-) -> Batching:
+) -> BatchOptions:
     """Return how the settings want batches to be sent and received."""
-    return Batching(
+    return BatchOptions(
         batch_queries=section.batch_queries,
         prewarm=section.prewarm and options.mode == "headline",
-        waiting=Waiting(section.poll_s, section.settle_s, waits=options.waits),
+        polling=Polling(section.poll_s, section.settle_s, waits=options.waits),
         pricing_of=cache(lambda judge: book.pricing(judge, recorder.state)),
         tell=console.tell,
         on_progress=console.on_progress,
@@ -160,13 +160,15 @@ def require_key(judge: JudgeSettings) -> None:
     Raises:
         NoCredentials: There is none.
     """
-    if judge.provider in OF_ANTHROPIC and not any(os.environ.get(key) for key in ANTHROPIC_KEYS):
+    if judge.provider in ANTHROPIC_PROVIDERS and not any(
+        os.environ.get(key) for key in ANTHROPIC_KEYS
+    ):
         raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
 
 
 def judge_with_consent(
     recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
-) -> Judged:
+) -> JudgingSummary:
     """Judge what is open, after asking about what it costs.
 
     Raises:
@@ -182,29 +184,29 @@ def judge_with_consent(
         make_judge = lambda: backends.judge(plan.judge)  # noqa: E731  # made only when it is asked
         return judge_open(recorder, plan.task, make_judge, on_progress=console.on_progress)
     make_port = cache(lambda: backends.batch_judge(plan.judge))
-    with telling_what_is_billed(recorder, console), reconciling(recorder, plan.task.rules):
+    with reporting_open_batches(recorder, console), reconciling(recorder, plan.task.rules):
         if recorder.state.open_batches:
             require_key(plan.judge)
-            take_up(recorder, make_port, plan.batching)
+            resume_batches(recorder, make_port, plan.batch_options)
         _approve(recorder, plan, console)
-        return judge_in_batches(recorder, plan.task, make_port, plan.batching)
+        return judge_in_batches(recorder, plan.task, make_port, plan.batch_options)
 
 
-def judge_to_be_rated(
+def judge_for_rating(
     recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
-) -> Judged:
+) -> JudgingSummary:
     """Judge what is open, and make sure that nothing of it is still in flight.
 
     Raises:
         WorkInFlight: A batch asks some of it that this command does not receive.
     """
     judged = judge_with_consent(recorder, plan, backends, console)
-    require_landed(recorder.state, plan.judge, plan.task.prompts)
+    require_none_in_flight(recorder.state, plan.judge, plan.task.prompts)
     return judged
 
 
 @contextmanager
-def telling_what_is_billed(recorder: Recorder, console: Console) -> Iterator[None]:
+def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[None]:
     """Say at Ctrl-C which batches go on without this process, and how to come back to them."""
     try:
         yield
@@ -225,7 +227,7 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         return
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in OF_ANTHROPIC and not expected):
+    if not queries or (task.judge.provider not in ANTHROPIC_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
     require_key(task.judge)
     require_someone(task.judge.model, plan.spending, console)

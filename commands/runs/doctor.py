@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from commands.errors import counted
 from commands.settings.lookup import JUDGE
 from commands.settings.version import VERSION
-from commands.spending.consent import ANTHROPIC_KEYS, OF_ANTHROPIC
+from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS
 from commands.spending.prices import price_table
 from ledger.errors import LedgerError, NoLedger
 from ledger.storage.files import network_kind
@@ -60,7 +60,7 @@ def findings(
 def _key(providers: Mapping[str, str]) -> Finding:
     """Say whether there is a key where one is needed, and nothing of what is in it."""
     found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
-    needing = [table for table, provider in providers.items() if provider in OF_ANTHROPIC]
+    needing = [table for table, provider in providers.items() if provider in ANTHROPIC_PROVIDERS]
     if found:
         return Finding("Anthropic key", "good", f"{found[0]} is set")
     if not needing:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from commands.errors import NotFound, listed
+from commands.errors import NotFound, shortened
 from ledger.errors import CannotRead
 from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleUnscorable
 from ledger.events.registration import Registered
@@ -30,7 +30,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
     if len({each.recorded().event.natural_key[0] for each in found}) > 1:
-        meant = listed([f"{each.position} {each.type}" for each in found])
+        meant = shortened([f"{each.position} {each.type}" for each in found])
         raise NotFound(
             f"{name!r} means {len(found)} events: {meant}; give more of it, or a position"
         )

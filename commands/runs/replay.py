@@ -87,7 +87,7 @@ def replay(
     Raises:
         NotFound: There is no such folder, or no run of its name was published.
     """
-    claims = _asked(ledger, stream, until=until, against=against)
+    claims = _selected_claims(ledger, stream, until=until, against=against)
     differences: list[Difference] = []
     for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
         differences += differences_from_claim(rebuilt)
@@ -98,7 +98,7 @@ def replay(
     return Replayed(tuple(claim.run for claim in claims), tuple(differences))
 
 
-def _asked(
+def _selected_claims(
     ledger: Ledger, stream: StreamId, *, until: int | None, against: Path | None
 ) -> list[Claim]:
     if against is not None and not against.is_dir():
@@ -123,13 +123,13 @@ def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
     types = {type_name(RatingsPublished), type_name(LedgerMerged)}
     found = [each for each in read_with_faults(ledger, until, types) if isinstance(each, Recorded)]
     return tuple(
-        Claim(each.position, each.stream, each.event, any(_took(other, each) for other in found))
+        Claim(each.position, each.stream, each.event, any(_took_in(other, each) for other in found))
         for each in found
         if isinstance(each.event, RatingsPublished)
     )
 
 
-def _took(merge: Recorded, each: Recorded) -> bool:
+def _took_in(merge: Recorded, each: Recorded) -> bool:
     """Say whether a merge took an event in: what it took stands right before its note."""
     return (
         isinstance(merge.event, LedgerMerged)

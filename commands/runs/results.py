@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import (
     bradley_terry_parameters,
     bradley_terry_settings,
     elo_parameters,
     require_anchor,
 )
-from commands.runs.reading import Reading
 from commands.runs.rows import (
     BradleyTerryRow,
     EloRow,
@@ -20,7 +20,7 @@ from commands.runs.rows import (
     SpendRow,
     WinRateRow,
 )
-from commands.spending.endpoints import endpoint_spend, usage_of
+from commands.spending.endpoints import endpoint_spend, endpoint_usage
 from commands.spending.prices import price_table
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -36,7 +36,7 @@ from projections.tournament.spend import Bill, SpendKey, spend_of
 from projections.tournament.state import Tournament
 
 
-def elo_rows(source: Reading, chosen: Mapping[str, object]) -> Iterator[EloRow]:
+def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator[EloRow]:
     """Yield Elo ratings, by the recorded settings except for what was chosen.
 
     Raises:
@@ -48,7 +48,9 @@ def elo_rows(source: Reading, chosen: Mapping[str, object]) -> Iterator[EloRow]:
             yield _elo_row(dimension, each)
 
 
-def bradley_terry_rows(source: Reading, chosen: Mapping[str, object]) -> Iterator[BradleyTerryRow]:
+def bradley_terry_rows(
+    source: JudgedTournament, chosen: Mapping[str, object]
+) -> Iterator[BradleyTerryRow]:
     """Yield Bradley-Terry ratings, by the recorded settings except for what was chosen.
 
     Raises:
@@ -62,7 +64,7 @@ def bradley_terry_rows(source: Reading, chosen: Mapping[str, object]) -> Iterato
             yield _bradley_terry_row(board.name, place)
 
 
-def win_rate_rows(source: Reading) -> Iterator[WinRateRow]:
+def win_rate_rows(source: JudgedTournament) -> Iterator[WinRateRow]:
     """Yield wins, losses and ties by dimension and pair of entrants."""
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
@@ -71,7 +73,7 @@ def win_rate_rows(source: Reading) -> Iterator[WinRateRow]:
         yield WinRateRow(*each, win_rate=each.win_rate, ci95_low=low, ci95_high=high)
 
 
-def outcome_rows(source: Reading) -> Iterator[OutcomeRow]:
+def outcome_rows(source: JudgedTournament) -> Iterator[OutcomeRow]:
     """Yield every planned comparison and what became of it."""
     for dimension, group in source.settlements.items():
         for settlement in group:
@@ -93,7 +95,7 @@ def response_rows(state: Tournament) -> Iterator[ResponseRow]:
         yield _response_row(state, cell)
 
 
-def spend_rows(source: Reading) -> Iterator[SpendRow]:
+def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
     """Yield what was paid to judges, by judge, dimension and day."""
     bills = source.folded(spend_of(source.state.stream)).bills
     judge, dimension = source.named_judge, source.named_dimension
@@ -102,14 +104,14 @@ def spend_rows(source: Reading) -> Iterator[SpendRow]:
             yield _spend_row(key, bills[key])
 
 
-def entrant_spend_rows(source: Reading, prices: Path | None) -> Iterator[EntrantSpendRow]:
+def entrant_spend_rows(source: JudgedTournament, prices: Path | None) -> Iterator[EntrantSpendRow]:
     """Yield what entrants behind endpoints used; prices of a file go before the shipped ones.
 
     Raises:
         ConfigurationError: The price table cannot be read.
     """
     with Ledger.read_only(source.ledger) as opened:
-        used = usage_of(opened, source.state, until=source.until)
+        used = endpoint_usage(opened, source.state, until=source.until)
     for each in endpoint_spend(used, price_table(prices)):
         yield EntrantSpendRow(*each)
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import Generated, generate_with_consent
+from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
-from commands.judging.judge import Judged
+from commands.judging.judge import JudgingSummary
 from commands.judging.session import (
     JudgingOptions,
-    judge_to_be_rated,
+    judge_for_rating,
     plan_judging,
     require_cap_can_be_kept,
 )
@@ -35,7 +35,7 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 
 
-class Run(NamedTuple):
+class PublishedRun(NamedTuple):
     """A published run: its results, and whether it was published just now."""
 
     folder: Path
@@ -43,7 +43,9 @@ class Run(NamedTuple):
     is_new: bool
 
 
-def publish(recorder: Recorder, terms: PublicationTerms, *, runs: Path, now: datetime) -> Run:
+def publish(
+    recorder: Recorder, terms: PublicationTerms, *, runs: Path, now: datetime
+) -> PublishedRun:
     """Publish what is known now, unless just that was published already.
 
     The claim is recorded first and the files follow, whole: a run killed between the two finds
@@ -67,10 +69,10 @@ def publish(recorder: Recorder, terms: PublicationTerms, *, runs: Path, now: dat
         recorder.record(PublishRatings(_claim(results.publication, files)))
         unclaimed.pop_all()
     write_files(folder, files | renderings_of(results))
-    return Run(folder, results, is_new=True)
+    return PublishedRun(folder, results, is_new=True)
 
 
-def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
+def _again(state: Tournament, published: RatingsPublished, runs: Path) -> PublishedRun:
     """Return an earlier publication, and write its files if it was killed before it did."""
     results = results_of(state, published.publication)
     files, name = files_of(results), published.publication.run
@@ -84,7 +86,7 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Run:
         write_files(folder, files | renderings_of(results))
     elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
         raise FolderTaken(folder)  # of another run; what else was changed `tourney replay` tells
-    return Run(folder, results, is_new=False)
+    return PublishedRun(folder, results, is_new=False)
 
 
 def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished | None:
@@ -144,9 +146,9 @@ def _claim(publication: Publication, files: Mapping[str, bytes]) -> RatingsPubli
 class RunSummary(NamedTuple):
     """What a run did and what came of it."""
 
-    generated: Generated
-    judged: Judged
-    run: Run
+    generated: GenerationSummary
+    judged: JudgingSummary
+    run: PublishedRun
 
 
 def run_tournament(
@@ -175,7 +177,7 @@ def run_tournament(
         recorder, prompts, backends.generator, book, options.spending, console
     )
     judging = plan()  # again: what was generated counts against the cap
-    judged = judge_to_be_rated(recorder, judging, backends, console)
+    judged = judge_for_rating(recorder, judging, backends, console)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,

@@ -41,7 +41,7 @@ def noted_heads(name: str) -> tuple[Head, ...]:
 _TOLD_EVERY: Final = 10_000  # events
 
 
-class Verified(NamedTuple):
+class Verification(NamedTuple):
     """What was looked at, and every fault, by position."""
 
     head: Head
@@ -50,7 +50,7 @@ class Verified(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verified:
+def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verification:
     """Check everything, and stop at nothing.
 
     Args:
@@ -70,7 +70,7 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
         faults += _faults_of_meaning(ledger, head, ours, on_progress)
         faults += hashing.result()
     in_order = tuple(sorted(faults, key=lambda fault: fault.position))
-    return Verified(head, len(ours), len(foreign), in_order)
+    return Verification(head, len(ours), len(foreign), in_order)
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ JUDGE: Final = "[judge]"
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class TournamentLocation(msgspec.Struct, frozen=True):
     """A tournament's name, and its ledger relative to the settings file."""
 
     id: str
@@ -43,16 +43,16 @@ class _Judged(msgspec.Struct, frozen=True):
     jury: tuple[_Juror, ...] = ()
 
 
-def where_kept(path: Path, environ: Mapping[str, str]) -> Kept:
+def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLocation:
     """Return where a tournament is kept.
 
     Raises:
         ConfigurationError: The file cannot be read, or [tournament] is not as it must be.
     """
-    return _Sections(path).table("tournament", Kept, environ)
+    return _Sections(path).table("tournament", TournamentLocation, environ)
 
 
-def own_prices(path: Path, environ: Mapping[str, str]) -> Path | None:
+def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the user's own price table; None: the settings name none.
 
     Raises:
@@ -62,7 +62,7 @@ def own_prices(path: Path, environ: Mapping[str, str]) -> Path | None:
     return None if named is None else path.parent / named
 
 
-def providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def judge_providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return each judge's provider by the table that names it, [judge] first.
 
     Raises:

@@ -34,9 +34,9 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         errors = _causes(error.errors())
         raise ConfigurationError([_fault(path, text, environ, each) for each in errors]) from error
     faults = [
-        *_twice(path, text, settings),
-        *_moved(path, text, settings),
-        *_adrift(path, text, environ, settings),
+        *_duplicates(path, text, settings),
+        *_same_entrant(path, text, settings),
+        *_unknown_anchor(path, text, environ, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -150,7 +150,7 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
     return list(model.model_fields)
 
 
-def _twice(path: Path, text: str, settings: Settings) -> Iterator[str]:
+def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
     """Find what is named twice."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
@@ -165,7 +165,7 @@ def _twice(path: Path, text: str, settings: Settings) -> Iterator[str]:
                 yield f"{path}:{line}: {section}.{key} {name!r} is there twice"
 
 
-def _moved(path: Path, text: str, settings: Settings) -> Iterator[str]:
+def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
     """Find an entrant that is an earlier one at another server: only the first would be asked."""
     served: dict[tuple[object, ...], EndpointSection] = {}
     for n, each in enumerate(settings.entrants):
@@ -182,7 +182,9 @@ def _moved(path: Path, text: str, settings: Settings) -> Iterator[str]:
                 )
 
 
-def _adrift(path: Path, text: str, environ: Mapping[str, str], settings: Settings) -> Iterator[str]:
+def _unknown_anchor(
+    path: Path, text: str, environ: Mapping[str, str], settings: Settings
+) -> Iterator[str]:
     """Find an anchor that is no entrant: ratings would hang from the mean, under its name."""
     anchor, known = settings.bradley_terry.anchor, [entrant.id for entrant in settings.entrants]
     if anchor is not None and anchor not in known:

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 Reduce = Literal["mean", "sum", "none"]
 
 
-class Terms(BaseModel):
+class EvaluationOptions(BaseModel):
     """Say how an evaluation is run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -49,7 +49,7 @@ class Terms(BaseModel):
     )
 
 
-class EvaluationSection(Terms):
+class EvaluationSection(EvaluationOptions):
     """Add an evaluation, and say how it is run."""
 
     id: str = Field(
@@ -65,9 +65,9 @@ class EvaluationSection(Terms):
     )
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> EvaluationOptions:
         """Return the terms alone."""
-        return Terms(**self.model_dump(include=set(Terms.model_fields)))
+        return EvaluationOptions(**self.model_dump(include=set(EvaluationOptions.model_fields)))
 
 
 BASE_URL: Final = r"^https?://[^@\s]+$"

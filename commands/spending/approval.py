@@ -11,8 +11,8 @@ from commands.spending.consent import (
     Offer,
     SpendingOptions,
     require_consent,
-    require_never_above_cap,
     require_within_cap,
+    require_worst_within_cap,
 )
 from commands.spending.endpoints import Request, endpoint_costs, spent_at_endpoints
 from commands.spending.pricing import PriceBook
@@ -70,5 +70,5 @@ def approve_requests(
         cap_usd=spending.max_usd,
         uncertain_usd=0.0 if spending.max_usd is None else exposure.usd(),
     )
-    require_never_above_cap(offer)
+    require_worst_within_cap(offer)
     approve(offer, spending, console)

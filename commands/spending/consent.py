@@ -6,7 +6,7 @@ from typing import Final
 from commands.errors import Refused
 from commands.ports import Confirm
 
-OF_ANTHROPIC: Final = frozenset({"anthropic", "anthropic-batch"})  # providers: key and money
+ANTHROPIC_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch"})  # providers: key and money
 ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")  # where the SDK looks
 
 
@@ -69,7 +69,7 @@ def require_within_cap(offer: Offer) -> None:
         )
 
 
-def require_never_above_cap(offer: Offer) -> None:
+def require_worst_within_cap(offer: Offer) -> None:
     """Send nothing that could cost more than is allowed, whatever comes of it.
 
     Raises:

@@ -31,7 +31,7 @@ class Request(NamedTuple):
     prompt_text: str
 
 
-class Used(NamedTuple):
+class AnswerUsage(NamedTuple):
     """What one answer on record took, and of whom."""
 
     entrant: Entrant
@@ -79,7 +79,7 @@ def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCos
     )
 
 
-def responses_used(state: Tournament, own: Iterable[Recorded]) -> Iterator[Used]:
+def response_usage(state: Tournament, own: Iterable[Recorded]) -> Iterator[AnswerUsage]:
     """Yield what responses took, and answers that were kept back, each with its entrant.
 
     A response's key names its maker, whoever goes by the label now.
@@ -98,7 +98,7 @@ def responses_used(state: Tournament, own: Iterable[Recorded]) -> Iterator[Used]
             case ResponseGenerated() | ResponseFailed() as made:
                 usage = _usage(made)
                 if usage is not None and made.response_key in makers:
-                    yield Used(makers[made.response_key], usage)
+                    yield AnswerUsage(makers[made.response_key], usage)
             case _:
                 continue
 
@@ -120,7 +120,7 @@ def _makers(state: Tournament) -> dict[Digest, Entrant]:
     return {cell.response_key: cell.entrant for cell in asked}
 
 
-def spent_usd(used: Iterable[Used], prices: PriceTable) -> float:
+def spent_usd(used: Iterable[AnswerUsage], prices: PriceTable) -> float:
     """Return what answers cost whose price is known, by the table as it is now."""
     by_model: dict[str, list[Usage]] = {}
     for entrant, usage in used:
@@ -148,9 +148,9 @@ class EndpointSpend(NamedTuple):
     price_table: str | None  # which it was found in
 
 
-def endpoint_spend(used: Iterable[Used], prices: PriceTable) -> tuple[EndpointSpend, ...]:
+def endpoint_spend(used: Iterable[AnswerUsage], prices: PriceTable) -> tuple[EndpointSpend, ...]:
     """Add up what answers took, by entrant and model; weights on this machine cost nothing."""
-    groups: dict[tuple[EntrantId, str], list[Used]] = {}
+    groups: dict[tuple[EntrantId, str], list[AnswerUsage]] = {}
     for each in used:
         if each.entrant.loader == "endpoint":
             key = (each.entrant.entrant_id, each.entrant.weights)
@@ -159,7 +159,7 @@ def endpoint_spend(used: Iterable[Used], prices: PriceTable) -> tuple[EndpointSp
 
 
 def _added_up(
-    entrant_id: EntrantId, model: str, used: list[Used], prices: PriceTable
+    entrant_id: EntrantId, model: str, used: list[AnswerUsage], prices: PriceTable
 ) -> EndpointSpend:
     priced = prices.of(model)
     return EndpointSpend(
@@ -173,21 +173,23 @@ def _added_up(
     )
 
 
-def answers_used(known: Evaluations, registered: Mapping[Reference, Entrant]) -> Iterator[Used]:
+def evaluation_usage(
+    known: Evaluations, registered: Mapping[Reference, Entrant]
+) -> Iterator[AnswerUsage]:
     """Yield what the answers on record took to all that was ever planned, each once."""
     makers = {key: registered[who] for key, who in known.who.items() if who in registered}
     for key, fate in known.fates.items():
         match fate:
             case SampleObserved(observation=AnswerObserved() as answer) if key.run_key in makers:
                 usage = Usage(answer.n_prompt_tokens, answer.n_generated_tokens)
-                yield Used(makers[key.run_key], usage)
+                yield AnswerUsage(makers[key.run_key], usage)
             case _:
                 continue
 
 
-def usage_of(
+def endpoint_usage(
     ledger: LedgerReader, state: Tournament, *, until: int | None = None
-) -> tuple[Used, ...]:
+) -> tuple[AnswerUsage, ...]:
     """Return what responses and answers of evaluations took, up to a position.
 
     Entrants that left the roster count: they were paid, too. What another tournament of the ledger
@@ -195,10 +197,10 @@ def usage_of(
     """
     read = partial(ledger.read, stream=state.stream, until=until)
     known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))
-    responses = responses_used(state, read(types=RESPONSE_EVENTS))
-    return (*responses, *answers_used(known, state.entrants))
+    responses = response_usage(state, read(types=RESPONSE_EVENTS))
+    return (*responses, *evaluation_usage(known, state.entrants))
 
 
 def spent_at_endpoints(ledger: LedgerReader, state: Tournament, prices: PriceTable) -> float:
     """Return what the answers of endpoint entrants cost: responses and evaluations."""
-    return spent_usd(usage_of(ledger, state), prices)
+    return spent_usd(endpoint_usage(ledger, state), prices)

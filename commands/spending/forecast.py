@@ -26,7 +26,7 @@ class Tokens(NamedTuple):
 NO_TOKENS: Final = Tokens(0, 0)
 
 
-class Way(NamedTuple):
+class SubmissionOption(NamedTuple):
     """A way to ask, and what it costs; None: the price is not known."""
 
     in_batch: bool
@@ -43,7 +43,7 @@ class PlannedCost:
     model: str
     basis: Basis
     tokens: Mapping[Dimension, Tokens]
-    ways: tuple[Way, ...]
+    ways: tuple[SubmissionOption, ...]
     spent_usd: float
     cap_usd: float | None
     n_in_flight: int
@@ -107,7 +107,7 @@ def _tokens(pricing: TokenPricing, group: Sequence[OpenQuery]) -> Tokens:
     return Tokens(sum(each.n_input for each in expected), sum(each.n_output for each in expected))
 
 
-def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[Way, ...]:
+def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:
     """Return the ways to ask, one by one before in batches, plain before cached."""
     if chosen.judge.provider == "endpoint":
         return (_way(queries, chosen, chosen),)
@@ -120,10 +120,12 @@ def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[Way, ...]
     )
 
 
-def _way(queries: Sequence[OpenQuery], pricing: TokenPricing, chosen: TokenPricing) -> Way:
+def _way(
+    queries: Sequence[OpenQuery], pricing: TokenPricing, chosen: TokenPricing
+) -> SubmissionOption:
     asked = [query.asked for query in queries]
     worst = pricing.worst_usd(asked)
-    return Way(
+    return SubmissionOption(
         pricing.in_batch,
         pricing.cache,
         is_chosen=(pricing.in_batch, pricing.cache) == (chosen.in_batch, chosen.cache),

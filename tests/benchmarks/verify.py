@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from commands.ports import unheard
+from commands.ports import no_progress
 from commands.runs.verify import verify
 from ledger.audit import audit_chain
 from ledger.store import Ledger
@@ -29,9 +29,9 @@ def _with_meaning(bench: Bench) -> Row:
     """Time the check of a tournament, whole."""
     with Ledger.read_only(bench.played_ledger()) as ledger:
         n_events = ledger.head.position
-        assert verify(ledger, (), unheard).faults == ()
+        assert verify(ledger, (), no_progress).faults == ()
         rounds = interleaved(
-            bench.n_rounds, {"whole": lambda: seconds(lambda: verify(ledger, (), unheard))}
+            bench.n_rounds, {"whole": lambda: seconds(lambda: verify(ledger, (), no_progress))}
         )
     took_s = rounds.median("whole")
     name = f"verify a tournament of {n_events:,} events, meaning included"

@@ -48,13 +48,13 @@ class BatchJudgeContract:
         judge = self.make()
         created = judge.create(QUERIES)
 
-        assert judge.look(created.provider_batch_id) == created
+        assert judge.retrieve(created.provider_batch_id) == created
 
     def test_an_ended_batch_tells_how_its_queries_ended(self) -> None:
         """The counts say whether all results have been read."""
         judge = self.make()
 
-        state = judge.look(self.ended(judge))
+        state = judge.retrieve(self.ended(judge))
 
         assert state.has_ended
         assert (state.n_queries, state.n_succeeded) == (len(QUERIES), len(QUERIES))
@@ -94,7 +94,7 @@ class BatchJudgeContract:
         name = self.ended(judge)
         self.lose(name)
 
-        assert not judge.look(name).has_results
+        assert not judge.retrieve(name).has_results
         with pytest.raises(ResultsLost):
             list(judge.results(name))
 
@@ -112,7 +112,7 @@ class BatchJudgeContract:
         created = judge.create(QUERIES)
 
         judge.cancel(created.provider_batch_id)
-        state = judge.look(created.provider_batch_id)
+        state = judge.retrieve(created.provider_batch_id)
         answers = list(judge.results(created.provider_batch_id))
 
         assert (state.has_ended, state.n_canceled) == (True, len(QUERIES))
@@ -127,7 +127,7 @@ class BatchJudgeContract:
         judge.cancel(created.provider_batch_id)
         judge.cancel(created.provider_batch_id)
 
-        assert judge.look(created.provider_batch_id).n_canceled == len(QUERIES)
+        assert judge.retrieve(created.provider_batch_id).n_canceled == len(QUERIES)
 
     def test_canceling_what_has_ended_changes_nothing(self) -> None:
         """A batch may end as it is canceled; its answers are paid for."""
@@ -140,7 +140,7 @@ class BatchJudgeContract:
     def test_a_batch_that_is_not_known_is_an_error(self) -> None:
         """Under another key the provider knows none of ours: that is not a lost batch."""
         with pytest.raises(ProviderError) as caught:
-            self.make().look("msgbatch_unknown")
+            self.make().retrieve("msgbatch_unknown")
 
         assert not isinstance(caught.value, ResultsLost)
 

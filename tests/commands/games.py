@@ -6,10 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import generate_owed
+from commands.entrants.generate import generate_missing
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import Answer, GenerationFailure, GenerationTask, unheard
-from commands.runs.run import Run, publish
+from commands.ports import Answer, GenerationFailure, GenerationTask, no_progress
+from commands.runs.run import PublishedRun, publish
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.events.registry import Event
 from ledger.identity import PromptId
@@ -34,7 +34,7 @@ def generated(
     """Open a tournament, and let every entrant answer every prompt."""
     recorder.record(open_tournament(events))
     prompts = [each.prompt_id for each in recorder.state.bank]
-    generate_owed(recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=unheard)
+    generate_missing(recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress)
     return recorder
 
 
@@ -48,16 +48,16 @@ def judged(
 ) -> Recorder:
     """Judge what is open."""
     task = JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit)
-    judge_open(recorder, task, lambda: ScriptedJudge(reply), on_progress=unheard)
+    judge_open(recorder, task, lambda: ScriptedJudge(reply), on_progress=no_progress)
     return recorder
 
 
-def published(recorder: Recorder, runs: Path) -> Run:
+def published(recorder: Recorder, runs: Path) -> PublishedRun:
     """Publish at noon."""
     return publish(recorder, terms(), runs=runs, now=NOON)
 
 
-def play(path: Path) -> Run:
+def play(path: Path) -> PublishedRun:
     """Play a tournament of two entrants and two prompts in a ledger's file, and publish it."""
     with Ledger.open(path) as ledger:
         recorder = judged(generated(Recorder(ledger, STREAM)))

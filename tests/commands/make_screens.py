@@ -33,13 +33,13 @@ from commands.cli.tables.plan import owed_responses_table, owed_verdicts_table
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Column, Table, difference_table
-from commands.decisions.recorder import Recorder, plan_responses, plan_verdicts
-from commands.entrants.generate import generate_owed
+from commands.decisions.recorder import Recorder, count_missing_responses, count_missing_verdicts
+from commands.entrants.generate import generate_missing
 from commands.importing.merge import Taken
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import GenerationFailure, GenerationTask, unheard
+from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.replay import Difference, Replayed
-from commands.runs.verify import Verified
+from commands.runs.verify import Verification
 from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
@@ -120,16 +120,20 @@ def tables() -> dict[str, Table]:
         recorder = Recorder(ledger, STREAM)
         recorder.record(open_tournament(opened(prompts=BANK, entrants=ROSTER)))
         before = recorder.state
-        generate_owed(recorder, lambda: ScriptedGenerator(_answer), PROMPTS, on_progress=unheard)
+        generate_missing(
+            recorder, lambda: ScriptedGenerator(_answer), PROMPTS, on_progress=no_progress
+        )
         answered = recorder.state
         task = JudgeTask(JUDGE, PROMPTS, ONCE)
-        judge_open(recorder, task, lambda: ScriptedJudge(_judge), on_progress=unheard)
+        judge_open(recorder, task, lambda: ScriptedJudge(_judge), on_progress=no_progress)
         rows = tuple(ledger.rows())
     return {
-        "plan_generate": owed_responses_table(plan_responses(before, PROMPTS)),
-        "plan_generate_done": owed_responses_table(plan_responses(answered, PROMPTS)),
-        "plan_judge": owed_verdicts_table(plan_verdicts(answered, PROMPTS, JUDGE, ONCE)),
-        "plan_judge_too_early": owed_verdicts_table(plan_verdicts(before, PROMPTS, JUDGE, ONCE)),
+        "plan_generate": owed_responses_table(count_missing_responses(before, PROMPTS)),
+        "plan_generate_done": owed_responses_table(count_missing_responses(answered, PROMPTS)),
+        "plan_judge": owed_verdicts_table(count_missing_verdicts(answered, PROMPTS, JUDGE, ONCE)),
+        "plan_judge_too_early": owed_verdicts_table(
+            count_missing_verdicts(before, PROMPTS, JUDGE, ONCE)
+        ),
         **_readings(recorder.state),
         **_audits(rows),
     }
@@ -210,9 +214,9 @@ def _audits(rows: tuple[StoredEvent, ...]) -> dict[str, Table]:
         "checkpoint": checkpoint_table(head),
         "merge": conflicts_table(Taken(5, 27, 0, ())),
         "merge_conflicts": conflicts_table(Taken(4, 26, 1, (Conflict(verdict, 19),))),
-        "verify": faults_table(Verified(head, 1, 0, ())),
-        "verify_merged": faults_table(Verified(head, 1, 2, ())),
-        "verify_tampered": faults_table(Verified(head, 2, 0, (fault,))),
+        "verify": faults_table(Verification(head, 1, 0, ())),
+        "verify_merged": faults_table(Verification(head, 1, 2, ())),
+        "verify_tampered": faults_table(Verification(head, 2, 0, (fault,))),
         "replay": differences_table(Replayed((name,), ())),
         "replay_tampered": differences_table(Replayed((name,), (difference,))),
     }

@@ -19,10 +19,10 @@ from commands.errors import (
     WorkInFlight,
 )
 from commands.judging.batches import judge_in_batches, reconciling
-from commands.judging.judge import Judged, JudgeTask
-from commands.judging.receiving import give_up, receive_batches
-from commands.judging.recovery import AnotherWorkspace, Batching, Waiting
-from commands.ports import Answer, BatchState, NoReply, Reply, unheard
+from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.judging.receiving import forget_batch, receive_batches
+from commands.judging.recovery import AnotherWorkspace, BatchOptions, Polling
+from commands.ports import Answer, BatchState, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
@@ -139,21 +139,21 @@ def batching(
     prewarm: bool = False,
     pricing: Pricing = FREE_OF_CHARGE,
     tell: Callable[[str], None] = lambda _: None,
-) -> Batching:
+) -> BatchOptions:
     """Return how batches are handled, by that clock."""
     rng = random.Random(0)  # noqa: S311  # no secret
-    waiting = Waiting(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
-    return Batching(batch_queries, prewarm, waiting, lambda _: pricing, tell, unheard)
+    waiting = Polling(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
+    return BatchOptions(batch_queries, prewarm, waiting, lambda _: pricing, tell, no_progress)
 
 
-def ending(port: ScriptedBatchJudge, how: Batching) -> Batching:
+def ending(port: ScriptedBatchJudge, how: BatchOptions) -> BatchOptions:
     """Return the same, but that sleeping lets the provider's batches end."""
 
     def sleep(seconds: float) -> None:
-        how.waiting.sleep(seconds)
+        how.polling.sleep(seconds)
         port.end()
 
-    return replace(how, waiting=replace(how.waiting, sleep=sleep))
+    return replace(how, polling=replace(how.polling, sleep=sleep))
 
 
 def open_now(recorder: Recorder) -> list[JudgeQuery]:
@@ -165,12 +165,12 @@ def open_now(recorder: Recorder) -> list[JudgeQuery]:
 def judged(
     recorder: Recorder,
     port: ScriptedBatchJudge,
-    how: Batching,
+    how: BatchOptions,
     *,
     retries: int = 1,
     limit: int | None = None,
     max_usd: float | None = None,
-) -> Judged:
+) -> JudgingSummary:
     """Judge what is open on both prompts."""
     task = JudgeTask(
         JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
@@ -213,7 +213,7 @@ def test_a_batch_is_planned_sent_received_and_ended_in_this_order(
         "JudgeBatchEnded",
         *["PairReconciled"] * 2,
     ]
-    assert done == Judged(N_QUERIES, N_QUERIES, 0, 2)
+    assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)
 
 
 def test_what_is_done_is_not_sent_again(
@@ -224,7 +224,7 @@ def test_what_is_done_is_not_sent_again(
 
     done = judged(again(recorder, ledger), port, batching(clock))
 
-    assert done == Judged(0, 0, 0, 0)
+    assert done == JudgingSummary(0, 0, 0, 0)
     assert len(port.asked) == N_QUERIES
 
 
@@ -274,7 +274,7 @@ def test_looking_is_repeated_with_growing_delays(recorder: Recorder, clock: Cloc
             port.end()
 
     how = batching(clock)
-    judged(recorder, port, replace(how, waiting=replace(how.waiting, sleep=sleep)))
+    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
 
     assert clock.slept_s[0] < 6
     assert all(54 <= delay_s <= 66 for delay_s in clock.slept_s[8:])
@@ -333,7 +333,7 @@ def test_a_batch_that_shows_late_is_taken_up(
 
     how = batching(clock)
     queries = open_now(recorder)
-    judged(recorder, port, replace(how, waiting=replace(how.waiting, sleep=sleep)))
+    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
 
     assert statuses(recorder) == ["ended"]
 
@@ -634,7 +634,7 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     port.delete("batch_1")
-    give_up(recorder, port, "batch_1")
+    forget_batch(recorder, port, "batch_1")
 
     assert statuses(recorder) == ["ended"]
     assert len(open_now(recorder)) == N_QUERIES
@@ -649,9 +649,9 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     with pytest.raises(NotFound, match="batch_9"):
-        give_up(recorder, port, "batch_9")
+        forget_batch(recorder, port, "batch_9")
     with pytest.raises(NotFound, match="alive"):
-        give_up(recorder, port, "batch_1")
+        forget_batch(recorder, port, "batch_1")
 
 
 def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
@@ -861,10 +861,10 @@ def test_a_plan_that_is_merged_in_unsent_is_settled_before_all_is_done(
     class Merging(ScriptedBatchJudge):
         """A provider that is looked at while somebody merges."""
 
-        def look(self, provider_batch_id: str) -> BatchState:
+        def retrieve(self, provider_batch_id: str) -> BatchState:
             """Tell how a batch is doing, after that."""
             ledger.append(STREAM, [theirs])
-            return super().look(provider_batch_id)
+            return super().retrieve(provider_batch_id)
 
     port = Merging(prefer_tuned, now=clock.now)
     done = judged(recorder, port, batching(clock))
@@ -935,4 +935,4 @@ def test_what_failed_in_an_earlier_commands_batch_is_asked_again(
 
     done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
 
-    assert done == Judged(N_QUERIES, N_QUERIES, 0, 2)
+    assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)

@@ -21,8 +21,8 @@ from commands.evaluating.evaluate import (
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.plan import Planned, mixed_scorings
 from commands.evaluating.samples import Inference
-from commands.ports import GenerationFailure, GenerationTask, unheard
-from commands.settings.sections import Terms
+from commands.ports import GenerationFailure, GenerationTask, no_progress
+from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
@@ -49,17 +49,17 @@ def recorder(ledger: Ledger) -> EvaluationRecorder:
 
 
 def planned(
-    inference: Inference, evaluation: Evaluation = ATLAS, terms: Terms | None = None
+    inference: Inference, evaluation: Evaluation = ATLAS, terms: EvaluationOptions | None = None
 ) -> PlannedEvaluation:
     """Plan an evaluation; in chunks of two."""
-    return plan_evaluation(evaluation, inference, terms or Terms(chunk_size=2))
+    return plan_evaluation(evaluation, inference, terms or EvaluationOptions(chunk_size=2))
 
 
 def evaluate(
     recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
 ) -> Evaluated:
     """Observe what is owed."""
-    return evaluate_owed(recorder, plan, on_progress=unheard, limit=limit)
+    return evaluate_owed(recorder, plan, on_progress=no_progress, limit=limit)
 
 
 def says_yes(task: GenerationTask) -> str | GenerationFailure:
@@ -137,10 +137,10 @@ def test_a_limit_leaves_the_rest_owed(recorder: EvaluationRecorder) -> None:
 
 def test_a_larger_subset_owes_only_what_the_smaller_lacks(recorder: EvaluationRecorder) -> None:
     """It holds the smaller; what was observed is observed, and the new plan is the one shown."""
-    evaluate(recorder, planned(answering(says_yes)[0], terms=Terms(length=3)))
+    evaluate(recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(length=3)))
     inference, generator = answering(says_yes)
 
-    evaluate(recorder, planned(inference, terms=Terms(length=5)))
+    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=5)))
 
     assert len(generator.asked) == 2
     [run] = recorder.state.runs  # the newest plan under the labels
@@ -165,7 +165,7 @@ def test_other_labels_owe_nothing(recorder: EvaluationRecorder) -> None:
 
 def test_an_earlier_plan_that_comes_back_holds_again(recorder: EvaluationRecorder) -> None:
     """The table shows what was asked for last, at no cost."""
-    few, many = Terms(length=2), Terms()
+    few, many = EvaluationOptions(length=2), EvaluationOptions()
     for terms in (few, many, few):
         evaluate(recorder, planned(answering(says_yes)[0], terms=terms))
 
@@ -192,7 +192,9 @@ def test_an_evaluation_without_items_is_refused() -> None:
 
 def test_what_an_evaluation_asks_is_on_record(recorder: EvaluationRecorder, ledger: Ledger) -> None:
     """A result says how it came about."""
-    evaluate(recorder, planned(answering(says_yes)[0], terms=Terms(temperature=0.5, seed=7)))
+    evaluate(
+        recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(temperature=0.5, seed=7))
+    )
 
     [plan] = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
     assert plan.settings == (
@@ -336,9 +338,9 @@ def test_whoever_would_mix_two_scorings_is_told(
 ) -> None:
     """One metric of both is the accuracy of neither."""
     inference, _ = answering(lambda _: "yes")
-    evaluate(recorder, planned(inference, terms=Terms(length=3)))
+    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=3)))
 
-    plan = planned(inference, kind(*ITEMS), Terms(length=length))
+    plan = planned(inference, kind(*ITEMS), EvaluationOptions(length=length))
 
     found = [*mixed_scorings(recorder.state, Planned((plan,), ()))]
     assert [each.partition("project")[0] for each in found] == said
@@ -373,7 +375,7 @@ def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -
     inference, _ = answering(lambda task: "no" if task.prompt_text == "2?" else "yes")
 
     with pytest.raises(EvaluationFault, match=re.escape("capitals[2]: ValueError: no")):
-        evaluate(recorder, planned(inference, atlas, Terms(chunk_size=6)))
+        evaluate(recorder, planned(inference, atlas, EvaluationOptions(chunk_size=6)))
 
     [run] = recorder.state.runs
     assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]

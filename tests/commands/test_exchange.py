@@ -11,8 +11,8 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.importing.merge import Taken, take_in
-from commands.ports import unheard
-from commands.runs.verify import Verified, verify
+from commands.ports import no_progress
+from commands.runs.verify import Verification, verify
 from ledger.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged
@@ -148,9 +148,9 @@ def test_a_merged_ledger_has_no_fault(pair: Pair, tmp_path: Path) -> None:
     take(pair)
     judged(pair.recorder())
 
-    verified = verify(pair.ours, [], unheard)
+    verified = verify(pair.ours, [], no_progress)
     head = pair.ours.head
-    assert verified == Verified(head, n_claims=1, n_foreign=0, faults=())
+    assert verified == Verification(head, n_claims=1, n_foreign=0, faults=())
 
 
 def test_a_publication_of_theirs_comes_along(pair: Pair, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_publication_of_theirs_comes_along(pair: Pair, tmp_path: Path) -> None
 
     take(pair)
 
-    verified = verify(pair.ours, [], unheard)
+    verified = verify(pair.ours, [], no_progress)
     assert (verified.n_claims, verified.n_foreign, verified.faults) == (0, 1, ())
 
 

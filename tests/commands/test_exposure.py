@@ -9,7 +9,7 @@ from msgspec import structs
 from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import Answer, NoReply, unheard
+from commands.ports import Answer, NoReply, no_progress
 from commands.spending.budget import BudgetReached, Exposure
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -44,7 +44,7 @@ def ask(
     prompts, rules = [each.prompt_id for each in BANK], AskingRules(retries)
     task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
-        judge_open(recorder, task, lambda: port, on_progress=unheard)
+        judge_open(recorder, task, lambda: port, on_progress=no_progress)
     return port
 
 
@@ -152,7 +152,7 @@ def test_a_row_of_failures_that_may_have_been_billed_ends_the_run(recorder: Reco
     task = JudgeTask(JUDGE, [each.prompt_id for each in BANK], AskingRules(retries=5))
 
     with pytest.raises(ProviderError, match=r"^10 requests in a row .* may have been billed"):
-        judge_open(recorder, task, lambda: port, on_progress=unheard)
+        judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
     assert len(port.asked) == 10
 
@@ -163,6 +163,6 @@ def test_failures_with_an_answer_in_between_are_no_row(recorder: Recorder) -> No
     port = ScriptedJudge(lambda query: cut(query) if next(said) else reply(query.query_key))
     task = JudgeTask(JUDGE, [each.prompt_id for each in BANK], AskingRules(retries=0))
 
-    done = judge_open(recorder, task, lambda: port, on_progress=unheard)
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (1, 15)

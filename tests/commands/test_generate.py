@@ -4,8 +4,8 @@ import pytest
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import Generated, generate_owed
-from commands.ports import GenerationFailure, GenerationTask, Generator, unheard
+from commands.entrants.generate import GenerationSummary, generate_missing
+from commands.ports import GenerationFailure, GenerationTask, Generator, no_progress
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.builders import (
@@ -30,9 +30,13 @@ def recorder(recorder: Recorder) -> Recorder:
     return recorder
 
 
-def generate(recorder: Recorder, generator: Generator, *, limit: int | None = None) -> Generated:
+def generate(
+    recorder: Recorder, generator: Generator, *, limit: int | None = None
+) -> GenerationSummary:
     """Generate what both prompts are owed."""
-    return generate_owed(recorder, lambda: generator, [P1, P2], on_progress=unheard, limit=limit)
+    return generate_missing(
+        recorder, lambda: generator, [P1, P2], on_progress=no_progress, limit=limit
+    )
 
 
 def asked(generator: ScriptedGenerator) -> list[tuple[str, str]]:
@@ -52,7 +56,7 @@ def test_every_entrant_answers_every_prompt(recorder: Recorder) -> None:
     done = generate(recorder, echoing())
 
     texts = [response.text for response in recorder.state.responses.values()]
-    assert done == Generated(n_owed=4, n_generated=4, n_failed=0)
+    assert done == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
     assert sorted(texts) == [
         "base on Question p1?",
         "base on Question p2?",
@@ -69,7 +73,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(ledger: Ledger, recorder: R
 
     done = generate(Recorder(ledger, STREAM), second)
 
-    assert done == Generated(n_owed=1, n_generated=1, n_failed=0)
+    assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
     assert asked(second) == [("tuned", "Question p2?")]
     assert types_of(ledger).count("ResponseGenerated") == 4
 
@@ -82,16 +86,16 @@ def test_without_anything_owed_no_generator_is_made(recorder: Recorder) -> None:
 
     answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
 
-    done = generate_owed(recorder, make_generator, [P1, P2], on_progress=unheard)
+    done = generate_missing(recorder, make_generator, [P1, P2], on_progress=no_progress)
 
-    assert done == Generated(n_owed=0, n_generated=0, n_failed=0)
+    assert done == GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
 
 
 def test_only_the_prompts_of_the_run_are_answered(recorder: Recorder) -> None:
     """A pilot must not spend what a headline run costs."""
     generator = echoing()
 
-    generate_owed(recorder, lambda: generator, [P2], on_progress=unheard)
+    generate_missing(recorder, lambda: generator, [P2], on_progress=no_progress)
 
     assert asked(generator) == [("base", "Question p2?"), ("tuned", "Question p2?")]
 
@@ -103,7 +107,7 @@ def test_a_limit_takes_the_first_that_are_owed(recorder: Recorder) -> None:
     done = generate(recorder, first, limit=1)
     generate(recorder, second, limit=2)
 
-    assert done == Generated(n_owed=4, n_generated=1, n_failed=0)
+    assert done == GenerationSummary(n_missing=4, n_generated=1, n_failed=0)
     assert asked(first) == [("base", "Question p1?")]
     assert asked(second) == [("tuned", "Question p1?"), ("base", "Question p2?")]
 
@@ -115,8 +119,8 @@ def test_a_failure_is_recorded_once_and_not_asked_again(ledger: Ledger, recorder
     done = generate(recorder, first)
     again = generate(recorder, second)
 
-    assert done == Generated(n_owed=4, n_generated=2, n_failed=2)
-    assert again == Generated(n_owed=0, n_generated=0, n_failed=0)
+    assert done == GenerationSummary(n_missing=4, n_generated=2, n_failed=2)
+    assert again == GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     assert second.asked == []
     assert types_of(ledger).count("ResponseFailed") == 2
 
@@ -142,7 +146,7 @@ def test_entrants_alike_in_all_but_name_share_a_response(recorder: Recorder) -> 
 
     done = generate(recorder, generator)
 
-    assert done == Generated(n_owed=1, n_generated=1, n_failed=0)
+    assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
     assert asked(generator) == [("base", "Question p1?")]
 
 
@@ -153,6 +157,6 @@ def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:
     def tell(what: str, done: int, total: int) -> None:
         told.append((what, done, total))
 
-    generate_owed(recorder, echoing, [P1, P2], on_progress=tell, limit=2)
+    generate_missing(recorder, echoing, [P1, P2], on_progress=tell, limit=2)
 
     assert told == [("responses", 0, 2), ("responses", 1, 2), ("responses", 2, 2)]

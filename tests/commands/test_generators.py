@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from commands.entrants.generate import ByLoader
+from commands.entrants.generate import GeneratorByLoader
 from commands.errors import MissingExtra
 from commands.ports import GeneratedText, GenerationTask, Generator
 from tests.builders import entrant, key
@@ -36,25 +36,25 @@ class TestByLoader(GeneratorContract):
 
     def make(self) -> Generator:
         """Return one of each."""
-        return ByLoader(saying("here"), saying("there"))
+        return GeneratorByLoader(saying("here"), saying("there"))
 
 
 def test_a_task_is_answered_where_its_entrant_is() -> None:
     """A roster may have both: one's own weights against those that everybody uses."""
-    both = ByLoader(saying("from here"), saying("from there"))
+    both = GeneratorByLoader(saying("from here"), saying("from there"))
 
     assert said(both, HERE, THERE) == {key("here"): "from here", key("there"): "from there"}
 
 
 def test_what_no_task_needs_need_not_be_installed() -> None:
     """Endpoints alone take no torch, and weights alone no client."""
-    assert said(ByLoader(missing, saying("there")), THERE) == {key("there"): "there"}
-    assert said(ByLoader(saying("here"), missing), HERE) == {key("here"): "here"}
+    assert said(GeneratorByLoader(missing, saying("there")), THERE) == {key("there"): "there"}
+    assert said(GeneratorByLoader(saying("here"), missing), HERE) == {key("here"): "here"}
 
 
 def test_what_is_missing_is_told_before_anything_is_generated() -> None:
     """An hour of paid answers must not end in `pip install`."""
-    answers = ByLoader(missing, saying("there")).generate([HERE, THERE])
+    answers = GeneratorByLoader(missing, saying("there")).generate([HERE, THERE])
 
     with pytest.raises(MissingExtra):
         next(answers)

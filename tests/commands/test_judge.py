@@ -7,8 +7,8 @@ import pytest
 
 from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
-from commands.judging.judge import Judged, JudgeTask, judge_open, open_now
-from commands.ports import Judge, NoReply, Reply, unheard
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
+from commands.ports import Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest, StreamId
@@ -42,10 +42,10 @@ def recorder(recorder: Recorder) -> Recorder:
 
 def judged(
     recorder: Recorder, port: Judge, *, retries: int = 1, limit: int | None = None
-) -> Judged:
+) -> JudgingSummary:
     """Judge what is open on both prompts."""
     task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), limit=limit)
-    return judge_open(recorder, task, lambda: port, on_progress=unheard)
+    return judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
 
 def statuses(recorder: Recorder) -> list[str]:
@@ -78,7 +78,7 @@ def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) 
 
     done = judged(recorder, port)
 
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert [query.shown_a for query in port.asked[:2]] == [
         "base on Question p1?",
         "tuned on Question p1?",
@@ -105,7 +105,7 @@ def test_judging_again_asks_for_nothing_more(ledger: Ledger, recorder: Recorder)
 
     done = judged(recorder, port)
 
-    assert done == Judged(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
+    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
     assert port.asked == []
     assert ledger.head.position == position
 
@@ -124,7 +124,7 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
 
     done = judged(Recorder(ledger, STREAM), port)
 
-    assert done == Judged(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
     assert len(port.asked) == 2
     assert counting(ledger)("JudgeQuerySubmitted") == 4
 
@@ -140,7 +140,7 @@ def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Record
 
     done = judged(recorder, ScriptedJudge(forgetful))
 
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert counting(ledger)("JudgeQueryFailed") == 4
     assert counting(ledger)("JudgeQuerySubmitted") == 8
 
@@ -155,7 +155,7 @@ def test_a_judge_that_never_says_a_verdict_is_given_up(
     done = judged(recorder, port, retries=retries)
     again = judged(recorder, port, retries=retries)
 
-    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
     assert again.n_open == 0
     assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 4 * (retries + 1)
     assert statuses(recorder) == ["unreadable", "unreadable"]
@@ -165,7 +165,7 @@ def test_a_silent_judge_ends_the_run(ledger: Ledger, recorder: Recorder) -> None
     """No reply is no failure: the queries stay open, submitted once, for another day."""
     done = judged(recorder, ScriptedJudge(lambda _: None))
 
-    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
     assert counting(ledger)("JudgeQuerySubmitted") == 4
     assert statuses(recorder) == ["pending", "pending"]
 
@@ -174,7 +174,7 @@ def test_replies_may_come_in_any_order(recorder: Recorder) -> None:
     """Batches come back shuffled; replies are told apart by their key alone."""
     done = judged(recorder, FromTheEnd())
 
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert statuses(recorder) == ["b", "b"]
 
 
@@ -200,7 +200,7 @@ def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) ->
 
     done = judged(recorder, port, limit=3)
 
-    assert done == Judged(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
     assert len({query.query_key for query in port.asked}) == 3
 
 
@@ -214,9 +214,9 @@ def test_identical_responses_tie_without_being_asked_about(ledger: Ledger) -> No
     recorder = identical(Recorder(ledger, STREAM))
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1, skip_identical=True))
 
-    done = judge_open(recorder, task, never_made, on_progress=unheard)
+    done = judge_open(recorder, task, never_made, on_progress=no_progress)
 
-    assert done == Judged(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
+    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
     (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
     assert isinstance(outcome, PairReconciled)
     assert (outcome.outcome, outcome.basis) == ("tie", "identical")
@@ -228,9 +228,9 @@ def test_identical_responses_are_asked_about_once_if_so_wished(ledger: Ledger) -
     port = ScriptedJudge(lambda _: "VERDICT: TIE")
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
 
-    done = judge_open(recorder, task, lambda: port, on_progress=unheard)
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
-    assert done == Judged(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
+    assert done == JudgingSummary(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
     assert len(port.asked) == 1
 
 
@@ -241,7 +241,7 @@ def test_what_would_fail_again_is_not_asked_again(recorder: Recorder, stop_reaso
 
     done = judged(recorder, port, retries=5)
 
-    assert done == Judged(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
     assert len(port.asked) == 4
 
 
@@ -263,7 +263,7 @@ def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> No
     done = judged(recorder, preferring_tuned(), retries=0)
 
     assert len(port.asked) == 4 * 2
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
 def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
@@ -273,7 +273,7 @@ def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -
 
     for _ in range(2):
         with pytest.raises(BudgetReached, match=r"^\$3\.0000 are spent"):
-            judge_open(recorder, task, lambda: port, on_progress=unheard)
+            judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
     assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
     assert recorder.state.spent_usd == pytest.approx(3.0)
@@ -292,10 +292,10 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
         return "VERDICT: A"
 
     port = ScriptedJudge(merging)
-    done = judge_open(recorder, capped(), lambda: port, on_progress=unheard)
+    done = judge_open(recorder, capped(), lambda: port, on_progress=no_progress)
 
     assert [query.query_key for query in port.asked] == questions[:2]
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
 def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
@@ -307,10 +307,10 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     port = ScriptedJudge(lambda _: "VERDICT: A")
 
     task = replace(capped(), pricing_of=lambda _: price)
-    done = judge_open(recorder, task, lambda: port, on_progress=unheard)
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
     assert [query.query_key for query in port.asked] == questions[1:]
-    assert done == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
 def capped() -> JudgeTask:

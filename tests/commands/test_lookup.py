@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.settings.lookup import Kept, own_prices, providers, where_kept
+from commands.settings.lookup import (
+    TournamentLocation,
+    judge_providers,
+    price_file,
+    tournament_location,
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -15,21 +20,21 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def kept(folder: Path, text: str, **environ: str) -> Kept:
+def kept(folder: Path, text: str, **environ: str) -> TournamentLocation:
     """Return where settings keep the tournament."""
-    return where_kept(written(folder, text), environ)
+    return tournament_location(written(folder, text), environ)
 
 
 def test_a_ledger_has_its_usual_place(tmp_path: Path) -> None:
     """Most settings name the tournament only."""
-    assert kept(tmp_path, '[tournament]\nid = "x"') == Kept("x", "tournament.db")
+    assert kept(tmp_path, '[tournament]\nid = "x"') == TournamentLocation("x", "tournament.db")
 
 
 def test_other_sections_may_be_under_repair(tmp_path: Path) -> None:
     """Standings are looked at while somebody edits the entrants of the next run."""
     text = '[tournament]\nid = "x"\nledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n'
 
-    assert kept(tmp_path, text) == Kept("x", "y.db")
+    assert kept(tmp_path, text) == TournamentLocation("x", "y.db")
 
 
 def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
@@ -39,7 +44,7 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
         "TOURNEY_TOURNAMENT_NETWORK_LEDGER": "true",
     }
 
-    assert kept(tmp_path, '[tournament]\nid = "x"', **environ) == Kept("x", "7", True)
+    assert kept(tmp_path, '[tournament]\nid = "x"', **environ) == TournamentLocation("x", "7", True)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_a_section_that_is_wrong_is_told_with_its_line(
 
 def priced(folder: Path, text: str, **environ: str) -> Path | None:
     """Return the price table that settings name."""
-    return own_prices(written(folder, text), environ)
+    return price_file(written(folder, text), environ)
 
 
 def test_most_settings_name_no_prices(tmp_path: Path) -> None:
@@ -102,7 +107,7 @@ def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str)
 
 def judged(folder: Path, text: str, **environ: str) -> dict[str, str]:
     """Return who judges by settings."""
-    return providers(written(folder, text), environ)
+    return judge_providers(written(folder, text), environ)
 
 
 def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
 from commands.evaluating.evaluate import Evaluated, evaluate_owed, plan_evaluation
 from commands.importing.merge import Taken, take_in
-from commands.ports import GenerationFailure, GenerationTask, unheard
+from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.verify import verify
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from ledger.storage.writer import Writer
 from ledger.store import Ledger
 from tests.builders import STREAM
@@ -67,11 +67,11 @@ def evaluate(
     answers: bool = True,
 ) -> Evaluated:
     """Evaluate an entrant on some questions, greedily if not said otherwise."""
-    terms = Terms(length=length, temperature=temperature, chunk_size=2)
+    terms = EvaluationOptions(length=length, temperature=temperature, chunk_size=2)
     inference, _ = answering(lambda task: "yes" if answers else too_long(task))
     planned = plan_evaluation(ATLAS, inference, terms)
     recorder = EvaluationRecorder(ledger, STREAM)
-    return evaluate_owed(recorder, planned, on_progress=unheard, limit=limit)
+    return evaluate_owed(recorder, planned, on_progress=no_progress, limit=limit)
 
 
 def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
@@ -82,7 +82,7 @@ def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
 
 def faults_of(ledger: Ledger) -> Sequence[str]:
     """Return what is wrong with a ledger, in words."""
-    return [fault.why for fault in verify(ledger, [], unheard).faults]
+    return [fault.why for fault in verify(ledger, [], no_progress).faults]
 
 
 def test_samples_of_other_settings_are_left_out_with_their_completion(pair: Pair) -> None:

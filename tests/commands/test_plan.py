@@ -1,10 +1,10 @@
 """Planning: what is owed, told without recording anything."""
 
 from commands.decisions.recorder import (
-    OwedResponses,
-    OwedVerdicts,
-    plan_responses,
-    plan_verdicts,
+    MissingResponses,
+    MissingVerdicts,
+    count_missing_responses,
+    count_missing_verdicts,
     rehearse,
 )
 from ledger.identity import Dimension, EntrantId
@@ -42,30 +42,30 @@ def test_every_entrant_owes_what_it_has_not_answered() -> None:
     state = after(*OPENED)
     answers = responses(state)
 
-    assert plan_responses(state, [P1, P2]) == (
-        OwedResponses(BASE, n_responses=2, n_tokens_at_most=64),
-        OwedResponses(TUNED, n_responses=2, n_tokens_at_most=64),
+    assert count_missing_responses(state, [P1, P2]) == (
+        MissingResponses(BASE, n_responses=2, n_tokens_at_most=64),
+        MissingResponses(TUNED, n_responses=2, n_tokens_at_most=64),
     )
-    assert plan_responses(after(*OPENED, *answers[:3]), [P1, P2]) == (
-        OwedResponses(BASE, n_responses=0, n_tokens_at_most=0),
-        OwedResponses(TUNED, n_responses=1, n_tokens_at_most=32),
+    assert count_missing_responses(after(*OPENED, *answers[:3]), [P1, P2]) == (
+        MissingResponses(BASE, n_responses=0, n_tokens_at_most=0),
+        MissingResponses(TUNED, n_responses=1, n_tokens_at_most=32),
     )
 
 
 def test_a_pair_without_its_responses_waits() -> None:
     """It will be asked about, but not now."""
-    rows = plan_verdicts(after(*OPENED), [P1, P2], JUDGE, AskingRules(retries=1))
+    rows = count_missing_verdicts(after(*OPENED), [P1, P2], JUDGE, AskingRules(retries=1))
 
-    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
 
 
 def test_each_pair_that_is_ready_is_two_queries() -> None:
     """Both orders are asked; a prompt without the gold that is needed is no pair."""
     state = after(*OPENED, *responses(after(*OPENED)))
 
-    rows = plan_verdicts(state, [P1, P2], JUDGE, AskingRules(retries=1))
+    rows = count_missing_verdicts(state, [P1, P2], JUDGE, AskingRules(retries=1))
 
-    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
 
 
 def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
@@ -74,11 +74,11 @@ def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
     forward, swapped = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
     events = (*ready, verdict(forward.asked.query_key), failed(swapped.asked.query_key))
 
-    no_retry = plan_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=0))
-    one_retry = plan_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=1))
+    no_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=0))
+    one_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=1))
 
-    assert no_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
-    assert one_retry == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+    assert no_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+    assert one_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
 
 
 def test_what_is_in_flight_is_not_owed() -> None:
@@ -87,9 +87,9 @@ def test_what_is_in_flight_is_not_owed() -> None:
     forward, _ = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
     state = after(*ready, planned(forward.asked.query_key))
 
-    rows = plan_verdicts(state, [P1], JUDGE, AskingRules(retries=0))
+    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0))
 
-    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
 
 
 def test_identical_responses_are_pairs_without_queries() -> None:
@@ -97,9 +97,9 @@ def test_identical_responses_are_pairs_without_queries() -> None:
     texts = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
     state = after(*OPENED, *responses(after(*OPENED), texts))
 
-    rows = plan_verdicts(state, [P1], JUDGE, AskingRules(retries=0, skip_identical=True))
+    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0, skip_identical=True))
 
-    assert rows == (OwedVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
 
 
 def test_each_dimension_is_planned_apart() -> None:
@@ -108,9 +108,9 @@ def test_each_dimension_is_planned_apart() -> None:
     opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
     state = after(*opening, *responses(after(*opening)))
 
-    rows = plan_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
+    rows = count_missing_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
 
     assert rows == (
-        OwedVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),
-        OwedVerdicts(Dimension("calibration"), n_pairs=1, n_queries=2, n_waiting=0),
+        MissingVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),
+        MissingVerdicts(Dimension("calibration"), n_pairs=1, n_queries=2, n_waiting=0),
     )

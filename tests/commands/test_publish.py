@@ -9,8 +9,8 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.errors import AuditDisagrees
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import unheard
-from commands.runs.run import Run, publish
+from commands.ports import no_progress
+from commands.runs.run import PublishedRun, publish
 from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes
@@ -31,10 +31,10 @@ def recorder(recorder: Recorder) -> Recorder:
 def judge(recorder: Recorder, prompt_id: PromptId) -> None:
     """Judge one prompt."""
     task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
-    judge_open(recorder, task, preferring_tuned, on_progress=unheard)
+    judge_open(recorder, task, preferring_tuned, on_progress=no_progress)
 
 
-def published(recorder: Recorder, runs: Path, **fields: object) -> Run:
+def published(recorder: Recorder, runs: Path, **fields: object) -> PublishedRun:
     """Publish at noon."""
     return publish(recorder, terms(**fields), runs=runs, now=NOON)
 
@@ -173,7 +173,7 @@ def test_two_tournaments_that_publish_at_once_have_a_folder_each(
 ) -> None:
     """A name is taken before the ratings are computed, which may take a while."""
     others: list[Recorder] = []
-    runs: list[Run] = []
+    runs: list[PublishedRun] = []
 
     def noon_while_another_publishes() -> datetime:
         while others:

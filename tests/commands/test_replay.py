@@ -11,7 +11,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
 from commands.importing.merge import take_in
 from commands.runs.replay import Difference, Replayed, replay
-from commands.runs.run import Run, publish
+from commands.runs.run import PublishedRun, publish
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.exchange import read_export
@@ -25,13 +25,13 @@ NAME = "headline_20260427_120000"
 
 
 @pytest.fixture
-def run(recorder: Recorder, tmp_path: Path) -> Run:
+def run(recorder: Recorder, tmp_path: Path) -> PublishedRun:
     """Give a published run of two entrants and two prompts."""
     answered(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
     return publish(recorder, terms(), runs=tmp_path / "runs", now=NOON)
 
 
-def republished(ledger: Ledger, run: Run, *artifacts: ArtifactDigest) -> None:
+def republished(ledger: Ledger, run: PublishedRun, *artifacts: ArtifactDigest) -> None:
     """Claim the same run under another name, with other artifacts."""
     publication = replace(run.results.publication, run="claimed")
     claim = RatingsPublished(publication=publication, artifacts=artifacts)
@@ -45,14 +45,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
     }
 
 
-def test_a_run_follows_from_the_first_event_again(ledger: Ledger, run: Run) -> None:
+def test_a_run_follows_from_the_first_event_again(ledger: Ledger, run: PublishedRun) -> None:
     """Byte for byte, without the folder: the ledger alone is enough."""
     assert run.is_new
 
     assert replay(ledger, STREAM) == Replayed(runs=(NAME,), differences=())
 
 
-def test_a_folder_that_was_left_alone_does_not_differ(ledger: Ledger, run: Run) -> None:
+def test_a_folder_that_was_left_alone_does_not_differ(ledger: Ledger, run: PublishedRun) -> None:
     """What lies there is what was published."""
     assert replay(ledger, STREAM, against=run.folder) == Replayed(runs=(NAME,), differences=())
 
@@ -61,7 +61,7 @@ def test_a_folder_that_was_left_alone_does_not_differ(ledger: Ledger, run: Run) 
     ("offset", "n_kept"), [(0, None), (40, None), (None, 100)], ids=["first", "later", "cut"]
 )
 def test_a_changed_file_is_told_with_the_first_changed_byte(
-    ledger: Ledger, run: Run, offset: int | None, n_kept: int | None
+    ledger: Ledger, run: PublishedRun, offset: int | None, n_kept: int | None
 ) -> None:
     """A rating mended by hand is found, and so is a file that was cut."""
     file = run.folder / "elo_results.json"
@@ -76,7 +76,7 @@ def test_a_changed_file_is_told_with_the_first_changed_byte(
     assert found == Difference(NAME, "elo_results.json", f"differs from byte {at} on")
 
 
-def test_a_missing_file_is_told(ledger: Ledger, run: Run) -> None:
+def test_a_missing_file_is_told(ledger: Ledger, run: PublishedRun) -> None:
     """A run that lost a file is not the run that was published."""
     (run.folder / "matches" / "matches.jsonl").unlink()
 
@@ -87,7 +87,7 @@ def test_a_missing_file_is_told(ledger: Ledger, run: Run) -> None:
 
 @pytest.mark.parametrize("content", [b"<p>Nicer.</p>", None], ids=["changed", "missing"])
 def test_the_report_is_compared_with_nothing(
-    ledger: Ledger, run: Run, content: bytes | None
+    ledger: Ledger, run: PublishedRun, content: bytes | None
 ) -> None:
     """It is a rendering, which the next version may word in another way."""
     report = run.folder / "report.html"
@@ -98,7 +98,7 @@ def test_the_report_is_compared_with_nothing(
     assert replay(ledger, STREAM, against=run.folder).differences == ()
 
 
-def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: Run) -> None:
+def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: PublishedRun) -> None:
     """The code that folds may have changed since; that must not go unseen."""
     republished(
         ledger,
@@ -116,7 +116,9 @@ def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: Run) -> None:
     )
 
 
-def test_a_folder_of_an_unknown_name_is_refused(ledger: Ledger, run: Run, tmp_path: Path) -> None:
+def test_a_folder_of_an_unknown_name_is_refused(
+    ledger: Ledger, run: PublishedRun, tmp_path: Path
+) -> None:
     """There is no claim to compare it with."""
     copy = run.folder.rename(tmp_path / "copy")
 
@@ -125,7 +127,7 @@ def test_a_folder_of_an_unknown_name_is_refused(ledger: Ledger, run: Run, tmp_pa
 
 
 def test_a_folder_that_is_not_there_is_no_run_that_was_changed(
-    ledger: Ledger, run: Run, tmp_path: Path
+    ledger: Ledger, run: PublishedRun, tmp_path: Path
 ) -> None:
     """From another folder a relative path leads nowhere: that is no audit that disagrees."""
     elsewhere = tmp_path / "elsewhere" / run.folder.name
@@ -134,7 +136,7 @@ def test_a_folder_that_is_not_there_is_no_run_that_was_changed(
         replay(ledger, STREAM, against=elsewhere)
 
 
-def test_before_a_run_was_published_there_is_none(ledger: Ledger, run: Run) -> None:
+def test_before_a_run_was_published_there_is_none(ledger: Ledger, run: PublishedRun) -> None:
     """As of an earlier position nothing was claimed yet."""
     before = ledger.head.position - 1
 
@@ -143,7 +145,7 @@ def test_before_a_run_was_published_there_is_none(ledger: Ledger, run: Run) -> N
         replay(ledger, STREAM, until=before, against=run.folder)
 
 
-def test_later_events_do_not_change_an_earlier_run(ledger: Ledger, run: Run) -> None:
+def test_later_events_do_not_change_an_earlier_run(ledger: Ledger, run: PublishedRun) -> None:
     """Each run is folded as of its own position."""
     corrected = opened(prompts=[prompt("p1", gold="ibuprofen"), prompt("p2")])
     recorder = answered(Recorder(ledger, STREAM), corrected)
@@ -154,14 +156,18 @@ def test_later_events_do_not_change_an_earlier_run(ledger: Ledger, run: Run) -> 
     assert replayed == Replayed(runs=(NAME, second.folder.name), differences=())
 
 
-def test_another_tournament_of_the_ledger_is_not_replayed(ledger: Ledger, run: Run) -> None:
+def test_another_tournament_of_the_ledger_is_not_replayed(
+    ledger: Ledger, run: PublishedRun
+) -> None:
     """Its runs are its own, even where both share responses."""
     assert run.is_new
 
     assert replay(ledger, StreamId("other")) == Replayed(runs=(), differences=())
 
 
-def test_rebuilt_runs_are_written_where_asked(ledger: Ledger, run: Run, tmp_path: Path) -> None:
+def test_rebuilt_runs_are_written_where_asked(
+    ledger: Ledger, run: PublishedRun, tmp_path: Path
+) -> None:
     """Lost artifacts come back without generating or judging anything."""
     out = tmp_path / "rebuilt"
 
@@ -171,7 +177,7 @@ def test_rebuilt_runs_are_written_where_asked(ledger: Ledger, run: Run, tmp_path
     assert Path("report.html") in contents(out / NAME)
 
 
-def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: Run) -> None:
+def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: PublishedRun) -> None:
     """What lies there may be the only evidence that it differs."""
     with pytest.raises(FolderTaken, match="is there already; name another folder"):
         replay(ledger, STREAM, out=run.folder.parent)

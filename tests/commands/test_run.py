@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import Generated
+from commands.entrants.generate import GenerationSummary
 from commands.errors import ConfigurationError
-from commands.judging.judge import Judged
+from commands.judging.judge import JudgingSummary
 from commands.judging.session import JudgingOptions
-from commands.ports import BatchJudge, Console, Generator, Judge, unheard
+from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import RunSummary, run_tournament
 from commands.runs.workspace import Workspace
@@ -62,7 +62,7 @@ def run(
     opening = open_tournament(OPENED)
     place = Workspace(chosen or settings(), folder, folder / "tournament.db", opening)
     backends = Scripted(generator or echoing(), judge or preferring_tuned())
-    console = Console(print, None, unheard)
+    console = Console(print, None, no_progress)
     return run_tournament(recorder, place, JudgingOptions(), backends, console, now=NOON)
 
 
@@ -104,8 +104,8 @@ def test_a_run_ends_in_ratings_and_their_files(recorder: Recorder, tmp_path: Pat
 
     standings = outcome.run.results.standings
     (rows,) = [standing.rows for standing in standings.values()]
-    assert outcome.generated == Generated(n_owed=4, n_generated=4, n_failed=0)
-    assert outcome.judged == Judged(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert outcome.generated == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
+    assert outcome.judged == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert [row.entrant_id for row in rows] == ["tuned", "base"]
     assert sum(row.rating or 0 for row in rows) == pytest.approx(2800)
     assert (outcome.run.folder / "elo_results.json").is_file()
@@ -122,7 +122,7 @@ def test_a_second_run_does_nothing_again(
 
     assert ledger.head == head
     assert (second.run.folder, second.run.is_new) == (first.run.folder, False)
-    assert second.generated.n_owed == second.judged.n_open == 0
+    assert second.generated.n_missing == second.judged.n_open == 0
 
 
 def test_a_run_cut_off_anywhere_ends_like_one_that_was_not(
@@ -186,5 +186,5 @@ def test_files_that_cannot_be_written_do_not_undo_the_run(
 
     again = run(Recorder(ledger, STREAM), tmp_path)
 
-    assert again.generated.n_owed == again.judged.n_open == 0
+    assert again.generated.n_missing == again.judged.n_open == 0
     assert (again.run.folder / "manifest.json").is_file()

@@ -41,7 +41,7 @@ def test_batches_may_end_at_once() -> None:
 
     created = judge.create(QUERIES)
 
-    assert judge.look(created.provider_batch_id).has_ended
+    assert judge.retrieve(created.provider_batch_id).has_ended
     assert judge.asked == list(QUERIES)
 
 
@@ -50,7 +50,7 @@ def test_a_scripted_batch_counts_what_failed() -> None:
     reasons = iter(["errored", "rejected", "expired", "canceled"])
     judge = ScriptedBatchJudge(lambda query: NoReply(query.query_key, next(reasons), "scripted"))  # type: ignore[arg-type]  # each is one of the reasons
 
-    state = judge.look(judge.create(QUERIES).provider_batch_id)
+    state = judge.retrieve(judge.create(QUERIES).provider_batch_id)
 
     assert state.n_succeeded == 0
     assert (state.n_errored, state.n_canceled, state.n_expired) == (2, 1, 1)

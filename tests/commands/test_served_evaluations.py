@@ -11,9 +11,9 @@ from commands.evaluating.evaluate import (
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
-from commands.ports import unheard
-from commands.settings.sections import Terms
-from commands.spending.endpoints import answers_used
+from commands.ports import no_progress
+from commands.settings.sections import EvaluationOptions
+from commands.spending.endpoints import evaluation_usage
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId
 from ledger.store import Ledger
@@ -35,7 +35,7 @@ def recorder(ledger: Ledger) -> EvaluationRecorder:
 
 
 def planned(
-    terms: Terms, *, who: Entrant = SERVED, evaluation: Evaluation = ATLAS
+    terms: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = ATLAS
 ) -> PlannedEvaluation:
     """Plan an evaluation of whoever says yes."""
     return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], terms)
@@ -51,10 +51,14 @@ class Unasked(Capitals):
 
 def test_answers_to_earlier_plans_were_paid_too(recorder: EvaluationRecorder) -> None:
     """Whoever tries another temperature, and then fewer items, has not got the money back."""
-    for terms in (Terms(length=3), Terms(length=4, temperature=0.7), Terms(length=1)):
-        evaluate_owed(recorder, planned(terms), on_progress=unheard)
+    for terms in (
+        EvaluationOptions(length=3),
+        EvaluationOptions(length=4, temperature=0.7),
+        EvaluationOptions(length=1),
+    ):
+        evaluate_owed(recorder, planned(terms), on_progress=no_progress)
 
-    used = [*answers_used(recorder.state, REGISTERED)]
+    used = [*evaluation_usage(recorder.state, REGISTERED)]
 
     assert {each.entrant for each in used} == {SERVED}
     assert len(used) == 3 + 4
@@ -64,10 +68,12 @@ def test_an_answer_is_of_the_model_that_gave_it(recorder: EvaluationRecorder) ->
     """Its label may stand for a dearer one by now."""
     dear = replace(SERVED, weights="org/dear", weights_digest=key("dear"))
     for who in (SERVED, dear):
-        evaluate_owed(recorder, planned(Terms(length=2), who=who), on_progress=unheard)
+        evaluate_owed(
+            recorder, planned(EvaluationOptions(length=2), who=who), on_progress=no_progress
+        )
     reference = Reference(label=dear.entrant_id, digest=dear.content_digest)
 
-    used = [*answers_used(recorder.state, {**REGISTERED, reference: dear})]
+    used = [*evaluation_usage(recorder.state, {**REGISTERED, reference: dear})]
 
     assert [each.entrant.weights for each in used].count("org/dear") == 2
     assert len(used) == 4
@@ -79,17 +85,19 @@ def test_a_run_under_two_labels_counts_in_full_and_once(
 ) -> None:
     """The shorter plan, whichever it is, does not hide what the longer took."""
     for who, length in zip((SERVED, TWIN), lengths, strict=True):
-        evaluate_owed(recorder, planned(Terms(length=length), who=who), on_progress=unheard)
+        evaluate_owed(
+            recorder, planned(EvaluationOptions(length=length), who=who), on_progress=no_progress
+        )
 
-    assert len([*answers_used(recorder.state, REGISTERED)]) == 5
+    assert len([*evaluation_usage(recorder.state, REGISTERED)]) == 5
 
 
 def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:
     """An item of a large data set may take a while to make, and weights here cost nothing."""
-    here = planned(Terms(), who=entrant("here"))
+    here = planned(EvaluationOptions(), who=entrant("here"))
     unasked = here._replace(evaluation=Unasked())
 
-    requests = owed_requests(recorder.state, [unasked, planned(Terms())])
+    requests = owed_requests(recorder.state, [unasked, planned(EvaluationOptions())])
 
     assert [each.entrant.entrant_id for each in requests] == ["base"] * 6
 
@@ -99,8 +107,8 @@ def test_a_limit_counts_samples_that_cost_nothing(
     recorder: EvaluationRecorder, limit: int | None, n_asked: int
 ) -> None:
     """As the run does that is agreed to: what lies behind it is not asked, nor paid."""
-    letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], Terms())
+    letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], EvaluationOptions())
 
-    requests = owed_requests(recorder.state, [letters, planned(Terms())], limit=limit)
+    requests = owed_requests(recorder.state, [letters, planned(EvaluationOptions())], limit=limit)
 
     assert len(requests) == n_asked

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.spending.endpoints import EndpointSpend, Used, endpoint_spend, spent_usd
+from commands.spending.endpoints import AnswerUsage, EndpointSpend, endpoint_spend, spent_usd
 from commands.spending.prices import price_table
 from ledger.events.registration import Entrant
 from ledger.events.values import Usage
@@ -23,7 +23,9 @@ def test_answers_are_added_up_by_entrant_and_model() -> None:
     """A label may come to stand for another model, of another price."""
     moved = hosted("a", "mine")
 
-    found = endpoint_spend([Used(who, TOOK) for who in (hosted("a"), moved, hosted("a"))], SHIPPED)
+    found = endpoint_spend(
+        [AnswerUsage(who, TOOK) for who in (hosted("a"), moved, hosted("a"))], SHIPPED
+    )
 
     dear, own = found
     assert dear == EndpointSpend(
@@ -35,12 +37,17 @@ def test_answers_are_added_up_by_entrant_and_model() -> None:
 
 def test_weights_on_this_machine_are_on_no_bill() -> None:
     """Whatever they are called."""
-    assert endpoint_spend([Used(entrant("base", weights="claude-opus-5-5"), TOOK)], SHIPPED) == ()
+    assert (
+        endpoint_spend([AnswerUsage(entrant("base", weights="claude-opus-5-5"), TOOK)], SHIPPED)
+        == ()
+    )
 
 
 def test_it_adds_up_to_what_the_cap_counts() -> None:
     """The table and the cap must never disagree."""
-    used = [Used(hosted(name), TOOK) for name in ("a", "b", "a")] + [Used(hosted("c", "x"), TOOK)]
+    used = [AnswerUsage(hosted(name), TOOK) for name in ("a", "b", "a")] + [
+        AnswerUsage(hosted("c", "x"), TOOK)
+    ]
 
     found = endpoint_spend(used, SHIPPED)
 

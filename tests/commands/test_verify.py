@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.ports import GenerationTask, Reply, unheard
-from commands.runs.verify import Verified, verify
+from commands.ports import GenerationTask, Reply, no_progress
+from commands.runs.verify import Verification, verify
 from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.imports import LedgerMerged
@@ -48,10 +48,10 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def found_in(path: Path, *noted: Head) -> Verified:
+def found_in(path: Path, *noted: Head) -> Verification:
     """Verify a file."""
     with Ledger.read_only(path) as ledger:
-        return verify(ledger, noted, unheard)
+        return verify(ledger, noted, no_progress)
 
 
 def head_of(path: Path) -> Head:
@@ -79,12 +79,12 @@ def claimed(path: Path, *artifacts: ArtifactDigest, **fields: object) -> int:
 
 def test_a_published_tournament_has_no_fault(path: Path) -> None:
     """A check that cries wolf is soon no longer read."""
-    assert found_in(path) == Verified(head_of(path), n_claims=1, n_foreign=0, faults=())
+    assert found_in(path) == Verification(head_of(path), n_claims=1, n_foreign=0, faults=())
 
 
 def test_an_empty_ledger_has_no_fault(ledger: Ledger) -> None:
     """It was opened and nothing came of it."""
-    assert verify(ledger, [], unheard) == Verified(ledger.head, 0, 0, ())
+    assert verify(ledger, [], no_progress) == Verification(ledger.head, 0, 0, ())
 
 
 @settings(deadline=None, max_examples=25)
@@ -108,7 +108,7 @@ def test_whatever_a_tournament_comes_to_it_has_no_fault(data: DataObject) -> Non
         judged(recorder, [P1], reply, limit=data.draw(st.none() | st.integers(1, 6)))
         judged(recorder, [P1], reply, retries=data.draw(st.integers(0, 2)))
 
-        assert verify(ledger, [], unheard).faults == ()
+        assert verify(ledger, [], no_progress).faults == ()
 
 
 def test_what_an_event_claims_falsely_is_told_at_its_place(path: Path) -> None:
@@ -382,7 +382,7 @@ def test_two_runs_of_one_history_are_both_checked(ledger: Ledger, tmp_path: Path
     )
     recorder.record(PublishRatings(claim))
 
-    verified = verify(ledger, [], unheard)
+    verified = verify(ledger, [], no_progress)
 
     assert verified.n_claims == 2
     assert [fault.why for fault in verified.faults] == [

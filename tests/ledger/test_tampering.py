@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from sqlite_utils import Database
 
-from commands.ports import unheard
+from commands.ports import no_progress
 from commands.runs.verify import verify
 from ledger.audit import audit, audit_chain
 from ledger.chain import Head
@@ -214,7 +214,7 @@ def found_by_chain(scene: Scene) -> bool:
 def found_by_checkpoint(scene: Scene) -> bool:
     """Ask the head that was noted elsewhere."""
     with Ledger.read_only(scene.path) as ledger:
-        faults = verify(ledger, [scene.noted], unheard).faults
+        faults = verify(ledger, [scene.noted], no_progress).faults
     return any(f"checkpoint {scene.noted}" in fault.why for fault in faults)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from commands.ports import (
     Answer,
+    Continuation,
+    ContinuationLikelihood,
     GeneratedText,
     GenerationFailure,
     GenerationTask,
-    Passage,
-    PassageRead,
-    PassageUnread,
+    LikelihoodFailure,
     Reply,
 )
 from projections.verdicts.queries import JudgeQuery
@@ -53,9 +53,9 @@ class ScriptedReader:
 
     def __init__(
         self,
-        weigh: Callable[[Passage], float | PassageUnread],
+        weigh: Callable[[Continuation], float | LikelihoodFailure],
         *,
-        predict: Callable[[Passage], str] = lambda passage: passage.text,
+        predict: Callable[[Continuation], str] = lambda passage: passage.text,
         batch: int = 1,
     ) -> None:
         """Make a reader.
@@ -69,23 +69,23 @@ class ScriptedReader:
         self._weigh = weigh
         self._predict = predict
         self._batch = batch
-        self.asked: list[Passage] = []
+        self.asked: list[Continuation] = []
 
-    def read(
-        self, passages: Sequence[Passage]
-    ) -> Iterator[tuple[PassageRead | PassageUnread, ...]]:
+    def log_likelihoods(
+        self, passages: Sequence[Continuation]
+    ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
         """Yield what was read in the order of the passages."""
         for start in range(0, len(passages), self._batch):
             batch = passages[start : start + self._batch]
             self.asked += batch
             yield tuple(self._result(passage) for passage in batch)
 
-    def _result(self, passage: Passage) -> PassageRead | PassageUnread:
+    def _result(self, passage: Continuation) -> ContinuationLikelihood | LikelihoodFailure:
         weight = self._weigh(passage)
-        if isinstance(weight, PassageUnread):
+        if isinstance(weight, LikelihoodFailure):
             return weight
         predicted = self._predict(passage)
-        return PassageRead(
+        return ContinuationLikelihood(
             key=passage.key,
             log_likelihood=weight,
             context_ids=tuple(map(ord, passage.context)),

@@ -56,7 +56,7 @@ class ScriptedBatchJudge:
             self._accepted(queries)
         raise error
 
-    def look(self, provider_batch_id: str) -> BatchState:
+    def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
         return self._named(provider_batch_id).state
 

@@ -83,7 +83,7 @@ class AnthropicBatches:
         """Return the bytes that a batch grows by with a query."""
         return self._form.n_bytes(query)
 
-    def look(self, provider_batch_id: str) -> BatchState:
+    def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
         with in_our_words():
             try:
@@ -106,7 +106,7 @@ class AnthropicBatches:
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield an ended batch's answers; what was cut off is read again from the start."""
-        state = self.look(provider_batch_id)
+        state = self.retrieve(provider_batch_id)
         if not state.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         if not state.has_results:
@@ -128,7 +128,7 @@ class AnthropicBatches:
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
             except BadRequestError:
-                return self.look(provider_batch_id)
+                return self.retrieve(provider_batch_id)
 
     def _unread(self, provider_batch_id: str, read: set[str]) -> Iterator[Answer]:
         """Yield the answers that are not among those read, until the stream ends or is cut."""
@@ -145,7 +145,7 @@ class AnthropicBatches:
         except APIError as error:
             raise provider_error(error) from bare(error)
         except AnthropicError as error:  # the SDK found that the batch names no results
-            if self.look(provider_batch_id).has_results:
+            if self.retrieve(provider_batch_id).has_results:
                 raise ProviderError(str(error)) from error.with_traceback(None)
             raise ResultsLost(_lost(provider_batch_id)) from error.with_traceback(None)
 

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionUserMessageParam
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.server import ENOUGH, Endpoint, Trial, Unanswered
 from commands.errors import LeftUnanswered, ProviderError
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import EntrantId
 
@@ -52,7 +52,7 @@ class EndpointGenerator:
     def __init__(self, served: Mapping[EntrantId, Served]) -> None:
         """Ask these servers."""
         self._served = served
-        self._trials: dict[tuple[Entrant, Asking], Trial] = {}
+        self._trials: dict[tuple[Entrant, GenerationOptions], Trial] = {}
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -77,7 +77,7 @@ class EndpointGenerator:
         is_failing = False
         for entrant_id, its_tasks in by_entrant.items():
             served = self._served[entrant_id]
-            how = its_tasks[0].entrant, its_tasks[0].asking  # a server may take one, not another
+            how = its_tasks[0].entrant, its_tasks[0].options  # a server may take one, not another
             trial = self._trials.setdefault(how, Trial(served.server))
             with served.server.client() as client:
                 left = yield from _answers(served, client, its_tasks, trial)
@@ -125,7 +125,7 @@ def _answer(
 def _sent(client: openai.OpenAI, task: GenerationTask) -> bytes:
     """Put a task, as a user's turn or as it is."""
     decoding = _decoding(task)
-    if task.asking.is_chat:
+    if task.options.is_chat:
         turn: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt_text}
         chats = client.chat.completions.with_raw_response
         return chats.create(messages=[turn], **decoding).content
@@ -134,13 +134,13 @@ def _sent(client: openai.OpenAI, task: GenerationTask) -> bytes:
 
 def _decoding(task: GenerationTask) -> _Decoding:
     """Say how to decode; what greedy decoding does not use is left out: servers may lack it."""
-    entrant, asking = task.entrant, task.asking
+    entrant, options = task.entrant, task.options
     is_drawn = entrant.temperature is not None
     return _Decoding(
         model=entrant.weights,
         max_tokens=entrant.max_new_tokens,
         temperature=entrant.temperature or 0.0,
         seed=task.seed if is_drawn else openai.omit,
-        stop=list(asking.stop) or openai.omit,
-        top_p=asking.top_p if is_drawn and asking.top_p < 1 else openai.omit,
+        stop=list(options.stop) or openai.omit,
+        top_p=options.top_p if is_drawn and options.top_p < 1 else openai.omit,
     )

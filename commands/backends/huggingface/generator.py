@@ -21,11 +21,11 @@ from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     """Return a task's prompt as tokens; it may still be too long for the weights."""
-    encoded = partial(encode_prompt if task.asking.is_chat else encode_text, loaded.tokenizer)
+    encoded = partial(encode_prompt if task.options.is_chat else encode_text, loaded.tokenizer)
     n_afterwards = n_question_tokens(loaded.tokenizer) if is_rated(task) else 0
     row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
     limit = loaded.n_positions
-    if limit is None or row.n_tokens <= limit or not task.asking.may_truncate:
+    if limit is None or row.n_tokens <= limit or not task.options.may_truncate:
         return row
     return shortened(row, encoded, limit)
 
@@ -84,7 +84,7 @@ class HfGenerator(HfWorker):
 
     def _answer_load(self, loaded: Loaded, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
         with quiet_transformers():
-            if any(task.asking.is_chat or is_rated(task) for task in tasks):
+            if any(task.options.is_chat or is_rated(task) for task in tasks):
                 require_chat(loaded.tokenizer, Path(tasks[0].entrant.weights))
             rows = [prompt_row(loaded, task) for task in tasks]
         limit = float("inf") if loaded.n_positions is None else loaded.n_positions
@@ -103,13 +103,13 @@ class HfGenerator(HfWorker):
 
 def decoding_key(task: GenerationTask) -> Hashable:
     """Return what the rows of a batch must have in common."""
-    entrant, asking = task.entrant, task.asking
+    entrant, options = task.entrant, task.options
     heads = entrant.hydra and (
         entrant.hydra.bypass_jury,
         entrant.hydra.gamma,
         entrant.hydra.beta,
     )
-    return entrant.temperature, asking.top_p, entrant.max_new_tokens, asking.stop, heads
+    return entrant.temperature, options.top_p, entrant.max_new_tokens, options.stop, heads
 
 
 def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:

@@ -18,10 +18,10 @@ from commands.backends.weights.chat import text_of
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import HfReading, Reading, Row, Weighed, can_share
 from commands.backends.weights.windows import Cut, Pair, Window, cut, encode_pairs, n_common
-from commands.ports import Passage, PassageRead, PassageUnread
+from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant, Hydra
 
-Finished = tuple[PassageRead | PassageUnread, ...]
+Finished = tuple[ContinuationLikelihood | LikelihoodFailure, ...]
 Found = Mapping[Window, Weighed | None]  # None: it does not fit into memory
 
 
@@ -29,7 +29,7 @@ Found = Mapping[Window, Weighed | None]  # None: it does not fit into memory
 class ReadingPlan:
     """A passage, and what of it is read."""
 
-    passage: Passage
+    passage: Continuation
     pair: Pair
     cut: Cut
 
@@ -40,18 +40,18 @@ class ReadingPlan:
 
 
 def plan_reading(
-    passage: Passage, pair: Pair, n_positions: int | None
-) -> ReadingPlan | PassageUnread:
+    passage: Continuation, pair: Pair, n_positions: int | None
+) -> ReadingPlan | LikelihoodFailure:
     """Return what is read of a passage by weights of so many positions, or why it cannot be."""
     if not pair.text_ids:
-        return PassageUnread(passage.key, "empty", "the text has no token to weigh")
+        return LikelihoodFailure(passage.key, "empty", "the text has no token to weigh")
     pieces = cut(pair, n_positions, rolls=passage.rolls)
     if pieces is None:
         detail = (
             f"the text's {len(pair.text_ids)} tokens are more than the {n_positions} positions"
             " of the weights"
         )
-        return PassageUnread(passage.key, "too_long", detail)
+        return LikelihoodFailure(passage.key, "too_long", detail)
     return ReadingPlan(passage, pair, pieces)
 
 
@@ -88,18 +88,18 @@ class WaitingPlans:
 
     def _finished(
         self, plan: ReadingPlan, weighed: Sequence[Weighed | None]
-    ) -> PassageRead | PassageUnread:
+    ) -> ContinuationLikelihood | LikelihoodFailure:
         found = [each for each in weighed if each is not None]
         first, key = plan.cut.windows[0], plan.passage.key
         if len(found) < len(weighed):
             detail = f"{len(first.ids)} tokens do not fit into the memory of {self._device}, alone"
-            return PassageUnread(key, "out_of_memory", detail)
+            return LikelihoodFailure(key, "out_of_memory", detail)
         log_likelihood = fsum(each.log_likelihood for each in found)
         if not isfinite(log_likelihood):
             detail = f"the log-likelihood is not finite, in {plan.passage.entrant.dtype}"
-            return PassageUnread(key, "not_finite", detail)
+            return LikelihoodFailure(key, "not_finite", detail)
         predicted = [token for each in found for token in each.predicted]
-        return PassageRead(
+        return ContinuationLikelihood(
             key=key,
             log_likelihood=log_likelihood,
             context_ids=first.ids[: first.n_context],
@@ -197,7 +197,7 @@ class HfReader(HfWorker):
     through what they have in common, if they name the same context.
     """
 
-    def read(self, passages: Sequence[Passage]) -> Iterator[Finished]:
+    def log_likelihoods(self, passages: Sequence[Continuation]) -> Iterator[Finished]:
         """Yield what each finished batch showed, each passage exactly once.
 
         Raises:
@@ -206,11 +206,11 @@ class HfReader(HfWorker):
         """
         yield from self._load_by_load(passages, self._read_load)
 
-    def _read_load(self, loaded: Loaded, passages: Sequence[Passage]) -> Iterator[Finished]:
+    def _read_load(self, loaded: Loaded, passages: Sequence[Continuation]) -> Iterator[Finished]:
         for same in grouped(passages, lambda passage: _reading_key(passage.entrant)):
             yield from self._read_as_one(loaded, same)
 
-    def _read_as_one(self, loaded: Loaded, passages: Sequence[Passage]) -> Iterator[Finished]:
+    def _read_as_one(self, loaded: Loaded, passages: Sequence[Continuation]) -> Iterator[Finished]:
         """Read passages to which the entrant is the same."""
         with quiet_transformers():
             pairs = encode_pairs(loaded.tokenizer, ((each.context, each.text) for each in passages))
@@ -218,7 +218,7 @@ class HfReader(HfWorker):
             plan_reading(passage, pair, loaded.n_positions)
             for passage, pair in zip(passages, pairs, strict=True)
         ]
-        if unread := tuple(each for each in planned if isinstance(each, PassageUnread)):
+        if unread := tuple(each for each in planned if isinstance(each, LikelihoodFailure)):
             yield unread
         plans = [each for each in planned if isinstance(each, ReadingPlan)]
         waiting = WaitingPlans(plans, loaded.tokenizer, self._device)

@@ -16,14 +16,14 @@ from accelerate.utils import broadcast_object_list, gather_object  # type: ignor
 
 from commands.errors import ReplicaFailed
 from commands.ports import (
+    Continuation,
+    ContinuationLikelihood,
     GeneratedText,
     GenerationFailure,
     GenerationTask,
     Generator,
-    Passage,
-    PassageRead,
-    PassageUnread,
-    Reader,
+    LikelihoodFailure,
+    LikelihoodModel,
 )
 from ledger.errors import TourneyError
 
@@ -35,7 +35,7 @@ Work = TypeVar("Work")
 class _Call(NamedTuple):
     """What all processes are to do now."""
 
-    what: Literal["generate", "read"]
+    what: Literal["generate", "log_likelihoods"]
     work: Sequence[Any]
 
 
@@ -47,9 +47,9 @@ class _Done(NamedTuple):
 
 
 class Replicas:
-    """A Generator and a Reader that are the same on every process, each with its own device."""
+    """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
-    def __init__(self, make: Callable[[str], tuple[Generator, Reader]]) -> None:
+    def __init__(self, make: Callable[[str], tuple[Generator, LikelihoodModel]]) -> None:
         """Join the other processes.
 
         Args:
@@ -75,15 +75,15 @@ class Replicas:
         """
         yield from self._together(_Call("generate", tasks))
 
-    def read(
-        self, passages: Sequence[Passage]
-    ) -> Iterator[tuple[PassageRead | PassageUnread, ...]]:
+    def log_likelihoods(
+        self, passages: Sequence[Continuation]
+    ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
         """Have every process read a share; passages of one context stay together.
 
         Raises:
             ReplicaFailed: One could not.
         """
-        yield from self._together(_Call("read", passages))
+        yield from self._together(_Call("log_likelihoods", passages))
 
     def serve(self) -> None:
         """Do shares until the first process says that there is no more."""
@@ -129,12 +129,14 @@ class Replicas:
 
     def _share(self, call: _Call) -> _Done:
         """Do this process's share; what was done before a failure counts."""
-        key = _context if call.what == "read" else _key
+        key = _context if call.what == "log_likelihoods" else _key
         mine = dealt(call.work, key, self._here.num_processes)[self._here.process_index]
         batches: list[tuple[Any, ...]] = []
         try:
             working = (
-                self._reader.read(mine) if call.what == "read" else self._generator.generate(mine)
+                self._reader.log_likelihoods(mine)
+                if call.what == "log_likelihoods"
+                else self._generator.generate(mine)
             )
             batches.extend(working)
         except TourneyError as error:
@@ -151,7 +153,7 @@ def dealt(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tupl
     return hands
 
 
-def _context(passage: Passage) -> Hashable:
+def _context(passage: Continuation) -> Hashable:
     return passage.context or passage.key
 
 

@@ -13,7 +13,7 @@ from commands.backends.weights.loaded import (
     load_weights,
     prepare_device,
 )
-from commands.ports import GenerationTask, Passage
+from commands.ports import Continuation, GenerationTask
 from ledger.events.registration import Entrant
 
 Loaded = LoadedWeights | LoadedHydra
@@ -81,7 +81,7 @@ class LastLoaded:
         return self._loaded
 
 
-Work = TypeVar("Work", GenerationTask, Passage)
+Work = TypeVar("Work", GenerationTask, Continuation)
 Finished = TypeVar("Finished")
 
 

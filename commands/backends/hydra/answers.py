@@ -111,7 +111,7 @@ def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
         ending=ending,
         gamma=heads.gamma,
         beta=heads.beta,
-        top_p=prompt.task.asking.top_p,
+        top_p=prompt.task.options.top_p,
     )
 
 

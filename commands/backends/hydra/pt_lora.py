@@ -22,7 +22,7 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 from commands.backends.weights.lora import Lora, peft_files, read_lora, require_head_lora, shapes
 from commands.entrants.hydra_import import PeftFolder
 from commands.entrants.weights import file_digest
-from commands.errors import WeightsError, listed
+from commands.errors import WeightsError, shortened
 
 PROJECTIONS = MappingProxyType({"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"})
 KEY = re.compile(
@@ -116,10 +116,10 @@ def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
         raise WeightsError(path, why, SAVE_AGAIN)
     found = {k: v for k, v in state.items() if isinstance(k, str) and "lora_" in k}
     if not found:
-        why = f"it holds no LoRA tensors, but {listed([*map(str, state)]) or 'nothing'}"
+        why = f"it holds no LoRA tensors, but {shortened([*map(str, state)]) or 'nothing'}"
         raise WeightsError(path, why, "save the head before its adapter is merged")
     if others := [key for key, value in found.items() if not _is_matrix(value)]:
-        raise WeightsError(path, f"no matrices of floats: {listed(others)}", SAVE_AGAIN)
+        raise WeightsError(path, f"no matrices of floats: {shortened(others)}", SAVE_AGAIN)
     return found
 
 
@@ -132,7 +132,7 @@ def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
     """
     matches = {key: KEY.fullmatch(key) for key in keys}
     if others := [key for key, match in matches.items() if match is None]:
-        why = f"keys of another layout than {LAYOUT}: {listed(others)}"
+        why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
         raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
     parts = {Part(int(m["block"]), m["weight"], m["half"]) for m in matches.values() if m}
     whole = {Part(*each) for each in product(range(n_blocks), PROJECTIONS, "AB")}
@@ -141,7 +141,7 @@ def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
         *(f"for another layer: {part.key}" for part in sorted(parts - whole)),
     ]
     if faults:
-        why = f"it is not LoRA of a head of {n_blocks} layers: {listed(faults)}"
+        why = f"it is not LoRA of a head of {n_blocks} layers: {shortened(faults)}"
         raise WeightsError(
             path, why, "set heads_depth to what it was trained with, or save it again"
         )
@@ -157,7 +157,7 @@ def rank_of(path: Path, parts: Sequence[Part], tensors: Mapping[str, torch.Tenso
     first = {tensors[part.key].shape["AB".index(part.half)]: part.key for part in reversed(parts)}
     if len(first) > 1:
         ranks = [f"{rank} in {key}" for rank, key in sorted(first.items())]
-        why = f"its ranks differ: {listed(ranks)}"
+        why = f"its ranks differ: {shortened(ranks)}"
         raise WeightsError(path, why, "save adapters of one rank, or folders of peft")
     return next(iter(first))
 
@@ -170,7 +170,7 @@ def _load(path: Path) -> object:
             loaded: object = torch.load(path, weights_only=True, map_location="cpu")
     except UNREADABLE as error:
         if code := _code_in(path):
-            why = f"it holds what may be code, which is never run: {listed(code)}"
+            why = f"it holds what may be code, which is never run: {shortened(code)}"
             raise WeightsError(path, why, SAVE_AGAIN) from error
         why = "it is cut, damaged or not of torch.save"
         raise WeightsError(path, why, "fetch the file again") from error

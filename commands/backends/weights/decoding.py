@@ -163,7 +163,7 @@ def ending_of(
 
     A stop text that is a special token is one of the end tokens: it is never read in a text.
     """
-    texts = row.task.asking.stop
+    texts = row.task.options.stop
     if not texts:
         return Ending(end_ids)
     added = tokenizer.added_tokens_decoder.items()
@@ -188,7 +188,7 @@ def sampling(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
     if first.entrant.temperature is None:
         return []
     seeds = [row.task.seed for row in rows]
-    return [GumbelNoise(seeds, first.entrant.temperature, first.asking.top_p)]
+    return [GumbelNoise(seeds, first.entrant.temperature, first.options.top_p)]
 
 
 def answered(

@@ -22,7 +22,7 @@ from transformers.utils import logging as chatter
 
 from commands.backends._remote import gist
 from commands.backends.weights.chat import end_of_turn
-from commands.errors import WeightsError, listed
+from commands.errors import WeightsError, shortened
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
         *(f"of another size {key[0]}" for key in sorted(report["mismatched_keys"])),
     ]
     if faults:
-        why = f"config.json and the weights disagree: {listed(faults)}"
+        why = f"config.json and the weights disagree: {shortened(faults)}"
         raise WeightsError(folder, why, DOWNLOAD)
     return model
 

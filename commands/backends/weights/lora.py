@@ -28,7 +28,7 @@ from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
 
 from commands.backends._remote import gist
-from commands.errors import WeightsError, listed
+from commands.errors import WeightsError, shortened
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -88,7 +88,7 @@ def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
     ]
     if faults:
         remedy = "use the weights that the adapter was trained on, or save the adapter again"
-        raise WeightsError(lora.source, f"the adapter does not fit: {listed(faults)}", remedy)
+        raise WeightsError(lora.source, f"the adapter does not fit: {shortened(faults)}", remedy)
 
 
 def require_head_lora(lora: Lora, layers: range) -> None:
@@ -101,7 +101,7 @@ def require_head_lora(lora: Lora, layers: range) -> None:
     others = [key for key, at in matches.items() if at is None or int(at["layer"]) not in layers]
     if others:
         here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
-        why = f"LoRA for another layer or module than {here}: {listed(sorted(others))}"
+        why = f"LoRA for another layer or module than {here}: {shortened(sorted(others))}"
         raise WeightsError(lora.source, why, "set heads_depth to what it was trained with")
 
 

@@ -34,8 +34,8 @@ from commands.cli.shared.command import answering, introduced
 from commands.cli.shared.reading import Asked, pinned, read_verdicts
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_settings
-from commands.runs.reading import Reading
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.settled import BY_SCORES
 
@@ -118,7 +118,7 @@ class _Wanted(NamedTuple):
 
 
 def _rated(
-    source: Reading,
+    source: JudgedTournament,
     asked: Asked,
     wanted: _Wanted,
     parameters: BradleyTerryParameters,

@@ -18,8 +18,8 @@ from commands.cli.tables.bradley_terry import (
 )
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import require_anchor
-from commands.runs.reading import Reading
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, Json
 from projections.battles.columns import Battles
@@ -32,7 +32,7 @@ from projections.tournament.settlement import account_of
 
 
 def by_dimension(
-    source: Reading, parameters: BradleyTerryParameters, temperature: float | None
+    source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
 ) -> Table:
     """Rate a tournament's entrants on each dimension, by marks if there is a temperature.
 
@@ -56,7 +56,7 @@ def by_dimension(
 
 
 def overall(
-    source: Reading, weights: Mapping[str, float], parameters: BradleyTerryParameters
+    source: JudgedTournament, weights: Mapping[str, float], parameters: BradleyTerryParameters
 ) -> Table:
     """Rate a tournament's entrants over dimensions.
 
@@ -73,7 +73,7 @@ def overall(
 
 
 def controlled(
-    source: Reading, features: Sequence[str], parameters: BradleyTerryParameters
+    source: JudgedTournament, features: Sequence[str], parameters: BradleyTerryParameters
 ) -> Table:
     """Rate a tournament's entrants as if all wrote alike.
 
@@ -98,7 +98,9 @@ def controlled(
     return bt_table([board for board, _ in found], parameters, notes=notes, facts=facts)
 
 
-def battles_by_dimension(source: Reading, temperature: float | None) -> Mapping[Dimension, Battles]:
+def battles_by_dimension(
+    source: JudgedTournament, temperature: float | None
+) -> Mapping[Dimension, Battles]:
     """Return a tournament's battles by dimension: who won, or at a temperature soft scores."""
     return {
         dimension: settled_battles(group, ties="half")
@@ -108,7 +110,7 @@ def battles_by_dimension(source: Reading, temperature: float | None) -> Mapping[
     }
 
 
-def facts_of(source: Reading) -> dict[str, Json]:
+def facts_of(source: JudgedTournament) -> dict[str, Json]:
     """Return who judged, and what became of the pairings."""
     accounts: dict[str, Json] = {
         name: account_of(group).fields() for name, group in source.settlements.items()
@@ -147,7 +149,11 @@ class Imported:
 
 
 def among_others(
-    source: Reading, asked: Asked, name: str, parameters: BradleyTerryParameters, softness: Softness
+    source: JudgedTournament,
+    asked: Asked,
+    name: str,
+    parameters: BradleyTerryParameters,
+    softness: Softness,
 ) -> Table:
     """Rate a tournament's entrants together with those of imported battles.
 

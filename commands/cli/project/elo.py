@@ -8,15 +8,15 @@ from commands.cli.shared.command import reading_ratings
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import elo_parameters
-from commands.runs.reading import Reading
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
 
 @reading_ratings
 def elo(
-    source: Reading,
+    source: JudgedTournament,
     k: Annotated[float | None, typer.Option("--k", help="Largest step of one match.")] = None,
     k_sweep: Annotated[
         str, typer.Option("--k-sweep", help="Further K to show beside it, as 1,4,8,32.")

@@ -33,9 +33,9 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.reading import Reading
-from commands.settings.lookup import own_prices
-from commands.spending.endpoints import EndpointSpend, endpoint_spend, usage_of
+from commands.runs.judged_tournament import JudgedTournament
+from commands.settings.lookup import price_file
+from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
 from commands.spending.prices import PriceTable, price_table
 from ledger.identity import Json
 from ledger.store import Ledger
@@ -63,14 +63,14 @@ def imported(
 
 
 @reading_verdicts
-def matches(source: Reading) -> Table:
+def matches(source: JudgedTournament) -> Table:
     """List every pairing and what became of it. Example: tourney project matches --json."""
     settlements = (each for group in source.settlements.values() for each in group)
     return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
 
 
 @reading_ratings
-def winrates(source: Reading) -> Table:
+def winrates(source: JudgedTournament) -> Table:
     """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
@@ -79,18 +79,18 @@ def winrates(source: Reading) -> Table:
     )
 
 
-def _facts(source: Reading) -> dict[str, Json]:
+def _facts(source: JudgedTournament) -> dict[str, Json]:
     return {"judge": source.judge_id}
 
 
 @reading
-def responses(source: Reading) -> Table:
+def responses(source: JudgedTournament) -> Table:
     """List every response. Example: tourney project responses --format jsonl."""
     return responses_table(source.state)
 
 
 @reading_verdicts
-def progress(source: Reading) -> Table:
+def progress(source: JudgedTournament) -> Table:
     """Show what is there and what is owed. Example: tourney project progress."""
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["progress is that of one judge; choose it by --judge"])
@@ -116,17 +116,17 @@ def spend(asked: Asked) -> Table:
     return introduced(spend_table(spent, chosen, _at_endpoints(source, asked.config)), source)
 
 
-def _at_endpoints(source: Reading, config: Path) -> tuple[EndpointSpend, ...]:
+def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend, ...]:
     """Return what entrants behind endpoints took, on behalf of every judge and dimension."""
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     entrants = source.state.entrants.values()
     if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
         return ()
     with Ledger.read_only(source.ledger) as opened:
-        used = usage_of(opened, source.state, until=source.until)
+        used = endpoint_usage(opened, source.state, until=source.until)
     return endpoint_spend(used, _prices(config))
 
 
 def _prices(config: Path) -> PriceTable:
     """Return the prices of the settings, or the shipped ones where none are there."""
-    return price_table(own_prices(config, os.environ) if kept(config) else None)
+    return price_table(price_file(config, os.environ) if kept(config) else None)

@@ -17,7 +17,7 @@ from commands.cli.shared.reading import (
 from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.reading import Reading
+from commands.runs.judged_tournament import JudgedTournament
 from projections.battles.columns import Battles
 from projections.battles.settled import (
     BY_SCORES,
@@ -32,7 +32,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @reading_verdicts
-def agreement(source: Reading) -> Table:
+def agreement(source: JudgedTournament) -> Table:
     """Show each judge's habits and how judges agree. Example: tourney project agreement --json."""
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares the judges of the panel: no majority of it"])
@@ -44,7 +44,7 @@ def agreement(source: Reading) -> Table:
 
 @reading_verdicts
 def calibration(
-    source: Reading,
+    source: JudgedTournament,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(

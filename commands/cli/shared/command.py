@@ -27,12 +27,12 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError
 from commands.runs.choices import position_at, rule_of
-from commands.runs.reading import Reading
+from commands.runs.judged_tournament import JudgedTournament
 from ledger.store import Ledger
 from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
 
 Own = ParamSpec("Own")
-View: TypeAlias = Callable[Concatenate[Reading, Own], Table]
+View: TypeAlias = Callable[Concatenate[JudgedTournament, Own], Table]
 Answer: TypeAlias = Callable[Concatenate[Asked, Own], Table]
 Act: TypeAlias = Callable[Concatenate[Asked, Own], None]
 
@@ -167,7 +167,7 @@ def _difference(then: Table, now: Table) -> Table:
     return difference_table(then, now)
 
 
-def introduced(table: Table, source: Reading) -> Table:
+def introduced(table: Table, source: JudgedTournament) -> Table:
     """Say beside a result where it comes from, and by which rule if it is not the usual one."""
     facts, notes, rule = source.facts | table.facts, table.notes, source.rule
     if rule != RECORDED:

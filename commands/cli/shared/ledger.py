@@ -6,7 +6,7 @@ from pathlib import Path
 
 from commands.cli.shared.options import DEFAULT_CONFIG
 from commands.runs.choices import position_at, stream_named, tournament_at
-from commands.settings.lookup import Kept, where_kept
+from commands.settings.lookup import TournamentLocation, tournament_location
 from commands.settings.toml import variable
 from ledger.chain import Head
 from ledger.identity import StreamId
@@ -17,11 +17,11 @@ DEFAULT_LEDGER = Path("tournament.db")
 
 
 @cache
-def kept(config: Path) -> Kept | None:
+def kept(config: Path) -> TournamentLocation | None:
     """Return where the tournament is kept; None where no settings are there or asked for."""
     if config == DEFAULT_CONFIG and not config.exists():
         return None
-    return where_kept(config, os.environ)
+    return tournament_location(config, os.environ)
 
 
 def ledger_path(ledger: Path | None, config: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from commands.cli.shared.ledger import head_at, position_of, read_tournament
 from commands.cli.tables.table import judged_by
 from commands.errors import ConfigurationError
-from commands.runs.reading import Perspective, Reading, seen_from
+from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
@@ -34,12 +34,12 @@ class Asked(NamedTuple):
     rule: Rule
 
 
-def notes_of(source: Reading) -> tuple[str, ...]:
+def notes_of(source: JudgedTournament) -> tuple[str, ...]:
     """Say who judged, and what became of every pairing."""
     return (judged_by(source.judges), *source.accounts)
 
 
-def read_verdicts(asked: Asked) -> Reading:
+def read_verdicts(asked: Asked) -> JudgedTournament:
     """Read what the options name out of a ledger.
 
     Raises:
@@ -51,7 +51,7 @@ def read_verdicts(asked: Asked) -> Reading:
         state = read_tournament(opened, asked.tournament, asked.as_of, asked.config)
         until = position_of(opened, asked.as_of)
     perspective = Perspective(asked.judge, asked.dimension, asked.rule)
-    return seen_from(state, asked.ledger, until, perspective)
+    return judged_tournament(state, asked.ledger, until, perspective)
 
 
 def pinned(asked: Asked) -> Asked:

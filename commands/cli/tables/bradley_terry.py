@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from commands.cli.tables.table import Column, Table
-from commands.errors import MOST_NAMED, counted, named
+from commands.errors import MOST_NAMES, counted, joined_names
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
@@ -31,13 +31,13 @@ def order_notes(board: Leaderboard) -> Iterator[str]:
     if len(groups) <= 1:
         return
     yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
-    for upper, group in enumerate(groups[:MOST_NAMED]):
+    for upper, group in enumerate(groups[:MOST_NAMES]):
         lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
         if lower:
-            yield f"{board.name}: {named(group)} above {named(lower)}."
+            yield f"{board.name}: {joined_names(group)} above {joined_names(lower)}."
         elif not above[:, upper].any() and len(group) > 1:
-            yield f"{board.name}: {named(group)} not comparable with others."
-    if len(groups) > MOST_NAMED:
+            yield f"{board.name}: {joined_names(group)} not comparable with others."
+    if len(groups) > MOST_NAMES:
         yield f"{board.name}: JSON says the order of all groups."
 
 
@@ -53,7 +53,7 @@ def adrift_notes(
     if adrift:
         do = "does" if len(adrift) == 1 else "do"
         yield (
-            f"{board.name}: {named(adrift)} {do} not hang from {anchor}: the mean of a group"
+            f"{board.name}: {joined_names(adrift)} {do} not hang from {anchor}: the mean of a group"
             f" without it is {MEAN_RATING:g}."
         )
 
@@ -66,8 +66,8 @@ def spread_notes(board: Leaderboard) -> Iterator[str]:
         names = [ratings.entrants[place] for place in np.flatnonzero(unknown)]
         have = "has" if len(names) == 1 else "have"
         yield (
-            f"{board.name}: {named(names)} {have} no interval: no two {ratings.parameters.unit}"
-            " differ, so nothing is known of the spread."
+            f"{board.name}: {joined_names(names)} {have} no interval: no two"
+            f" {ratings.parameters.unit} differ, so nothing is known of the spread."
         )
 
 
@@ -270,7 +270,7 @@ def _notes(
             reasons.setdefault(place.reason, []).append(place.entrant)
     for reason, entrants in reasons.items():
         be = "is" if len(entrants) == 1 else "are"
-        yield f"{board.name}: {named(entrants)} {be} {_WHY[reason]}."
+        yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
     yield from spread_notes(board)
     if board.ratings.n_without_fit:
         resamples = counted(board.ratings.n_without_fit, "resample")

@@ -6,7 +6,7 @@ from commands.cli.tables.table import Column, Table
 from commands.errors import counted
 from commands.importing.merge import Taken
 from commands.runs.replay import Replayed
-from commands.runs.verify import Verified
+from commands.runs.verify import Verification
 from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
@@ -52,7 +52,7 @@ def event_fields(row: StoredEvent) -> dict[str, Json]:
     }
 
 
-def faults_table(verified: Verified) -> Table:
+def faults_table(verified: Verification) -> Table:
     """Show what a check of the whole ledger found."""
     head, n_claims, n_foreign, faults = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"

@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Final
 
 from commands.cli.tables.table import Column, Table
-from commands.decisions.recorder import OwedResponses, OwedVerdicts
+from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.evaluating.evaluate import OwedSamples
 from commands.spending.consent import dollars
 from commands.spending.endpoints import EndpointCost
-from commands.spending.forecast import NO_TOKENS, PlannedCost, Way
+from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
 from projections.tournament.estimate import Basis
 
@@ -43,7 +43,7 @@ def cost_notes(cost: PlannedCost) -> Iterator[str]:
         )
 
 
-def _name(way: Way) -> str:
+def _name(way: SubmissionOption) -> str:
     asked = "in batches" if way.in_batch else "one by one"
     cached = "no cache" if way.cache == "off" else f"cache {way.cache}"
     return f"{asked}, {cached}{' (as set)' if way.is_chosen else ''}"
@@ -95,7 +95,7 @@ TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"
 
 
 def owed_responses_table(
-    rows: Iterable[OwedResponses], costs: Sequence[EndpointCost] = ()
+    rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
     """Show what generating would do, and what of it servers are asked for."""
     rows = tuple(rows)
@@ -150,7 +150,7 @@ def owed_samples_table(
     )
 
 
-def owed_verdicts_table(rows: Iterable[OwedVerdicts], cost: PlannedCost | None = None) -> Table:
+def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | None = None) -> Table:
     """Show what judging would do, and what it would cost; without a cost it is free."""
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
@@ -179,7 +179,7 @@ def owed_verdicts_table(rows: Iterable[OwedVerdicts], cost: PlannedCost | None =
     )
 
 
-def _tokens(row: OwedVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
+def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
     """Return the tokens that a dimension's queries are likely to take; null where it is free."""
     if cost is None:
         return {"n_input": None, "n_output": None}

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from commands.errors import named
+from commands.errors import joined_names
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 
@@ -124,6 +124,6 @@ def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str
         for where, names in moved.items():
             have = "has" if len(names) == 1 else "have"
             yield (
-                f"{where}: {named(names)} {have} no change of {key}: it is counted from the anchor"
-                " or the mean of the group, and that was another then."
+                f"{where}: {joined_names(names)} {have} no change of {key}: it is counted from the"
+                " anchor or the mean of the group, and that was another then."
             )

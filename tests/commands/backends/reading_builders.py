@@ -8,44 +8,46 @@ from transformers import PreTrainedModel
 
 from commands.backends.huggingface.reader import HfReader
 from commands.backends.huggingface.worker import Load, load_entrant
-from commands.ports import Passage, PassageRead, PassageUnread
+from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
 
 ENOUGH = 16 * 160  # tokens, for all passages of a test at once
 
 
-def passages_of(entrant: Entrant, *pairs: tuple[str, str], rolls: bool = False) -> list[Passage]:
+def passages_of(
+    entrant: Entrant, *pairs: tuple[str, str], rolls: bool = False
+) -> list[Continuation]:
     """Return passages of contexts and texts, with keys by place."""
-    return [Passage(str(n), entrant, *pair, rolls) for n, pair in enumerate(pairs)]
+    return [Continuation(str(n), entrant, *pair, rolls) for n, pair in enumerate(pairs)]
 
 
 def results(
-    passages: Sequence[Passage], batch_tokens: int = ENOUGH, load: Load = load_entrant
-) -> list[PassageRead | PassageUnread]:
+    passages: Sequence[Continuation], batch_tokens: int = ENOUGH, load: Load = load_entrant
+) -> list[ContinuationLikelihood | LikelihoodFailure]:
     """Return what a new reader makes of passages, in their order."""
     reader = HfReader(batch_tokens, device="cpu", load=load)
-    finished = [result for batch in reader.read(passages) for result in batch]
+    finished = [result for batch in reader.log_likelihoods(passages) for result in batch]
     assert sorted(result.key for result in finished) == sorted(p.key for p in passages)
     by_key = {result.key: result for result in finished}
     return [by_key[passage.key] for passage in passages]
 
 
 def readings(
-    passages: Sequence[Passage], batch_tokens: int = ENOUGH, load: Load = load_entrant
-) -> list[PassageRead]:
+    passages: Sequence[Continuation], batch_tokens: int = ENOUGH, load: Load = load_entrant
+) -> list[ContinuationLikelihood]:
     """Return them where every passage is read."""
     made = results(passages, batch_tokens, load)
-    read = [result for result in made if isinstance(result, PassageRead)]
+    read = [result for result in made if isinstance(result, ContinuationLikelihood)]
     assert read == made
     return read
 
 
-def facts(read: Iterable[PassageRead]) -> list[PassageRead]:
+def facts(read: Iterable[ContinuationLikelihood]) -> list[ContinuationLikelihood]:
     """Return what does not waver by the last digits of a float32."""
     return [replace(each, log_likelihood=0.0) for each in read]
 
 
-def log_likelihoods(read: Iterable[PassageRead]) -> list[float]:
+def log_likelihoods(read: Iterable[ContinuationLikelihood]) -> list[float]:
     """Return what does."""
     return [each.log_likelihood for each in read]
 
@@ -57,7 +59,7 @@ def log_p_by_hand(model: PreTrainedModel, ids: Sequence[int]) -> torch.Tensor:
     return logits[0].log_softmax(dim=-1)
 
 
-def likelihood_by_hand(model: PreTrainedModel, read: PassageRead) -> float:
+def likelihood_by_hand(model: PreTrainedModel, read: ContinuationLikelihood) -> float:
     """Return how likely the text is behind its context, all read in one go."""
     log_p = log_p_by_hand(model, [*read.context_ids, *read.text_ids])
     before = len(read.context_ids) - 1

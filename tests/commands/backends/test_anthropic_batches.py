@@ -216,7 +216,7 @@ def test_a_wrong_key_is_no_credential() -> None:
         with pytest.raises(NoCredentials):
             judge.create(queries(1))
         with pytest.raises(NoCredentials):
-            judge.look("msgbatch_1")
+            judge.retrieve("msgbatch_1")
         with pytest.raises(NoCredentials):
             list(judge.created_since(FakeTime().now()))
 
@@ -232,7 +232,7 @@ def test_each_way_that_a_query_ends_is_told(
     judge = batching(anthropic_client)
     name = ended(judge, fake_anthropic, 60)
 
-    answers, state = list(judge.results(name)), judge.look(name)
+    answers, state = list(judge.results(name)), judge.retrieve(name)
 
     reasons = [each.reason for each in answers if isinstance(each, NoReply)]
     replies = [each for each in answers if isinstance(each, Reply)]
@@ -331,7 +331,7 @@ def test_a_batch_may_end_with_some_of_it_answered() -> None:
         judge = batching(client)
         name = judge.create(queries(10)).provider_batch_id
         judge.cancel(name)
-        state = judge.look(name)
+        state = judge.retrieve(name)
 
         assert (state.n_succeeded, state.n_canceled) == (5, 5)
         assert sum(isinstance(each, Reply) for each in judge.results(name)) == 5
@@ -383,7 +383,7 @@ def test_what_costs_nothing_is_asked_again(
     fake_anthropic.inject(Fault(endpoint=endpoint, kind=kind, retry_after_s=0.01))
 
     listed = list(judge.created_since(created.created_at))
-    found = judge.look(created.provider_batch_id)
+    found = judge.retrieve(created.provider_batch_id)
     canceled = judge.cancel(created.provider_batch_id)
 
     names = {each.provider_batch_id for each in (*listed, found, canceled)}
@@ -401,13 +401,13 @@ def test_what_fails_for_good_is_a_providers_error(
     )
 
     with pytest.raises(ProviderError, match="run the same command again") as caught:
-        judge.look(name)
+        judge.retrieve(name)
 
     assert "HTTP 429" in str(caught.value)
     assert CANARY not in told_of(caught.value)
 
 
-@pytest.mark.parametrize("ask", [AnthropicBatches.look, AnthropicBatches.cancel, listed])
+@pytest.mark.parametrize("ask", [AnthropicBatches.retrieve, AnthropicBatches.cancel, listed])
 def test_a_page_in_place_of_an_answer_is_a_providers_error(
     fake_anthropic: FakeAnthropic,
     anthropic_client: Anthropic,

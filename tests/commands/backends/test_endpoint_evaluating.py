@@ -10,8 +10,8 @@ from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import LeftUnanswered, ProviderError
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
-from commands.ports import unheard
-from commands.settings.sections import Terms
+from commands.ports import no_progress
+from commands.settings.sections import EvaluationOptions
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from projections.evaluations.state import Evaluations
@@ -40,8 +40,10 @@ def evaluate(
     served = Served(Endpoint(url, "entrant", None, max_retries=0), n_at_a_time=1)
     generator = EndpointGenerator({EntrantId("base"): served})
     inference = Inference(BASE, lambda: generator, None)
-    planned = [plan_evaluation(each, inference, Terms(chunk_size=10)) for each in evaluations]
-    evaluate_all(EvaluationRecorder(ledger, STREAM), planned, on_progress=unheard, limit=limit)
+    planned = [
+        plan_evaluation(each, inference, EvaluationOptions(chunk_size=10)) for each in evaluations
+    ]
+    evaluate_all(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress, limit=limit)
     return EvaluationRecorder(ledger, STREAM).state
 
 

@@ -9,7 +9,7 @@ import pytest
 from commands.backends.endpoint.generator import EndpointGenerator, Served
 from commands.backends.endpoint.server import ENOUGH, Endpoint
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import generate_owed
+from commands.entrants.generate import generate_missing
 from commands.errors import (
     ConfigurationError,
     LeftUnanswered,
@@ -18,12 +18,12 @@ from commands.errors import (
     SpendLimitReached,
 )
 from commands.ports import (
-    Asking,
     GeneratedText,
     GenerationFailure,
+    GenerationOptions,
     GenerationTask,
     Generator,
-    unheard,
+    no_progress,
 )
 from ledger.events.registration import Entrant
 from ledger.events.values import Usage
@@ -34,7 +34,7 @@ from tests.commands.builders import open_tournament, types_of
 from tests.commands.contracts import GeneratorContract
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
 
-PLAIN = Asking()
+PLAIN = GenerationOptions()
 Results = list[GeneratedText | GenerationFailure]
 
 
@@ -53,11 +53,11 @@ def hosted(entrant_id: str = "base", **fields: object) -> Entrant:
 def task(
     n: int = 0,
     *,
-    asking: Asking = PLAIN,
+    options: GenerationOptions = PLAIN,
     of: Entrant | None = None,
 ) -> GenerationTask:
     """Return a task of its own."""
-    return GenerationTask(key(str(n)), of or hosted(), f"Question {n}?", seed=n, asking=asking)
+    return GenerationTask(key(str(n)), of or hosted(), f"Question {n}?", seed=n, options=options)
 
 
 def tasks(n: int) -> list[GenerationTask]:
@@ -93,9 +93,9 @@ class TestEndpointGenerator(GeneratorContract):
 
 def test_a_greedy_entrant_is_asked_for_no_more_than_that(fake: FakeOpenAI) -> None:
     """A server may refuse what it does not know, and nothing is drawn."""
-    asking = Asking(top_p=0.5)
+    options = GenerationOptions(top_p=0.5)
 
-    results_of(fake.url, [task(asking=asking)])
+    results_of(fake.url, [task(options=options)])
 
     assert fake.traffic.asked == [
         {
@@ -109,9 +109,9 @@ def test_a_greedy_entrant_is_asked_for_no_more_than_that(fake: FakeOpenAI) -> No
 
 def test_a_sampled_answer_is_asked_for_with_all_that_decides_it(fake: FakeOpenAI) -> None:
     """Without its seed another answer would come of the same key."""
-    asking = Asking(top_p=0.5, stop=("\n\n", "Q:"))
+    options = GenerationOptions(top_p=0.5, stop=("\n\n", "Q:"))
 
-    results_of(fake.url, [task(3, asking=asking, of=hosted(temperature=0.7))])
+    results_of(fake.url, [task(3, options=options, of=hosted(temperature=0.7))])
 
     (asked,) = fake.traffic.asked
     drawn = {"temperature": 0.7, "top_p": 0.5, "seed": 3, "stop": ["\n\n", "Q:"]}
@@ -120,7 +120,7 @@ def test_a_sampled_answer_is_asked_for_with_all_that_decides_it(fake: FakeOpenAI
 
 def test_a_text_that_is_no_chat_is_completed(fake: FakeOpenAI) -> None:
     """A base model's few shots must not be wrapped into a user's turn."""
-    (result,) = results_of(fake.url, [task(asking=Asking(is_chat=False))])
+    (result,) = results_of(fake.url, [task(options=GenerationOptions(is_chat=False))])
 
     assert isinstance(result, GeneratedText)
     assert result.text == "Both are plain.\nVERDICT: A"
@@ -233,11 +233,11 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     fake.inject(*[Fault("bad_request")] * 30)
 
     with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
-        generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
+        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
     fake.traffic.faults.clear()
-    done = generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
+    done = generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
 
-    assert (done.n_owed, done.n_generated, done.n_failed) == (30, 30, 0)
+    assert (done.n_missing, done.n_generated, done.n_failed) == (30, 30, 0)
     assert "ResponseFailed" not in types_of(ledger)
 
 
@@ -319,7 +319,7 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     wanted = [each.prompt_id for each in prompts]
 
     def generate(fake: FakeOpenAI) -> None:
-        generate_owed(recorder, lambda: generator(fake.url), wanted, on_progress=unheard)
+        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
 
     with FakeOpenAI() as first:
         first.inject(*[Fault("slow")] * 3, Fault("cut"))

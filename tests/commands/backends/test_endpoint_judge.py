@@ -17,7 +17,7 @@ from commands.backends.endpoint.server import ENOUGH, Endpoint, Unanswered
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import Answer, Judge, NoReply, Reply, unheard
+from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached, Exposure, PriceUnknown
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Usage
@@ -235,8 +235,8 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     fake.inject(*[Fault("bad_request")] * 8)
 
     with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
-        judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
-    done = judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
+        judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
+    done = judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
 
     assert done.n_open == done.n_verdicts == 8
     assert "JudgeQueryFailed" not in types_of(ledger)
@@ -298,7 +298,7 @@ def test_an_answer_that_did_not_come_in_time_counts_against_the_cap(
     fake.inject(*[Fault("server_error")] * 8)
 
     with pytest.raises(BudgetReached):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
     assert len(fake.traffic.asked) == 3
     assert Exposure(recorder, task.pricing_of).usd() == 3.0
@@ -310,7 +310,7 @@ def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledge
     fake.inject(*[Fault("server_error")] * 16)
 
     with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500.* been billed"):
-        judge_open(recorder, task, lambda: served(fake.url), on_progress=unheard)
+        judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
 
     assert types_of(ledger).count("JudgeQueryFailed") == 10
 
@@ -323,10 +323,10 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
     free = replace(task, pricing_of=lambda _: FlatRate(None))
     fake.inject(Fault("server_error"))
 
-    done = judge_open(recorder, free, lambda: served(fake.url), on_progress=unheard)
+    done = judge_open(recorder, free, lambda: served(fake.url), on_progress=no_progress)
     capped = replace(free, max_usd=1.0)
     with pytest.raises(PriceUnknown):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (7, 1)
     assert Exposure(recorder, free.pricing_of).usd() == 0.0
@@ -341,7 +341,7 @@ def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
     fake.inject(*[Fault("bad_request")] * 40)
 
     with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=unheard)
+        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
     assert types_of(ledger).count("JudgeQueryFailed") < ENOUGH
 
@@ -454,9 +454,9 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     with FakeOpenAI() as first:
         first.inject(*[Fault("slow")] * 3, Fault("cut"))
         with pytest.raises(ProviderError):
-            judge_open(recorder, task, lambda: served(first.url), on_progress=unheard)
+            judge_open(recorder, task, lambda: served(first.url), on_progress=no_progress)
     with FakeOpenAI() as second:
-        done = judge_open(recorder, task, lambda: served(second.url), on_progress=unheard)
+        done = judge_open(recorder, task, lambda: served(second.url), on_progress=no_progress)
 
     unanswered = first.traffic.asked.pop(3)
     paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]

@@ -19,14 +19,14 @@ from commands.backends.evaluator import Asked, Evaluator, ExecutionSpec
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from ledger.errors import CannotWrite, FolderTaken
 from tests.commands.evaluations.examples import Capitals, Endings, Letters
 from tests.commands.evaluations.page import blocks
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")
 EVALUATIONS = (
-    Asked(Capitals(("a dose?", "yes"), ("a patient?", "no")), Terms(temperature=1.0)),
+    Asked(Capitals(("a dose?", "yes"), ("a patient?", "no")), EvaluationOptions(temperature=1.0)),
     Asked(Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1))),
     Asked(Letters("a patient asks about a dose", "a dose")),
 )
@@ -165,7 +165,7 @@ def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> No
     """A file that is there says nothing of how it came about."""
     Evaluator.from_trainer(training, EVALUATIONS[:1], spec, FLOAT32)()
 
-    warmer = [Asked(EVALUATIONS[0].evaluation, Terms(temperature=2.0))]
+    warmer = [Asked(EVALUATIONS[0].evaluation, EvaluationOptions(temperature=2.0))]
     assert not Evaluator.from_trainer(training, warmer, spec, FLOAT32).done
 
 

@@ -12,21 +12,21 @@ from transformers import PreTrainedTokenizerFast
 from commands.backends.huggingface.generator import HfGenerator, encode_text
 from commands.backends.weights.chat import encode_prompt, end_of_turn
 from commands.errors import WeightsError
-from commands.ports import Asking, GenerationFailure, GenerationTask
+from commands.ports import GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from tests.commands.backends.generating_builders import ENOUGH, PROMPTS, WIDEST, answers
 from tests.commands.backends.reciting import reciting
 
-PLAIN = Asking(is_chat=False)
+PLAIN = GenerationOptions(is_chat=False)
 
 Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
 
 
-def asked(owed: Sequence[GenerationTask], asking: Asking) -> list[GenerationTask]:
+def asked(owed: Sequence[GenerationTask], options: GenerationOptions) -> list[GenerationTask]:
     """Return the tasks, asked so."""
-    return [replace(task, asking=asking) for task in owed]
+    return [replace(task, options=options) for task in owed]
 
 
 @pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
@@ -37,7 +37,7 @@ def test_answers_do_not_depend_on_the_batch_however_they_are_asked_for(
     folder = request.getfixturevalue(family)
     roster = [entrant(folder=folder, entrant_id=f"at {t}", temperature=t) for t in (None, 0.9)]
     either = [task for one in roster for task in tasks(one, PROMPTS)]
-    owed = asked(either, Asking(is_chat=False, top_p=0.8, stop=("K", "x", "$")))
+    owed = asked(either, GenerationOptions(is_chat=False, top_p=0.8, stop=("K", "x", "$")))
 
     alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
 
@@ -53,7 +53,7 @@ def test_a_nucleus_changes_what_is_drawn_and_not_what_is_likeliest(
     """One that holds the likeliest token alone leaves nothing to draw."""
     sampled = tasks(entrant(temperature=2.0), PROMPTS[:4])
     texts = [
-        [answer.text for answer in answers(asked(sampled, Asking(top_p=p)))]
+        [answer.text for answer in answers(asked(sampled, GenerationOptions(top_p=p)))]
         for p in (1e-9, 0.5, 1.0)
     ]
 
@@ -67,7 +67,12 @@ def test_tasks_that_are_asked_otherwise_are_not_answered_together(
     entrant: Build, tasks: Tasks
 ) -> None:
     """A batch that took its first row's asking for all would end answers where nobody asked."""
-    ways = [Asking(), Asking(top_p=0.3), Asking(stop=("e", "=")), PLAIN]
+    ways = [
+        GenerationOptions(),
+        GenerationOptions(top_p=0.3),
+        GenerationOptions(stop=("e", "=")),
+        PLAIN,
+    ]
     owed = tasks(entrant(temperature=1.5), PROMPTS[:4])
     apart = [answer for way in ways for answer in answers(asked(owed, way))]
 
@@ -84,7 +89,9 @@ def test_an_answer_ends_with_its_stop_text_and_costs_nothing_more(
 ) -> None:
     """Weights that go on with another question are the rule where no token ends a turn."""
     said = tokenizer("a dose\nQ: a patient")["input_ids"]
-    (task,) = asked(tasks(entrant(max_new_tokens=40), ["?"]), Asking(is_chat=False, stop=("\nQ:",)))
+    (task,) = asked(
+        tasks(entrant(max_new_tokens=40), ["?"]), GenerationOptions(is_chat=False, stop=("\nQ:",))
+    )
     prompt_ids = encode_text(tokenizer, "?")
     loaded = reciting(tokenizer, said, behind=len(prompt_ids))
     n_passes: list[int] = []
@@ -101,11 +108,11 @@ def test_an_answer_ends_with_its_stop_text_and_costs_nothing_more(
 
 
 @pytest.mark.parametrize(
-    ("asking", "is_special", "has_template"),
+    ("options", "is_special", "has_template"),
     [
-        (Asking(), True, True),
-        (Asking(is_chat=False, stop=("<|im_end|>",)), True, False),
-        (Asking(is_chat=False, stop=("<|im_end|>",)), False, False),
+        (GenerationOptions(), True, True),
+        (GenerationOptions(is_chat=False, stop=("<|im_end|>",)), True, False),
+        (GenerationOptions(is_chat=False, stop=("<|im_end|>",)), False, False),
     ],
     ids=["by the template", "by a stop text that is a token", "by a stop text"],
 )
@@ -113,14 +120,14 @@ def test_a_right_answer_is_not_made_wrong_by_the_mark_of_its_end(
     entrant: Build,
     tasks: Tasks,
     tokenizer: PreTrainedTokenizerFast,
-    asking: Asking,
+    options: GenerationOptions,
     *,
     is_special: bool,
     has_template: bool,
 ) -> None:
     """The original read "positive<|im_end|>" here, and matched it with "positive"."""
-    (task,) = asked(tasks(entrant(max_new_tokens=40), ["?"]), asking)
-    encode = encode_prompt if asking.is_chat else encode_text
+    (task,) = asked(tasks(entrant(max_new_tokens=40), ["?"]), options)
+    encode = encode_prompt if options.is_chat else encode_text
     spelled = [*tokenizer("positive<|im")["input_ids"], *tokenizer("_end|>")["input_ids"]]
     ended = spelled if not is_special else tokenizer("positive<|im_end|>")["input_ids"]
     loaded = reciting(
@@ -161,7 +168,7 @@ def test_a_prompt_that_is_too_long_is_cut_where_it_may_be(
 ) -> None:
     """And the answer says so, for a metric to count; its tokens are those that were read."""
     prompt = "a patient asks. " * 40 + "Which dose?"
-    (task,) = asked(tasks(entrant(), [prompt]), Asking(may_truncate=True))
+    (task,) = asked(tasks(entrant(), [prompt]), GenerationOptions(may_truncate=True))
 
     (answer,) = answers([task])
 
@@ -175,7 +182,9 @@ def test_a_prompt_of_which_nothing_fits_fails_with_the_numbers(
     entrant: Build, tasks: Tasks
 ) -> None:
     """There is no room for an answer however little is asked."""
-    (task,) = asked(tasks(entrant(max_new_tokens=158), ["a dose"]), Asking(may_truncate=True))
+    (task,) = asked(
+        tasks(entrant(max_new_tokens=158), ["a dose"]), GenerationOptions(may_truncate=True)
+    )
 
     ((failure,),) = HfGenerator(1, device="cpu").generate([task])
 

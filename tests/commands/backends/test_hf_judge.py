@@ -18,7 +18,7 @@ from commands.backends.weights.loaded import LoadedWeights, load_folder
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import Answer, Judge, NoReply, Reply, unheard
+from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.settings.inputs import shipped_data
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.values import Usage
@@ -318,7 +318,7 @@ def test_nonsense_is_kept_whole_and_is_no_verdict(
     recorder = answered(Recorder(ledger, STREAM), opened(judges=[asked]))
     task = JudgeTask(asked, [P1], AskingRules(0))
 
-    done = judge_open(recorder, task, lambda: judge_on(folder), on_progress=unheard)
+    done = judge_open(recorder, task, lambda: judge_on(folder), on_progress=no_progress)
 
     assert (done.n_open, done.n_verdicts, done.n_failed) == (2, 0, 2)
     failures = [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]

@@ -14,7 +14,7 @@ from commands.backends.huggingface.generator import encode_text, prompt_row, sho
 from commands.backends.weights.chat import encode_prompt
 from commands.backends.weights.decoding import PromptRow
 from commands.backends.weights.loaded import LoadedWeights
-from commands.ports import Asking, GenerationTask
+from commands.ports import GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from tests.builders import entrant as entrant_named
@@ -33,10 +33,10 @@ def row(
 ) -> Callable[..., PromptRow]:
     """Give a builder of rows for weights of so many positions; 12 new tokens are asked for."""
 
-    def build(text: str, n_positions: int | None, **asking: object) -> PromptRow:
+    def build(text: str, n_positions: int | None, **options: object) -> PromptRow:
         loaded = LoadedWeights(_NoModel(), tokenizer, CPU, frozenset(), n_positions)
         (task,) = tasks(entrant(), [text])
-        return prompt_row(loaded, replace(task, asking=Asking(**asking)))  # type: ignore[arg-type]  # as wanted
+        return prompt_row(loaded, replace(task, options=GenerationOptions(**options)))  # type: ignore[arg-type]  # as wanted
 
     return build
 
@@ -99,15 +99,15 @@ def test_a_plain_prompt_loses_its_beginning(
     assert 60 - 4 < cut.n_tokens <= 60
 
 
-@pytest.mark.parametrize("asking", [{"may_truncate": False}, {"may_truncate": True}])
+@pytest.mark.parametrize("options", [{"may_truncate": False}, {"may_truncate": True}])
 def test_a_prompt_that_fits_is_left_whole(
-    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast, asking: dict[str, object]
+    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast, options: dict[str, object]
 ) -> None:
     """To the last token."""
     n_tokens = len(encode_prompt(tokenizer, LONG)) + 12
 
     for n_positions in (n_tokens, None):
-        kept = row(LONG, n_positions, **asking)
+        kept = row(LONG, n_positions, **options)
         assert (kept.n_tokens, kept.is_truncated) == (n_tokens, False)
 
 

@@ -20,7 +20,7 @@ from transformers import (
 
 from commands.backends._subject import live_weights
 from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
-from commands.ports import PassageRead, PassageUnread
+from commands.ports import ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
 from tests.commands.backends.loads import changed, forget_tilde, model_of, rows_above, running_out
 from tests.commands.backends.reading_builders import (
@@ -178,7 +178,7 @@ def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:
     """At one row there is nothing left to halve."""
     made = results(passages_of(entrant(), *PAIRS[:3]), load=running_out(rows_above(0)))
 
-    assert [r.reason for r in made if isinstance(r, PassageUnread)] == ["out_of_memory"] * 3
+    assert [r.reason for r in made if isinstance(r, LikelihoodFailure)] == ["out_of_memory"] * 3
 
 
 def test_logits_that_are_no_numbers_fail_their_passage_and_no_other(entrant: Build) -> None:
@@ -189,11 +189,11 @@ def test_logits_that_are_no_numbers_fail_their_passage_and_no_other(entrant: Bui
     made = results(passages, load=changed(forget_tilde))
 
     behind_it = PAIRS.index((QUESTION[10:], "~ dose"))
-    assert [n for n, each in enumerate(made) if isinstance(each, PassageUnread)] == [behind_it]
-    assert made[behind_it] == PassageUnread(
+    assert [n for n, each in enumerate(made) if isinstance(each, LikelihoodFailure)] == [behind_it]
+    assert made[behind_it] == LikelihoodFailure(
         str(behind_it), "not_finite", "the log-likelihood is not finite, in float32"
     )
-    assert [each for each in made if isinstance(each, PassageRead)] == pytest.approx(
+    assert [each for each in made if isinstance(each, ContinuationLikelihood)] == pytest.approx(
         [each for n, each in enumerate(sound) if n != behind_it]
     )
 
@@ -202,7 +202,7 @@ def test_a_text_without_a_token_is_not_read(entrant: Build) -> None:
     """Its likelihood would be 1, and its perplexity perfect."""
     made = results(passages_of(entrant(), ("a dose", ""), ("", "")))
 
-    assert [each.reason for each in made if isinstance(each, PassageUnread)] == ["empty"] * 2
+    assert [each.reason for each in made if isinstance(each, LikelihoodFailure)] == ["empty"] * 2
 
 
 @pytest.mark.parametrize("text", ["x", "~"])
@@ -230,7 +230,7 @@ def test_a_text_longer_than_the_window_is_not_read(entrant: Build) -> None:
     """Nor cut: that would be another text."""
     [made] = results(passages_of(entrant(), ("x", "y" * 161)))
 
-    assert made == PassageUnread(
+    assert made == LikelihoodFailure(
         "0", "too_long", "the text's 161 tokens are more than the 160 positions of the weights"
     )
 

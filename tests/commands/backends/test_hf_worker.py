@@ -12,7 +12,7 @@ from commands.backends.huggingface.reader import HfReader
 from commands.backends.huggingface.worker import Load
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
-from commands.ports import GenerationTask, Passage
+from commands.ports import Continuation, GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import digest_of
 from tests.commands.backends.hydra_builders import HydraFiles, hydra_entrant
@@ -33,8 +33,8 @@ def answering(load: Load, roster: list[Entrant]) -> Iterator[object]:
 
 def reading(load: Load, roster: list[Entrant]) -> Iterator[object]:
     """Have each of the roster read."""
-    return HfReader(1, "cpu", load=load).read(
-        [Passage(str(n), each, "", "a dose") for n, each in enumerate(roster)]
+    return HfReader(1, "cpu", load=load).log_likelihoods(
+        [Continuation(str(n), each, "", "a dose") for n, each in enumerate(roster)]
     )
 
 

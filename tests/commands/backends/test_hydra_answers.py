@@ -14,7 +14,7 @@ from commands.backends.hydra.rows import start_row
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
 from commands.backends.weights.chat import encode_prompt
 from commands.backends.weights.decoding import Ending, PromptRow
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from tests.commands.backends.hydra_builders import N_HEADS, HydraFiles, adapter, hydra_entrant
@@ -36,12 +36,12 @@ def asked(
     tokenizer: PreTrainedTokenizerFast,
     entrant: Entrant,
     *prompts: str,
-    asking: Asking = Asking(),  # noqa: B008  # frozen
+    options: GenerationOptions = GenerationOptions(),  # noqa: B008  # frozen
 ) -> tuple[PromptRow, ...]:
     """Return prompts as rows of a batch, the seeds counting up."""
     return tuple(
         PromptRow(
-            GenerationTask(digest_of([text, seed]), entrant, text, seed, asking),
+            GenerationTask(digest_of([text, seed]), entrant, text, seed, options),
             encode_prompt(tokenizer, text),
         )
         for seed, text in enumerate(prompts)
@@ -80,7 +80,7 @@ def test_a_stop_text_ends_an_answer_within_a_round(
     entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
     tokens = tokenizer("é: dose")["input_ids"]
     loaded = reciting(tokenizer, tokens)
-    rows = asked(tokenizer, entrant, "a dose?", asking=Asking(stop=(":",)))
+    rows = asked(tokenizer, entrant, "a dose?", options=GenerationOptions(stop=(":",)))
 
     (answer,) = texts(answer_as_hydra(loaded, rows))
 
@@ -144,8 +144,10 @@ def test_an_entrants_settings_are_those_that_it_is_decoded_by(
     table = 2 * torch.randn(N_HEADS, 270, 270, generator=torch.Generator().manual_seed(0))
     loaded = LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset(), None)
     of_entrant = {name: value for name, value in changed.items() if name != "top_p"}
-    asking = Asking(top_p=cast("float", changed.get("top_p", 1.0)))
-    (prompt,) = asked(tokenizer, hydra_entrant(hydra_files, **of_entrant), "a dose?", asking=asking)
+    options = GenerationOptions(top_p=cast("float", changed.get("top_p", 1.0)))
+    (prompt,) = asked(
+        tokenizer, hydra_entrant(hydra_files, **of_entrant), "a dose?", options=options
+    )
 
     (answer,) = texts(answer_as_hydra(loaded, [prompt]))
 

@@ -11,7 +11,7 @@ import torch
 
 from commands.backends.huggingface.worker import Loaded, load_entrant
 from commands.backends.hydra.weights import LoadedHydra
-from commands.ports import Asking, GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics
 from tests.commands.backends.generating_builders import answers, results
@@ -131,7 +131,9 @@ def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
     rated: list[GenerationTask],
 ) -> None:
     """What was left out of a prompt that may be cut would not fit into the question either."""
-    task = dataclasses.replace(rated[0], prompt_text="?" * 300, asking=Asking(may_truncate=True))
+    task = dataclasses.replace(
+        rated[0], prompt_text="?" * 300, options=GenerationOptions(may_truncate=True)
+    )
 
     (answer,) = answers([task])
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.ports import PassageRead
+from commands.ports import ContinuationLikelihood
 from tests.commands.backends.hydra_builders import N_HEADS, HydraFiles, copied_head, hydra_entrant
 from tests.commands.backends.reading_builders import ENOUGH, log_p_by_hand, passages_of, readings
 
@@ -28,7 +28,9 @@ def heads(hydra_files: HydraFiles) -> list[Olmo2ForCausalLM]:
     return [copied_head(hydra_files.weights, *pair).double() for pair in pairs]
 
 
-def by_draft(heads: list[Olmo2ForCausalLM], read: PassageRead, beta: float | None) -> torch.Tensor:
+def by_draft(
+    heads: list[Olmo2ForCausalLM], read: ContinuationLikelihood, beta: float | None
+) -> torch.Tensor:
     """Return (H, n, V) log P_d in each place of a text; by the head alone where there is no beta.
 
     A head is left out of its own jury, and a jury's experts are multiplied.
@@ -42,7 +44,7 @@ def by_draft(heads: list[Olmo2ForCausalLM], read: PassageRead, beta: float | Non
     return torch.stack([(beta * jury.sum(dim=0)).log_softmax(dim=-1) for jury in juries])
 
 
-def told(log_p: torch.Tensor, read: PassageRead) -> torch.Tensor:
+def told(log_p: torch.Tensor, read: ContinuationLikelihood) -> torch.Tensor:
     """Return (H, n) of the text's own tokens."""
     places = torch.arange(len(read.text_ids))
     return log_p[:, places, torch.tensor(read.text_ids)]

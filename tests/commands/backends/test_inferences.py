@@ -10,7 +10,7 @@ import pytest
 
 from commands.backends.wiring import make_inferences
 from commands.errors import ConfigurationError
-from commands.ports import GeneratedText, GenerationTask, Passage, PassageRead
+from commands.ports import Continuation, ContinuationLikelihood, GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
 from tests import builders
 from tests.commands.builders import settings
@@ -45,10 +45,10 @@ def test_what_answers_and_what_reads_share_one_load(
     shutil.rmtree(folder)  # nothing is read there any more
 
     reader = one.require_likelihoods("perplexity")
-    ((read,),) = reader().read([Passage("p", one.entrant, "a", " dose")])
+    ((read,),) = reader().log_likelihoods([Continuation("p", one.entrant, "a", " dose")])
     ((again,),) = one.make_generator().generate(owed)
 
-    assert isinstance(read, PassageRead)
+    assert isinstance(read, ContinuationLikelihood)
     assert isinstance(answer, GeneratedText)
     assert isinstance(again, GeneratedText)
     assert answer.text == again.text

@@ -12,7 +12,7 @@ from commands.backends.huggingface.reader import HfReader
 from commands.backends.huggingface.worker import Load
 from commands.backends.weights.loaded import LoadedWeights
 from commands.evaluating.samples import Inference
-from commands.ports import PassageRead
+from commands.ports import ContinuationLikelihood
 from ledger.events.registration import Entrant
 from tests.commands.backends.reading_builders import passages_of, readings, results
 from tests.commands.evaluations.examples import Endings
@@ -114,6 +114,6 @@ def test_the_perplexity_of_knowing_nothing_is_the_size_of_the_vocabulary(
 
     [read] = results(passages_of(entrant(), ("", "A" * n_chars), rolls=True), load=load)
 
-    assert isinstance(read, PassageRead)
+    assert isinstance(read, ContinuationLikelihood)
     assert len(read.text_ids) == n_chars
     assert math.exp(-read.log_likelihood / n_chars) == pytest.approx(N_TOKENS, rel=1e-5)

@@ -10,14 +10,21 @@ from pathlib import Path
 
 from commands.backends.huggingface.replicas import Replicas
 from commands.errors import ReplicaFailed, WeightsError
-from commands.ports import GeneratedText, GenerationTask, Generator, Passage, PassageRead, Reader
+from commands.ports import (
+    Continuation,
+    ContinuationLikelihood,
+    GeneratedText,
+    GenerationTask,
+    Generator,
+    LikelihoodModel,
+)
 from tests.builders import entrant, key
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
 
 BASE = entrant("base")
 RANK = os.environ["RANK"]
 PASSAGES = tuple(
-    Passage(f"{context}{n}", BASE, context, "x")
+    Continuation(f"{context}{n}", BASE, context, "x")
     for context in ("one", "two", "three")
     for n in (1, 2)
 )
@@ -33,7 +40,7 @@ def answer(task: GenerationTask) -> str:
     return RANK
 
 
-def made(device: str) -> tuple[Generator, Reader]:
+def made(device: str) -> tuple[Generator, LikelihoodModel]:
     """Make what works on a device."""
     assert device == "cpu"
     return ScriptedGenerator(answer), ScriptedReader(lambda _: float(RANK))
@@ -47,8 +54,8 @@ def tasks(*prompts: str) -> list[GenerationTask]:
 def lead(replicas: Replicas) -> None:
     """Give work, and print what came of it; the second process cannot answer the last prompt."""
     said: dict[str, object] = {}
-    read = [each for batch in replicas.read(PASSAGES) for each in batch]
-    said["read"] = {e.key: e.log_likelihood for e in read if isinstance(e, PassageRead)}
+    read = [each for batch in replicas.log_likelihoods(PASSAGES) for each in batch]
+    said["read"] = {e.key: e.log_likelihood for e in read if isinstance(e, ContinuationLikelihood)}
     answered: dict[str, str] = {}
     try:
         for batch in replicas.generate(tasks("a", "b", "c", "broken")):

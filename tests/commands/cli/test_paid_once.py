@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.judging.batches import portion
-from commands.judging.judge import received
+from commands.judging.batches import fitting_prefix
+from commands.judging.judge import answer_command
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.identity import Digest
 from ledger.store import Ledger
@@ -70,7 +70,7 @@ def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) ->
 
 def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
     """Nothing was sent, and nothing is missing."""
-    require_killed(folder, fake, before(portion))
+    require_killed(folder, fake, before(fitting_prefix))
 
     assert not holds(folder, JudgeBatchPlanned)
     require_done(folder, fake)
@@ -121,7 +121,7 @@ def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) ->
 
 def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
     """All results are read, and the last are not on the ledger."""
-    require_killed(folder, fake, before(received, call=N_QUERIES))
+    require_killed(folder, fake, before(answer_command, call=N_QUERIES))
 
     assert len(paid.verdicts_in(folder)) < N_QUERIES
     require_done(folder, fake)

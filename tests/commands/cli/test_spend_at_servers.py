@@ -8,8 +8,8 @@ import pytest
 
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
-from commands.ports import unheard
-from commands.settings.sections import Terms
+from commands.ports import no_progress
+from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import spent_at_endpoints
 from commands.spending.prices import price_table
 from ledger.store import Ledger
@@ -106,8 +106,8 @@ def test_answers_of_evaluations_count_as_the_cap_counts_them(
     """Otherwise a cap is reached that the table knows nothing of."""
     three = Capitals(*((f"{n}?", "yes") for n in range(3)))
     with Ledger.open(tmp_path / "tournament.db") as ledger:
-        plan = plan_evaluation(three, answering(lambda _: "yes", PRICED)[0], Terms())
-        evaluate_owed(EvaluationRecorder(ledger, STREAM), plan, on_progress=unheard)
+        plan = plan_evaluation(three, answering(lambda _: "yes", PRICED)[0], EvaluationOptions())
+        evaluate_owed(EvaluationRecorder(ledger, STREAM), plan, on_progress=no_progress)
         state = Recorder(ledger, STREAM).state
         counted_usd = spent_at_endpoints(ledger, state, SHIPPED)
 

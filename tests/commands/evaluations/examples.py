@@ -6,7 +6,7 @@ from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.ports import GenerationFailure, GenerationTask, Passage, PassageUnread
+from commands.ports import Continuation, GenerationFailure, GenerationTask, LikelihoodFailure
 from ledger.events.registration import Entrant
 from tests.builders import entrant
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
@@ -119,10 +119,10 @@ def answering(
 
 
 def reading(
-    weigh: Callable[[Passage], float | PassageUnread],
+    weigh: Callable[[Continuation], float | LikelihoodFailure],
     who: Entrant | None = None,
     *,
-    predict: Callable[[Passage], str] = lambda passage: passage.text,
+    predict: Callable[[Continuation], str] = lambda passage: passage.text,
 ) -> tuple[Inference, ScriptedReader]:
     """Return an entrant that weighs texts by a function, and answers nothing."""
     reader = ScriptedReader(weigh, predict=predict, batch=3)

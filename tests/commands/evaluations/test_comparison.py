@@ -7,8 +7,8 @@ import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference, Seen
-from commands.ports import Passage, PassageUnread
-from commands.settings.sections import Terms
+from commands.ports import Continuation, LikelihoodFailure
+from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import ChoicesObserved
 from tests.commands.evaluations.examples import Endings, EndingsByPmi, answering, reading
 
@@ -18,7 +18,9 @@ GRASS = ("Grass is", (" green", " blue"), 0)
 
 def all_seen(evaluation: Endings, inference: Inference) -> list[Seen]:
     """Return what is observed on all items."""
-    batches = evaluation.observe_all(inference, evaluation.samples(Terms()), Terms())
+    batches = evaluation.observe_all(
+        inference, evaluation.samples(EvaluationOptions()), EvaluationOptions()
+    )
     return [each for batch in batches for each in batch if isinstance(each, Seen)]
 
 
@@ -40,7 +42,7 @@ def test_a_continuation_that_cannot_be_weighed_leaves_no_choice() -> None:
     """The others would be compared with nothing."""
     inference, _ = reading(
         lambda passage: (
-            PassageUnread(passage.key, "not_finite", "NaN")
+            LikelihoodFailure(passage.key, "not_finite", "NaN")
             if passage.text == " green" and passage.context == "Grass is"
             else -1.0
         )
@@ -79,13 +81,13 @@ def test_an_entrant_without_likelihoods_is_told_at_planning() -> None:
     inference, _ = answering(lambda _: "")
 
     with pytest.raises(ConfigurationError, match="'endings' needs log-likelihoods"):
-        Endings(SKY).settings(inference, Terms())
+        Endings(SKY).settings(inference, EvaluationOptions())
 
 
 def test_samples_of_one_context_are_one_cluster() -> None:
     """Questions about one text are not independent."""
 
-    def weigh(passage: Passage) -> float:
+    def weigh(passage: Continuation) -> float:
         return -float(len(passage.text))
 
     inference, _ = reading(weigh)
@@ -104,4 +106,4 @@ def test_an_item_without_its_right_continuation_is_refused_before_anything_is_re
 ) -> None:
     """On a ledger that only grows it would be in the way for ever."""
     with pytest.raises(EvaluationFault, match=r"get\(1\) calls continuation -?\d the right one"):
-        Endings(SKY, item).samples(Terms())
+        Endings(SKY, item).samples(EvaluationOptions())

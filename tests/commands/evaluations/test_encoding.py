@@ -3,13 +3,13 @@
 import numpy as np
 
 from commands.evaluating.samples import Seen
-from commands.ports import Passage
-from commands.settings.sections import Terms
+from commands.ports import Continuation
+from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import PredictionObserved
 from tests.commands.evaluations.examples import Echoes, reading
 
 
-def says_z(passage: Passage) -> str:
+def says_z(passage: Continuation) -> str:
     """Predict a text of d's rightly, and end any other in z."""
     return passage.text if set(passage.text) == {"d"} else f"{passage.text[:-1]}z"
 
@@ -26,7 +26,9 @@ def test_what_was_predicted_is_kept_beside_what_was_true() -> None:
     inference, _ = reading(lambda _: -1.0, predict=says_z)
     evaluation = Echoes("abc")
 
-    [[seen]] = evaluation.observe_all(inference, evaluation.samples(Terms()), Terms())
+    [[seen]] = evaluation.observe_all(
+        inference, evaluation.samples(EvaluationOptions()), EvaluationOptions()
+    )
 
     assert isinstance(seen, Seen)
     assert seen.observation == PredictionObserved(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from commands.errors import EvaluationFault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.samples import named_items, subset
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from ledger.identity import Digest
 from tests.builders import key
 from tests.commands.evaluations.examples import Capitals, answering
@@ -101,7 +101,7 @@ def test_samples_are_handed_over_in_chunks() -> None:
     """Rows that wait take memory."""
     inference, generator = answering(lambda _: "")
     evaluation = Capitals(*((f"{n}?", "") for n in range(5)))
-    terms = Terms(chunk_size=3)
+    terms = EvaluationOptions(chunk_size=3)
 
     batches = [*evaluation.observe_all(inference, evaluation.samples(terms), terms)]
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from commands.ports import Passage, PassageUnread
+from commands.ports import Continuation, LikelihoodFailure
 from tests.commands.evaluations.examples import Letters, reading
 
 
-def uniform(passage: Passage) -> float | PassageUnread:
+def uniform(passage: Continuation) -> float | LikelihoodFailure:
     """Find each of four letters equally likely."""
     if not passage.text:
-        return PassageUnread(passage.key, "empty", "no tokens")
+        return LikelihoodFailure(passage.key, "empty", "no tokens")
     return -math.log(4) * len(passage.text)
 
 

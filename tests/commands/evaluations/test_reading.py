@@ -4,7 +4,7 @@ import pytest
 
 from commands.errors import EvaluationFault
 from commands.evaluating.samples import Sample
-from commands.ports import Passage
+from commands.ports import Continuation
 from ledger.events.registration import Entrant
 from tests.commands.evaluations.examples import Letters, reading
 
@@ -12,7 +12,7 @@ from tests.commands.evaluations.examples import Letters, reading
 class Silence(Letters):
     """Documents of which nothing is read."""
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Passage, ...]:
+    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return nothing."""
         return super().passages(sample, entrant)[:0]
 

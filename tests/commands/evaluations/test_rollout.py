@@ -9,7 +9,7 @@ from commands.errors import EvaluationFault
 from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from tests.builders import entrant, hydra
 from tests.commands.evaluations.examples import Capitals, answering
 
@@ -60,7 +60,7 @@ def test_an_evaluation_decides_how_an_entrant_decodes() -> None:
 
     cold, warm = generator.asked[0], generator.asked[-1]
     assert (cold.entrant.temperature, warm.entrant.temperature) == (None, 0.3)
-    assert (cold.entrant.max_new_tokens, warm.asking.top_p) == (4, 0.9)
+    assert (cold.entrant.max_new_tokens, warm.options.top_p) == (4, 0.9)
 
 
 def test_a_seed_is_part_of_a_run_only_where_something_is_drawn() -> None:
@@ -68,9 +68,9 @@ def test_a_seed_is_part_of_a_run_only_where_something_is_drawn() -> None:
     inference, _ = answering(lambda _: "")
     of_heads, _ = answering(lambda _: "", entrant("jury", loader="hydra", hydra=hydra()))
 
-    assert "seed" not in ATLAS.settings(inference, Terms(seed=1))
-    assert ATLAS.settings(inference, Terms(temperature=1.0, seed=1))["seed"] == 1
-    assert ATLAS.settings(of_heads, Terms(seed=1))["seed"] == 1
+    assert "seed" not in ATLAS.settings(inference, EvaluationOptions(seed=1))
+    assert ATLAS.settings(inference, EvaluationOptions(temperature=1.0, seed=1))["seed"] == 1
+    assert ATLAS.settings(of_heads, EvaluationOptions(seed=1))["seed"] == 1
 
 
 def test_all_samples_have_intermediates_of_one_shape() -> None:
@@ -98,7 +98,7 @@ def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> 
     evaluation = type("Stopped", (Capitals,), {"stop": stop})(FRANCE)
 
     with pytest.raises(EvaluationFault, match=why):
-        plan_evaluation(evaluation, inference, Terms())
+        plan_evaluation(evaluation, inference, EvaluationOptions())
     with pytest.raises(EvaluationFault, match=why):
         evaluation(inference)
     assert generator.asked == []
@@ -110,7 +110,7 @@ def test_stop_texts_may_stand_in_a_list() -> None:
 
     type("Stopped", (Capitals,), {"stop": ["Q:"]})(FRANCE)(inference)
 
-    assert generator.asked[0].asking.stop == ("Q:",)
+    assert generator.asked[0].options.stop == ("Q:",)
 
 
 @pytest.mark.parametrize("n_new", [0, -1])
@@ -124,4 +124,4 @@ def test_an_answer_of_no_tokens_is_refused(n_new: int) -> None:
     inference, _ = answering(lambda _: "Paris")
 
     with pytest.raises(ValueError, match="an answer needs one at least"):
-        Curt(FRANCE).configured(inference, Terms())
+        Curt(FRANCE).configured(inference, EvaluationOptions())

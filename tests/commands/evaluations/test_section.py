@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from commands.settings.sections import EvaluationSection, Terms
+from commands.settings.sections import EvaluationOptions, EvaluationSection
 
 
 def test_a_table_says_which_evaluation_and_on_what_terms() -> None:
@@ -12,8 +12,8 @@ def test_a_table_says_which_evaluation_and_on_what_terms() -> None:
         id="copying", uses="copying", length=7, temperature=0.5, parameters={"n_words": 3}
     )
 
-    assert section.terms == Terms(length=7, temperature=0.5)
-    assert type(section.terms) is Terms
+    assert section.terms == EvaluationOptions(length=7, temperature=0.5)
+    assert type(section.terms) is EvaluationOptions
 
 
 @pytest.mark.parametrize("wrong", [{"id": "a b"}, {"uses": ""}, {"length": 0}])

@@ -10,7 +10,7 @@ from commands.cli.tables.plan import cost_fields, cost_notes, owed_verdicts_tabl
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.spending import prices_table, spend_table
 from commands.cli.tables.table import Table
-from commands.decisions.recorder import OwedVerdicts
+from commands.decisions.recorder import MissingVerdicts
 from commands.spending.prices import price_table
 from ledger.events.registry import Event
 from ledger.events.values import Usage
@@ -187,7 +187,7 @@ def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
 
 def test_a_free_judge_is_planned_without_money() -> None:
     """Dollars beside an offline judge would only frighten."""
-    row = OwedVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
+    row = MissingVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
 
     table = owed_verdicts_table([row])
 
@@ -198,7 +198,7 @@ def test_a_free_judge_is_planned_without_money() -> None:
 def test_a_plan_shows_tokens_for_each_dimension() -> None:
     """A dimension without a query takes none."""
     rows = [
-        OwedVerdicts(Dimension(name), n_pairs=3, n_queries=6, n_waiting=0)
+        MissingVerdicts(Dimension(name), n_pairs=3, n_queries=6, n_waiting=0)
         for name in ("factuality", "none")
     ]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from commands.backends.huggingface.reader import HfReader
 from commands.backends.huggingface.worker import LastLoaded
-from commands.ports import Passage, PassageRead, PassageUnread
+from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.identity import digest_of
 from projections.evaluations.scores import credit
 from tests.builders import entrant
@@ -30,21 +30,24 @@ class Ours:
         )
         self._items = items
         self._reader = HfReader(BATCH_TOKENS, device="cpu", cpu_threads=1, load=LastLoaded())
-        self._passages: Mapping[str, Sequence[Passage]] = {
+        self._passages: Mapping[str, Sequence[Continuation]] = {
             "questions": [
-                Passage(f"{n} {place}", who, question.context, f" {choice}")
+                Continuation(f"{n} {place}", who, question.context, f" {choice}")
                 for n, question in enumerate(items.questions)
                 for place, choice in enumerate(question.choices)
             ],
             "documents": [
-                Passage(str(n), who, "", text, rolls=True) for n, text in enumerate(items.documents)
+                Continuation(str(n), who, "", text, rolls=True)
+                for n, text in enumerate(items.documents)
             ],
         }
 
     def weigh(self, kind: str) -> list[float]:
         """Return the log-likelihoods, in the order of the items."""
         passages = self._passages[kind]
-        found = {each.key: each for batch in self._reader.read(passages) for each in batch}
+        found = {
+            each.key: each for batch in self._reader.log_likelihoods(passages) for each in batch
+        }
         return [_log_likelihood(found[passage.key]) for passage in passages]
 
     def seconds(self, kind: str) -> float:
@@ -67,8 +70,8 @@ class Ours:
         return -sum(log_likelihoods) / (n_bytes * log(2))
 
 
-def _log_likelihood(read: PassageRead | PassageUnread) -> float:
+def _log_likelihood(read: ContinuationLikelihood | LikelihoodFailure) -> float:
     """Require that a passage was read whole: contexts that are too long are cut unlike theirs."""
-    assert isinstance(read, PassageRead)
+    assert isinstance(read, ContinuationLikelihood)
     assert not read.is_truncated
     return read.log_likelihood

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from commands.evaluating.samples import Seen
 from commands.evaluating.shipped.texts import Blimp
-from commands.settings.sections import Terms
+from commands.settings.sections import EvaluationOptions
 from tests.commands.evaluations.examples import reading
 from tests.commands.evaluations.making import made, refusals, write_lines
 
-TERMS = Terms()
+TERMS = EvaluationOptions()
 PAIRS = [
     {"sentence_good": f"{n} cats sleep.", "sentence_bad": f"{n} cats sleeps.", "UID": "agreement"}
     for n in range(40)

@@ -18,7 +18,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 
 @dataclass(frozen=True)
-class Reading:
+class JudgedTournament:
     """A tournament as of a position, seen through one judge's verdicts."""
 
     state: Tournament
@@ -88,13 +88,13 @@ class Perspective(NamedTuple):
     rule: Rule = RECORDED
 
 
-def seen_from(
+def judged_tournament(
     state: Tournament,
     ledger: Path,
     until: int | None,
     perspective: Perspective,
     spelling: Spelling = as_option,
-) -> Reading:
+) -> JudgedTournament:
     """Return a tournament as it is seen from a perspective.
 
     Args:
@@ -112,4 +112,4 @@ def seen_from(
     by = judge_of(state, judge, spelling)
     if rule.policy == MAJORITY:
         require_jury(state, judge, spelling)
-    return Reading(seen, by, ledger, until, judge, dimension, rule)
+    return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
