@@ -78,19 +78,19 @@ class StoredEvent(NamedTuple):
             self.data,
         )
 
-    def recorded(self) -> Recorded:
+    def decode(self) -> Recorded:
         """Decode the event.
 
         Raises:
             UnreadableEvent: Its type, version, shape or time is unknown.
         """
-        return self.place(
+        return self.record_of(
             decode_stored(
                 self.position, self.recorded_us, self.type, self.schema_version, self.data
             )
         )
 
-    def place(self, event: Event) -> Recorded:
+    def record_of(self, event: Event) -> Recorded:
         """Put an event that is in hand at this row's place."""
         stream = StreamId(self.stream)
         return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)

@@ -49,7 +49,7 @@ class Ledger(LedgerReader):
         super().__init__(connection, path, wal or NoWal())
         self._now = now
         self._lock = lock or NoLock()
-        self._line = CommitQueue(self.settle)
+        self._queue = CommitQueue(self.commit)
         self._tail = Tail()
         self._is_open = True
 
@@ -139,19 +139,19 @@ class Ledger(LedgerReader):
             CannotWrite: No room or no permission; nothing was appended.
             DiskFailed: It is not known whether they are on the disk.
         """
-        return self._line.pass_through(self.prepare(stream, events, expected_version))
+        return self._queue.commit(self.prepare(stream, events, expected_version))
 
     def prepare(
         self, stream: StreamId, events: Sequence[Event], expected_version: int | None
     ) -> Append:
-        """Check events and make them ready for `settle`.
+        """Check events and make them ready for `commit`.
 
         Raises:
             InvalidEvent: An event could not be read back.
         """
         return Append(stream, [draft(stream, event) for event in events], expected_version)
 
-    def settle(self, appends: Sequence[Append]) -> None:
+    def commit(self, appends: Sequence[Append]) -> None:
         """Answer all who wait, in one transaction: that is one flush for all of them."""
         try:
             with self._turn:
@@ -171,12 +171,12 @@ class Ledger(LedgerReader):
         with immediate_transaction(self._connection):
             writer = self._writer()
             for append in appends:
-                append.settle(writer)
+                append.write(writer)
             writer.flush()
-        writer.hand_over()
+        writer.update_tail()
 
     @contextmanager
-    def adopting(self) -> Iterator[Writer]:
+    def merging(self) -> Iterator[Writer]:
         """Take events of another ledger in, as they are; all when the block ends, or none.
 
         Raises:
@@ -190,7 +190,7 @@ class Ledger(LedgerReader):
                     writer = self._writer()
                     yield writer
                     writer.flush()
-                writer.hand_over()
+                writer.update_tail()
         self._wal.flush()
 
     def _require_writable(self) -> None:
@@ -199,5 +199,5 @@ class Ledger(LedgerReader):
         self._wal.require_sound()
 
     def _writer(self) -> Writer:
-        self._tail.read_on(self._connection)
+        self._tail.catch_up(self._connection)
         return Writer(self._connection, self._tail, microseconds(self._now()))

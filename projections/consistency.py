@@ -247,6 +247,6 @@ def _faults_of_identity(event: PairReconciled) -> list[str]:
 
 
 def _faults_of_registration(event: Registered) -> list[str]:
-    if event.thing.content_digest == event.digest:
+    if event.content.content_digest == event.digest:
         return []
     return ["its digest is not that of what it registers"]

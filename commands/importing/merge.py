@@ -155,7 +155,7 @@ def take_in(ledger: Ledger, rows: Iterable[StoredEvent]) -> Taken:
         LedgerError: Something cannot be read or written; nothing was taken in.
     """
     plans = MergedPlans(ledger)
-    with ledger.adopting() as writer:
+    with ledger.merging() as writer:
         plans.read_on(writer)
         taking = _Taking(writer, plans)
         for row in rows:
@@ -185,7 +185,7 @@ class _Taking:
             self._writer.flush()
 
     def _sort(self, row: StoredEvent) -> None:
-        match event := row.recorded().event:
+        match event := row.decode().event:
             case PairReconciled() if self._follows_from_theirs(event):
                 self._n_left += 1
             case EvaluationCompleted() if self._plans.are_against(StreamId(row.stream), event):
@@ -196,7 +196,7 @@ class _Taking:
                 self._adopt(row, event)
 
     def _adopt(self, row: StoredEvent, event: Event) -> None:
-        match self._writer.adopt(row):
+        match self._writer.merge(row):
             case StoredEvent():
                 self._n_new[StreamId(row.stream)] += 1
             case Conflict() as conflict:

@@ -29,7 +29,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     )
     if not found:
         raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
-    if len({each.recorded().event.natural_key[0] for each in found}) > 1:
+    if len({each.decode().event.natural_key[0] for each in found}) > 1:
         meant = shortened([f"{each.position} {each.type}" for each in found])
         raise NotFound(
             f"{name!r} means {len(found)} events: {meant}; give more of it, or a position"

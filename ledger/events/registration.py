@@ -195,7 +195,7 @@ class Registered(Fact, frozen=True):
     digest: Digest  # of the whole value
 
     @property
-    def thing(self) -> Value:
+    def content(self) -> Value:
         """What became known."""
         raise NotImplementedError
 
@@ -216,7 +216,7 @@ class PromptRegistered(Registered, frozen=True):
     prompt: Prompt
 
     @property
-    def thing(self) -> Prompt:
+    def content(self) -> Prompt:
         """The prompt."""
         return self.prompt
 
@@ -232,7 +232,7 @@ class RubricRegistered(Registered, frozen=True):
     rubric: Rubric
 
     @property
-    def thing(self) -> Rubric:
+    def content(self) -> Rubric:
         """The rubric."""
         return self.rubric
 
@@ -248,7 +248,7 @@ class EntrantRegistered(Registered, frozen=True):
     entrant: Entrant
 
     @property
-    def thing(self) -> Entrant:
+    def content(self) -> Entrant:
         """The entrant."""
         return self.entrant
 
@@ -264,7 +264,7 @@ class JudgeRegistered(Registered, frozen=True):
     judge: JudgeSettings
 
     @property
-    def thing(self) -> JudgeSettings:
+    def content(self) -> JudgeSettings:
         """The judge."""
         return self.judge
 

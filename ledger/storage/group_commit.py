@@ -32,7 +32,7 @@ class Append:
     successor: "Append | None" = None  # whom this one calls: threads that wake at once jostle
     thread: int = field(default_factory=threading.get_ident)
 
-    def settle(self, writer: Writer) -> None:
+    def write(self, writer: Writer) -> None:
         """Write, or note why not; another's refusal is no reason to refuse this one."""
         try:
             self.answer = writer.append(self.stream, self.drafts, self.expected_version)
@@ -61,13 +61,13 @@ class CommitQueue:
     itself when it appends again.
     """
 
-    def __init__(self, settle_all: Callable[[Sequence[Append]], None]) -> None:
-        self._settle_all = settle_all
+    def __init__(self, commit_all: Callable[[Sequence[Append]], None]) -> None:
+        self._commit_all = commit_all
         self._waiting: deque[Append] = deque()
         self._leader: Append | None = None
         self._door = threading.Lock()
 
-    def pass_through(self, mine: Append) -> tuple[Receipt, ...]:
+    def commit(self, mine: Append) -> tuple[Receipt, ...]:
         """Wait until an append is answered, be it by oneself.
 
         Raises:
@@ -92,7 +92,7 @@ class CommitQueue:
             with self._door:
                 taken += self._waiting
                 self._waiting.clear()
-            self._settle_all(taken)
+            self._commit_all(taken)
         finally:
             others = [each for each in taken if each is not mine]
             with self._door:  # some are unanswered where settling was interrupted

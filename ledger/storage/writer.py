@@ -34,7 +34,7 @@ class Tail:
         self.versions: dict[str, int] = {}  # by stream
         self.positions: dict[bytes, int] = {}  # by key
 
-    def read_on(self, connection: sqlite3.Connection) -> None:
+    def catch_up(self, connection: sqlite3.Connection) -> None:
         """Take note of what other processes appended; inside a write transaction."""
         for place in connection.execute(_PLACES, (self.position,)):
             position, event_id, stream, version, recorded_us, self.chain = place
@@ -102,7 +102,7 @@ class Writer:
         _require_consistent(drafts, known)
         return tuple(self._receipt(stream, draft, known) for draft in drafts)
 
-    def adopt(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
+    def merge(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
         """Place an event of another ledger as it is; return it, or ours that contradicts it.
 
         Returns:
@@ -112,7 +112,7 @@ class Writer:
             InvalidEvent: Its id is not its own.
             UnreadableEvent: It cannot be read here.
         """
-        event = theirs.recorded().event
+        event = theirs.decode().event
         key = key_of(theirs.event_id)
         if len(theirs.event_id) != ID_BYTES or key != _key(theirs.stream, theirs.type, event):
             raise InvalidEvent(theirs.type, f"{theirs.event_id.hex()} is the id of another event")
@@ -126,7 +126,7 @@ class Writer:
         """Yield what was appended behind a position before this transaction began."""
         later = "SELECT * FROM event WHERE position > ? ORDER BY position"
         for values in self._connection.execute(later, (position,)):
-            yield StoredEvent._make(values).recorded()
+            yield StoredEvent._make(values).decode()
 
     def flush(self) -> None:
         """Insert what was placed."""
@@ -139,13 +139,13 @@ class Writer:
                 start += n_rows
         self._pending.clear()
 
-    def hand_over(self) -> None:
+    def update_tail(self) -> None:
         """Tell the tail what stands before the next transaction, once this one is committed."""
         if self._positions:
             self._tail.versions |= self._versions
             self._tail.positions |= self._positions
             self._tail.recorded_us, self._tail.chain = self._now_us, self._chain
-            self._tail.position = self.position  # last: see `Tail.read_on`
+            self._tail.position = self.position  # last: see `Tail.catch_up`
 
     def _receipt(
         self, stream: StreamId, draft: Draft, known: dict[bytes, StoredEvent | None]
@@ -154,7 +154,7 @@ class Writer:
         is_new = row is None
         if row is None:  # a twin further on in the same append is not new
             row = known[draft.key] = self._place(self._row(stream, draft))
-        return Receipt(row.place(draft.event), row.leaf, is_new)
+        return Receipt(row.record_of(draft.event), row.leaf, is_new)
 
     def _row(self, stream: StreamId, draft: Draft) -> StoredEvent:
         event, type_, key, data = draft
@@ -232,7 +232,7 @@ def _is_known(each: Draft, row: StoredEvent | None) -> bool:
 
 def _is_same(event: Event, data: bytes, row: StoredEvent) -> bool:
     """Say whether a recorded event says the same, be it in an older version's words."""
-    return row.data == data or row.recorded().event == event
+    return row.data == data or row.decode().event == event
 
 
 def _conflict(each: Draft, other: bytes, position: int | None) -> KeyConflict:

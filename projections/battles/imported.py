@@ -68,7 +68,7 @@ class BattleTable:
         """Return some of the battles, (n,) of which is said whether they are kept."""
         return replace(self, **{name: getattr(self, name)[kept] for name in _COLUMNS})
 
-    def read_at(self, temperature: float, *, made_at: float) -> "BattleTable":
+    def at_temperature(self, temperature: float, *, made_at: float) -> "BattleTable":
         """Return the battles as if judges' preferences came of marks read at another temperature.
 
         People gave no marks, so what they said stays.

@@ -116,7 +116,7 @@ def test_ours_is_kept_where_theirs_contradicts_it(pair: Pair) -> None:
     assert [conflict.row.type for conflict in taken.conflicts] == ["VerdictReceived"] * 2
     for conflict in taken.conflicts:
         (ours,) = pair.ours.rows(after=conflict.position - 1, until=conflict.position)
-        assert ours.recorded().event.natural_key == conflict.row.recorded().event.natural_key
+        assert ours.decode().event.natural_key == conflict.row.decode().event.natural_key
     assert (taken.n_new, taken.n_left) == (5, 1)
     assert statuses(pair.ours) == ["b", "a"], "theirs decided the second prompt only"
 

@@ -33,7 +33,7 @@ def last(ledger: Ledger) -> StoredEvent:
 
 def key_of(row: StoredEvent) -> str:
     """Return what names the event."""
-    return row.recorded().event.natural_key[0]
+    return row.decode().event.natural_key[0]
 
 
 def test_an_event_is_found_at_its_position(filled: Ledger) -> None:
@@ -43,7 +43,7 @@ def test_an_event_is_found_at_its_position(filled: Ledger) -> None:
 
 def test_a_thing_is_found_by_its_label(filled: Ledger) -> None:
     """Nobody remembers digests of prompts."""
-    found = find_events(filled, "p1")[0].recorded().event
+    found = find_events(filled, "p1")[0].decode().event
 
     assert isinstance(found, PromptRegistered)
     assert found.prompt == prompt("p1")
@@ -60,7 +60,7 @@ def test_a_sample_is_found_by_its_label(ledger: Ledger, name: str, kind: type[Ev
 
     [found] = find_events(ledger, name)
 
-    assert isinstance(found.recorded().event, kind)
+    assert isinstance(found.decode().event, kind)
 
 
 def test_an_evaluation_means_its_newest_plan(ledger: Ledger) -> None:
@@ -69,7 +69,7 @@ def test_an_evaluation_means_its_newest_plan(ledger: Ledger) -> None:
 
     [found] = find_events(ledger, "recall")
 
-    assert found.recorded().event == plan("tuned", number=2)
+    assert found.decode().event == plan("tuned", number=2)
 
 
 def test_a_label_means_its_newest_registration(filled: Ledger) -> None:
@@ -77,7 +77,7 @@ def test_a_label_means_its_newest_registration(filled: Ledger) -> None:
     corrected = prompt("p1", gold="ibuprofen")
     Recorder(filled, STREAM).record(open_tournament(opened(prompts=[corrected])))
 
-    found = find_events(filled, "p1")[0].recorded().event
+    found = find_events(filled, "p1")[0].decode().event
 
     assert isinstance(found, PromptRegistered)
     assert found.prompt.gold_answer == "ibuprofen"
@@ -130,5 +130,5 @@ def test_a_query_key_means_its_submission_and_its_verdict(
 
     found = find_events(filled, query_key[:10])
 
-    assert [row.recorded().event for row in found] == asked_and_answered
+    assert [row.decode().event for row in found] == asked_and_answered
     assert [row.position for row in found] == [n_before + 1, n_before + 2]

@@ -179,10 +179,10 @@ class Busy(Ledger):
     """A ledger on which an evaluation goes on until a merge has it to itself."""
 
     @contextmanager
-    def adopting(self) -> Iterator[Writer]:
+    def merging(self) -> Iterator[Writer]:
         """Observe two samples more, then let the merge go on."""
         evaluate(self, limit=2)
-        with super().adopting() as writer:
+        with super().merging() as writer:
             yield writer
 
 

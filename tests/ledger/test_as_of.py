@@ -54,7 +54,7 @@ def test_as_of_a_position_is_the_prefix_up_to_it(history: list[Event], as_of: in
         rows = list(ledger.rows(until=as_of))
 
     assert read == everything[:as_of]
-    assert [row.recorded() for row in rows] == read
+    assert [row.decode() for row in rows] == read
 
 
 @settings(deadline=None, max_examples=40)

@@ -101,7 +101,7 @@ def test_a_thread_whose_leading_append_was_interrupted_leads_again() -> None:
     line = CommitQueue(answer_all)
     line._leader = Append(STREAM, [], None)
 
-    assert line.pass_through(Append(STREAM, [], None)) == ()
+    assert line.commit(Append(STREAM, [], None)) == ()
 
 
 def test_nothing_is_appended_to_a_ledger_that_was_closed(path: Path) -> None:

@@ -130,7 +130,7 @@ def merged(into: History, *others: History) -> Mapping[bytes, Event]:
 def facts_of(ledger: Ledger) -> Mapping[bytes, Event]:
     """Return a ledger's facts by key, but for where they came from."""
     return {
-        key_of(row.event_id): row.recorded().event
+        key_of(row.event_id): row.decode().event
         for row in ledger.rows()
         if row.type != type_name(LedgerMerged)
     }
@@ -229,7 +229,7 @@ def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: His
     assert all(kept[each] == event for each, event in mine.items())
     for each, conflict in in_conflict.items():
         assert key_of(rows[conflict.position].event_id) == each
-        assert conflict.row.recorded().event == yours[each]
+        assert conflict.row.decode().event == yours[each]
 
 
 @LAW
@@ -256,7 +256,7 @@ def test_a_merged_event_keeps_its_id_its_time_and_its_leaf() -> None:
         _, taken, note = ledger.rows()
 
     assert taken == row._replace(position=2, version=2, chain=taken.chain)
-    assert note.recorded().event == LedgerMerged(head=other_head(theirs), n_events=1, n_taken=1)
+    assert note.decode().event == LedgerMerged(head=other_head(theirs), n_events=1, n_taken=1)
 
 
 def other_head(history: History) -> Digest:

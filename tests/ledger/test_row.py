@@ -23,6 +23,6 @@ def test_a_row_is_decoded_as_the_ledger_reads_it(ledger: Ledger) -> None:
     """`tourney show` and the standings speak of the same events."""
     ledger.append(STREAM, opened())
 
-    decoded = [row.recorded() for row in ledger.rows()]
+    decoded = [row.decode() for row in ledger.rows()]
 
     assert decoded == list(ledger.read())

@@ -44,7 +44,7 @@ def all_waiting(ledger: Ledger, *batches: Sequence[Event]) -> Iterator[Answers]:
     ):
         with lock.held():
             first = pool.submit(ledger.append, STREAM, [verdict(key("first"))])
-            wait_until(lambda: ledger._turn.locked() and not ledger._line._waiting)
+            wait_until(lambda: ledger._turn.locked() and not ledger._queue._waiting)
             others = []
             for n, batch in enumerate(batches, start=1):
                 others.append(pool.submit(ledger.append, STREAM, batch))
@@ -55,7 +55,7 @@ def all_waiting(ledger: Ledger, *batches: Sequence[Event]) -> Iterator[Answers]:
 
 def has_waiting(ledger: Ledger, n: int) -> bool:
     """Say whether so many appends wait for others."""
-    return len(ledger._line._waiting) == n
+    return len(ledger._queue._waiting) == n
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

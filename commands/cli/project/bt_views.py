@@ -136,7 +136,7 @@ class Imported:
         """Return the battles with preferences as they are to be read."""
         if softness.temperature is None:
             return self
-        read = self.battles.read_at(softness.temperature, made_at=softness.made_at)
+        read = self.battles.at_temperature(softness.temperature, made_at=softness.made_at)
         return replace(self, battles=read)
 
     def notes(self, softness: Softness) -> list[str]:

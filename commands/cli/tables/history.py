@@ -27,10 +27,10 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
         rows=tuple(
             {
                 "position": row.position,
-                "recorded_at": row.recorded().recorded_at.isoformat(),
+                "recorded_at": row.decode().recorded_at.isoformat(),
                 "stream": row.stream,
                 "type": row.type,
-                "key": " ".join(row.recorded().event.natural_key),
+                "key": " ".join(row.decode().event.natural_key),
                 "event_id": row.event_id.hex(),
             }
             for row in rows
@@ -40,7 +40,7 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
     """Return an event with its envelope, whole."""
-    recorded = row.recorded()
+    recorded = row.decode()
     return {
         "position": recorded.position,
         "stream": recorded.stream,
@@ -123,7 +123,7 @@ def conflicts_table(taken: Taken) -> Table:
                 "their_position": conflict.row.position,
                 "stream": conflict.row.stream,
                 "type": conflict.row.type,
-                "key": " ".join(conflict.row.recorded().event.natural_key),
+                "key": " ".join(conflict.row.decode().event.natural_key),
             }
             for conflict in taken.conflicts
         ),
