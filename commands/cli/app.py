@@ -1,7 +1,7 @@
-"""The `tourney` command: finds the command that was called, and turns errors into exit codes.
+"""The `tourney` command: lists all commands, calls one, and turns errors into exit codes.
 
-Only the module of that command is imported: help answers at once, and reading a ledger never
-waits for what generating needs.
+Only the module of the called command is imported, so help answers at once, and reading a ledger
+never waits for what generating needs.
 """
 
 import atexit
@@ -15,13 +15,14 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from commands.cli.shared.groups import PanelGroup
 from commands.cli.tables.render import shown
 from commands.errors import WorkInFlight
 from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
-_FOLDING: Final = frozenset({"project", "replay", "verify"})  # commands: they read, and end
+_FOLDING: Final = frozenset({"project", "replay", "verify"})  # short commands that only read
 _MUCH: Final = 100_000  # objects
 
 
@@ -42,45 +43,76 @@ class Group(NamedTuple):
     entries: tuple[Entry, ...]
 
 
+class Panel(NamedTuple):
+    """Commands that help lists under one heading."""
+
+    heading: str
+    entries: tuple[Entry | Group, ...]
+
+
 _PROJECTIONS: Final = (
-    Entry(
-        "project.bradley_terry",
-        "bt",
-        "Rate by Bradley-Terry, as recorded settings say but for options.",
-    ),
-    Entry("project.outcomes", "imported", "List the ratings of others that were imported."),
-    Entry(
-        "project.reliability", "temperature", "Calibrate a judge's marks against people's votes."
-    ),
-    Entry("project.metrics", "metrics", "Show what evaluations came to."),
+    Entry("project.elo", "elo", "Compute Elo ratings."),
+    Entry("project.bradley_terry", "bt", "Compute Bradley-Terry ratings."),
+    Entry("project.outcomes", "winrates", "Count wins, losses and ties by pair of entrants."),
+    Entry("project.outcomes", "matches", "List every pair of responses with its outcome."),
     Entry("project.outcomes", "responses", "List every response."),
-    Entry("project.outcomes", "matches", "List every pairing and what became of it."),
-    Entry("project.outcomes", "winrates", "Count wins, losses, ties and gaps by pair."),
-    Entry("project.outcomes", "progress", "Show what is there and what is owed."),
-    Entry("project.reliability", "agreement", "Show each judge's habits and how judges agree."),
-    Entry("project.reliability", "calibration", "Compare p_correct with being right."),
-    Entry("project.outcomes", "spend", "Show what was paid, to whom, for what and when."),
-    Entry("project.elo", "elo", "Rate by Elo, by the recorded settings but for options."),
+    Entry("project.outcomes", "progress", "Show what is done and what remains to be done."),
+    Entry("project.reliability", "agreement", "Show how consistent judges are and how they agree."),
+    Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
+    Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
+    Entry("project.metrics", "metrics", "Show the results of evaluations."),
+    Entry("project.reliability", "temperature", "Fit the temperature of a judge's scores."),
+    Entry("project.outcomes", "imported", "List imported ratings."),
 )
 COMMANDS: Final = (
-    Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
-    Entry("run", "run", "Register, generate, judge, rate, write artifacts."),
-    Entry("plan", "plan", "Say what is owed: free, and nothing is written.", is_group=True),
-    Entry("apply", "apply", "Do what is owed, and record it.", is_group=True),
-    Entry("batch", "batch", "Money in flight: list, wait, adopt, cancel, forget.", is_group=True),
-    Group("project", "Read the ledger: free, nothing is appended.", _PROJECTIONS),
-    Entry("status", "prices", "Print what judges cost, from which table of what date."),
-    Entry("audit", "replay", "Fold again from the first event, and compare byte for byte."),
-    Entry("audit", "verify", "Check every byte, event and published run."),
-    Entry("audit", "log", "List events, the newest last."),
-    Entry("audit", "show", "Show the events that an ID means, whole, as JSON."),
-    Entry("status", "status", "Say what is on record, of every tournament."),
-    Entry("status", "doctor", "Look at what a run needs on this machine."),
-    Entry("audit", "checkpoint", "Print what names the ledger's history, to be kept elsewhere."),
-    Entry("audit", "backup", "Copy the ledger, be it written to or not."),
-    Entry("exports", "export", "Write the ledger in another form.", is_group=True),
-    Entry("imports", "import", "Read what another program or ledger wrote.", is_group=True),
-    Entry("imports", "merge", "Take in the events of another ledger; twice is once."),
+    Panel(
+        "Run",
+        (
+            Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
+            Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
+            Entry(
+                "plan",
+                "plan",
+                "Show what remains to be done and what it costs (read-only).",
+                is_group=True,
+            ),
+            Entry("apply", "apply", "Do what remains to be done.", is_group=True),
+            Entry("status", "doctor", "Check that this machine is ready for a run."),
+        ),
+    ),
+    Panel(
+        "Read",
+        (
+            Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
+            Entry("status", "status", "Show what is on record for every tournament."),
+            Entry("audit", "log", "List events, the newest last."),
+            Entry("audit", "show", "Print the events of an ID as JSON."),
+        ),
+    ),
+    Panel(
+        "Money",
+        (
+            Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
+            Entry("status", "prices", "Show the price table and its date."),
+        ),
+    ),
+    Panel(
+        "Audit",
+        (
+            Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
+            Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
+            Entry("audit", "checkpoint", "Print the ledger's current hash."),
+        ),
+    ),
+    Panel(
+        "Exchange",
+        (
+            Entry("imports", "import", "Import files of other programs.", is_group=True),
+            Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
+            Entry("imports", "merge", "Merge another ledger into this one."),
+            Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
+        ),
+    ),
 )
 
 
@@ -88,12 +120,11 @@ def main() -> None:
     """Run the command line; the console script."""
     if isinstance(sys.stdout, TextIOWrapper):  # JSON is UTF-8, whatever the locale says
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    completing = "_TOURNEY_COMPLETE" in os.environ
+    words = [word for word in _typed() if not word.startswith("-")]
     if not _FOLDING.isdisjoint(words[:1]):
-        _waste_no_time()
+        _tune_interpreter()
     try:
-        command_line(None if completing else words)()
+        command_line(words)()
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
             typer.secho("interrupted: what was recorded is kept", err=True)
@@ -106,12 +137,20 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def _waste_no_time() -> None:
-    """Put aside what only takes time where a ledger is folded; NumPy is not imported yet.
+def _typed() -> list[str]:
+    """Return the words after `tourney`: of the call, or of the line that a shell completes."""
+    lines = (os.environ.get(name, "") for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"))
+    if "_TOURNEY_COMPLETE" not in os.environ:
+        return sys.argv[1:]
+    return next((line.split()[1:] for line in lines if line), [])
 
-    What is made of a ledger is needed until the end: to look for garbage in it every 700 objects,
-    and again on leaving, is a fifth of a short command. The matrices are small: further threads of
-    BLAS would wait, and they wait by turning in a loop.
+
+def _tune_interpreter() -> None:
+    """Relax garbage collection and BLAS threads for short commands; NumPy is not imported yet.
+
+    What is read from a ledger is needed until the end: collecting garbage every 700 objects, and
+    again at exit, takes a fifth of a short command. The matrices are small: more BLAS threads
+    would only spin.
     """
     gc.set_threshold(_MUCH)
     atexit.register(gc.freeze)
@@ -119,39 +158,53 @@ def _waste_no_time() -> None:
 
 
 def command_line(words: Sequence[str] | None = None) -> typer.Typer:
-    """Put the command line together, importing only what its words call; None means all."""
+    """Build the command line, importing only the command that the words call; None: all."""
     app = typer.Typer(
         name="tourney",
+        cls=PanelGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback(invoke_without_command=True)(tourney)
-    _add_all(app, COMMANDS, words)
+    for panel in COMMANDS:
+        _add_all(app, panel.entries, words, panel.heading)
     return app
 
 
 def _add_all(
-    app: typer.Typer, entries: Sequence[Entry | Group], words: Sequence[str] | None
+    app: typer.Typer,
+    entries: Sequence[Entry | Group],
+    words: Sequence[str] | None,
+    panel: str | None = None,
 ) -> None:
     for entry in entries:
         if words is None or entry.name in words[:1]:
-            _add(app, entry, words and words[1:])
+            _add(app, entry, words and words[1:], panel)
         else:
-            app.command(entry.name, help=entry.help)(_not_imported)
+            app.command(entry.name, help=entry.help, rich_help_panel=panel)(_not_imported)
 
 
-def _add(app: typer.Typer, entry: Entry | Group, words: Sequence[str] | None) -> None:
+def _add(
+    app: typer.Typer, entry: Entry | Group, words: Sequence[str] | None, panel: str | None
+) -> None:
     if isinstance(entry, Group):
         group = typer.Typer(no_args_is_help=True)
         _add_all(group, entry.entries, words)
-        app.add_typer(group, name=entry.name, help=entry.help)
+        _add_group(app, group, entry, panel)
         return
     module = import_module(f"commands.cli.{entry.module}")
     if entry.is_group:
-        app.add_typer(module.app, name=entry.name, help=entry.help)
+        _add_group(app, module.app, entry, panel)
     else:
-        app.command(entry.name)(getattr(module, entry.name))
+        app.command(entry.name, rich_help_panel=panel)(getattr(module, entry.name))
+
+
+def _add_group(
+    app: typer.Typer, group: typer.Typer, entry: Entry | Group, panel: str | None
+) -> None:
+    app.add_typer(group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel)
 
 
 def _not_imported() -> None:
@@ -162,13 +215,16 @@ def _not_imported() -> None:
 def tourney(
     *,
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.")
+        bool, typer.Option("--version", "-V", help="Print the version and exit.")
     ] = False,
     debug: Annotated[  # noqa: ARG001  # read in main, where the error arrives
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
-    """Compare language models with a judge: resume without paying twice, audit, re-rate."""
+    """Compare language models with a judge: resume without paying twice, audit, re-rate.
+
+    Example: tourney demo
+    """
     if show_version:
         typer.echo(f"tourney {VERSION}")
         raise typer.Exit

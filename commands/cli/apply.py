@@ -1,14 +1,14 @@
-"""`tourney apply`: the verbs that touch models."""
+"""`tourney apply`: generate, judge and evaluate. The only commands that call models."""
 
 from typing import Annotated
 
 import typer
 
 from commands.backends.wiring import ConfiguredBackends, put_to_work
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AllowGapsOption,
-    AskedOption,
+    AskedJudgeOption,
     ConfigOption,
     EntrantOption,
     EvaluationOption,
@@ -46,7 +46,10 @@ def generate(
     limit: LimitOption = None,
     allow_gaps: AllowGapsOption = False,
 ) -> None:
-    """Generate the responses that are owed. Example: tourney apply generate --limit 10."""
+    """Generate the missing responses.
+
+    Example: tourney apply generate --limit 10
+    """
     place = workspace(config, ledger)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
@@ -57,7 +60,7 @@ def generate(
         done = generate_with_consent(recorder, prompts, make_generator, book, spending, talk)
         responses = progress(recorder.state, prompts, recorder.state.panel[0]).responses
     say(
-        f"{done.n_missing} responses were missing, {done.n_generated} generated,"
+        f"{done.n_missing} responses were missing: {done.n_generated} generated,"
         f" {done.n_failed} failed"
     )
     n_failed = sum(row.failed for row in responses)
@@ -70,17 +73,21 @@ def judge(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
-    judge: AskedOption = None,
+    judge: AskedJudgeOption = None,
     provider: ProviderOption = None,
     yes: YesOption = False,
     max_usd: MaxUsdOption = None,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Send what is owed, and come back later (exit 7).")
+        bool,
+        typer.Option("--no-wait", help="Send the queries and exit 7; receive the replies later."),
     ] = False,
     limit: LimitOption = None,
     allow_gaps: AllowGapsOption = False,
 ) -> None:
-    """Put the open queries to the judge. Example: tourney apply judge --yes --max-usd 20."""
+    """Ask the judge all open queries.
+
+    Example: tourney apply judge --yes --max-usd 20
+    """
     place = workspace(config, ledger, provider=provider)
     settings, folder = place.settings, place.folder
     prompts = selected_prompts(place.opening.bank, settings, mode)
@@ -92,13 +99,13 @@ def judge(
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         accounts = progress(recorder.state, prompts, plan.judge).accounts
     say(
-        f"{done.n_open} queries were open, {done.n_verdicts} answered with a verdict,"
+        f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:
         raise DoneWithGaps(
-            f"{n_gaps} pairs have no outcome, {done.n_failed} of the queries asked now no verdict;"
+            f"{n_gaps} pairs have no outcome, {done.n_failed} of these queries got no verdict;"
             " see `tourney project progress`"
         )
     require_none_in_flight(recorder.state, plan.judge, prompts)
@@ -115,7 +122,10 @@ def evaluate(
     limit: LimitOption = None,
     allow_gaps: AllowGapsOption = False,
 ) -> None:
-    """Evaluate the entrants on what is owed. Example: tourney apply evaluate --entrant base."""
+    """Run the missing evaluation samples.
+
+    Example: tourney apply evaluate --entrant base
+    """
     place = workspace(config, ledger)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     with put_to_work(place.settings) as inference_of:
@@ -139,7 +149,7 @@ def _evaluate(
         recorder.record(place.opening)
         done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
     say(
-        f"{done.n_owed} samples were owed, {done.n_observed} observed,"
+        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
         f" {done.n_unscorable} unscorable; see `tourney project metrics`"
     )
     if n_gaps and not allow_gaps:

@@ -1,4 +1,4 @@
-"""`tourney log`, `show`, `verify` and `replay`: look at what happened, and check it."""
+"""`tourney log`, `show`, `verify`, `replay`, `checkpoint`, `backup`: inspect a ledger."""
 
 import time
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.cli.shared.ledger import head_at, ledger_path, position_of, stream_of
+from commands.cli.shared import completion
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
     FormatOption,
@@ -46,22 +46,30 @@ def log(
     ledger: LedgerOption = None,
     as_of: AsOfOption = None,
     event_type: Annotated[
-        str | None, typer.Option("--type", help="Only events of this type.")
+        str | None,
+        typer.Option(
+            "--type", autocompletion=lambda: [*EVENTS.types], help="Only events of this type."
+        ),
     ] = None,
     limit: LimitOption = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on showing what is appended, until Ctrl-C.")
+        bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """List events, the newest last. Example: tourney log --type VerdictReceived --limit 20."""
+    """List events, the newest last.
+
+    Example: tourney log --type VerdictReceived --limit 20
+    """
     if event_type is not None and event_type not in EVENTS.types:
-        raise ConfigurationError([f"--type {event_type!r} is none of: {', '.join(EVENTS.types)}"])
+        raise ConfigurationError(
+            [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
+        )
     path = ledger_path(ledger, config)
     with Ledger.read_only(path) as opened:
-        head, asked = opened.head.position, position_of(opened, as_of)
-        until = head if asked is None else asked
+        head, chosen = opened.head.position, position_of(opened, as_of)
+        until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
     write(log_table(rows), output_format, as_json=as_json)
     if follow:
@@ -69,7 +77,7 @@ def log(
 
 
 def _follow(path: Path, event_type: str | None, after: int) -> None:
-    """Print one line for each event that arrives: JSON, whatever the table's format was."""
+    """Print each new event as a line of JSON, whatever the table's format was."""
     for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
             write(log_table([row]), Format.JSONL, as_json=False)
@@ -82,7 +90,10 @@ def show(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
 ) -> None:
-    """Show the events that an ID means, whole, as JSON. Example: tourney show recall_001."""
+    """Print the events of an ID as JSON.
+
+    Example: tourney show recall_001
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         found = find_events(opened, name)
     for each in found:
@@ -97,13 +108,16 @@ def verify(
         typer.Option(
             "--checkpoint",
             metavar="FILE|DIGEST@POSITION",
-            help="What `tourney checkpoint` printed, or a file with such in it.",
+            help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
     ] = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Check every byte, event and published run. Example: tourney verify --checkpoint note.txt."""
+    """Check the ledger: hashes, events and published runs.
+
+    Example: tourney verify --checkpoint note.txt
+    """
     path = ledger_path(ledger, config)
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
@@ -118,28 +132,37 @@ def replay(
     ledger: LedgerOption = None,
     tournament: TournamentOption = None,
     as_of: AsOfOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the rebuilt runs into this folder.")
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the rebuilt runs into this folder."),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option("--against", help="Compare this run's folder byte for byte.")
+        Path | None,
+        typer.Option(
+            "--against",
+            autocompletion=completion.runs,
+            help="Compare this run's folder byte for byte.",
+        ),
     ] = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Fold again from the first event, and compare byte for byte. Example: tourney replay."""
+    """Rebuild all runs from the events and compare them.
+
+    Example: tourney replay
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         replayed = replay_runs(
             opened,
             stream_of(opened, tournament, config),
             until=position_of(opened, as_of),
             against=against,
-            out=out,
+            out=output,
         )
     write(differences_table(replayed), output_format, as_json=as_json)
     if replayed.differences:
         files = ", ".join(f"{each.run}/{each.path}" for each in replayed.differences)
-        raise AuditDisagrees(f"not what the ledger says: {files}")
+        raise AuditDisagrees(f"files differ from the ledger: {files}")
     if not replayed.runs:
         say("no run was published yet; `tourney run` publishes one")
 
@@ -151,21 +174,27 @@ def checkpoint(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what names the ledger's history, to be kept elsewhere. Example: tourney checkpoint."""
+    """Print the ledger's current hash. Keep it elsewhere to detect tampering.
+
+    Example: tourney checkpoint > note.txt
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         head = head_at(opened, as_of)
     write(checkpoint_table(head), output_format, as_json=as_json)
 
 
 def backup(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes.")],
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
 ) -> None:
-    """Copy the ledger, be it written to or not. Example: tourney backup safe/tournament.db."""
+    """Copy the ledger, even while a run is writing to it.
+
+    Example: tourney backup safe/tournament.db
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
     for each in unfinished_backups(to):
-        say(f"{each} is of a backup that was killed or is being made; remove it if none is")
+        say(f"{each} is left by an unfinished_backups backup; remove it if none is running")

@@ -1,13 +1,14 @@
-"""`tourney batch`: money in flight, listed, waited for, taken up again, stopped."""
+"""`tourney batch`: list, receive, adopt, cancel and forget a provider's batches."""
 
 from typing import Annotated
 
 import typer
 
 from commands.backends.wiring import make_batch_judge
-from commands.cli.shared.command import reading
-from commands.cli.shared.ledger import ledger_path, read_tournament
-from commands.cli.shared.options import DEFAULT_CONFIG, ConfigOption, LedgerOption
+from commands.cli.shared import completion
+from commands.cli.shared.command import tournament_view
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
+from commands.cli.shared.options import ConfigOption, LedgerOption
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
@@ -33,19 +34,30 @@ from projections.tournament.state import Tournament
 
 app = typer.Typer(no_args_is_help=True)
 
-BatchArgument = Annotated[str, typer.Argument(metavar="ID", help="The provider's batch id.")]
+BatchArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", autocompletion=completion.batches, help="The provider's batch id."
+    ),
+]
 
 
 @app.command("list")
-@reading
+@tournament_view
 def list_(source: JudgedTournament) -> Table:
-    """List batches and where they are. Example: tourney batch list --json."""
+    """List batches and their status.
+
+    Example: tourney batch list --json
+    """
     return batches_table(source.state, source.named_judge)
 
 
 @app.command()
 def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> None:
-    """Receive what is in flight, and reconcile. Example: tourney batch wait."""
+    """Wait for open batches, record their replies, reconcile.
+
+    Example: tourney batch wait
+    """
     place = workspace(config, ledger)
     with place.recorder(say) as recorder, console() as talk:
         if not recorder.state.open_batches:
@@ -63,18 +75,24 @@ def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> 
 def adopt(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
-    """Take up a batch that was sent and not noted. Example: tourney batch adopt msgbatch_01."""
+    """Adopt a batch that was sent but not recorded.
+
+    Example: tourney batch adopt msgbatch_01
+    """
     place = workspace(config, ledger)
     with place.recorder(say) as recorder:
         adopt_named(recorder, _port(place, recorder.state), batch)
-    say(f"{batch} is taken up; `tourney batch wait` receives it")
+    say(f"{batch} is adopted; `tourney batch wait` receives it")
 
 
 @app.command()
 def cancel(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
-    """Stop what a batch has not answered yet. Example: tourney batch cancel msgbatch_01."""
+    """Cancel the queries of a batch that are not answered yet.
+
+    Example: tourney batch cancel msgbatch_01
+    """
     place = workspace(config, ledger)
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         state = read_tournament(opened, None, None, config)
@@ -83,23 +101,26 @@ def cancel(
     if batch not in names:
         raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(names) or 'none is'}")
     stopped = _port(place, state).cancel(batch)
-    say(f"{batch} {'has ended already' if stopped.has_ended else 'is being stopped'};")
-    say("what it answered is paid for: `tourney batch wait` receives it")
+    say(f"{batch} {'has already ended' if stopped.has_ended else 'is being canceled'};")
+    say("its replies so far are paid for: `tourney batch wait` receives them")
 
 
 @app.command()
 def forget(
     batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
 ) -> None:
-    """Give up a batch that the provider deleted. Example: tourney batch forget msgbatch_01."""
+    """Forget a batch that the provider deleted.
+
+    Example: tourney batch forget msgbatch_01
+    """
     place = workspace(config, ledger)
     with place.recorder(say) as recorder:
         forget_batch(recorder, _port(place, recorder.state), batch)
-    say(f"{batch} is given up: what it asked and did not answer is open again")
+    say(f"{batch} is forgotten: its unanswered queries are open again")
 
 
 def _port(place: Workspace, state: Tournament) -> BatchJudge:
-    """Return the door to the provider of the newest batch's judge."""
+    """Return the client for the provider of the newest batch's judge."""
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
     judge = state.judges[state.own_batches[-1].planned.judge]

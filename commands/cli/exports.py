@@ -1,4 +1,4 @@
-"""`tourney export`: the ledger in another form."""
+"""`tourney export`: write events, battles, ratings or evaluation results to a file."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ import typer
 
 from commands.cli.project.bt_views import imported_set
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
-from commands.cli.shared.command import asking
-from commands.cli.shared.ledger import head_at, ledger_path
+from commands.cli.shared import completion
+from commands.cli.shared.command import action
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
     EntrantOption,
@@ -22,7 +22,7 @@ from commands.cli.shared.options import (
 )
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import (
-    Asked,
+    Selection,
     read_set,
     read_verdicts,
     require_no_tournament,
@@ -45,7 +45,7 @@ from projections.ratings.tournament import by_dimension
 
 
 def ratings_of_tournament(source: JudgedTournament) -> Fields:
-    """Rate a tournament's entrants as its settings say, and say which cannot be compared.
+    """Rate a tournament's entrants by its recorded settings; print which are not comparable.
 
     Raises:
         CannotRate: There is no such rating.
@@ -58,15 +58,15 @@ def ratings_of_tournament(source: JudgedTournament) -> Fields:
     )
 
 
-def ratings_of_imported(asked: Asked, name: str) -> Fields:
-    """Rate the entrants of imported battles, as nobody set anything; say the same.
+def ratings_of_imported(selection: Selection, name: str) -> Fields:
+    """Rate the entrants of imported battles by default settings; print which are not comparable.
 
     Raises:
-        ConfigurationError: No such battles were imported, or an option is of a tournament's.
+        ConfigurationError: There is no such set, or an option applies to tournaments only.
         CannotRate: There is no such rating.
     """
-    require_no_tournament(asked)
-    imported, parameters = imported_set(asked, name), BradleyTerryParameters()
+    require_no_tournament(selection)
+    imported, parameters = imported_set(selection, name), BradleyTerryParameters()
     among = rate_with_anchors(imported.battles, parameters, soft=True)
     judges, boards = [*imported.judges], [board_of(name, among.ratings)]
     _say_order(boards)
@@ -88,17 +88,21 @@ def _say_order(boards: Iterable[Leaderboard]) -> None:
 app = typer.Typer(no_args_is_help=True)
 
 OutputOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The file; without it, stdout.")
+    Path | None, typer.Option("--output", "-o", help="The file to write. Default: standard output.")
 ]
 NameOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--name", help="A set of imported battles; without it the tournament's own."),
+    typer.Option(
+        "--name",
+        autocompletion=completion.imported_sets,
+        help="Export this imported set. Default: the tournament's own battles.",
+    ),
 ]
 
 
 @app.callback()
 def export() -> None:
-    """Write the ledger in another form."""
+    """Write the ledger's contents to a file."""
 
 
 @app.command(name="events")
@@ -108,34 +112,46 @@ def export_events(
     ledger: LedgerOption = None,
     as_of: AsOfOption = None,
 ) -> None:
-    """Write all events as lines of JSON. Example: tourney export events -o events.jsonl."""
+    """Write all events as lines of JSON.
+
+    Example: tourney export events -o events.jsonl
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         require_sound(opened)
         _write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
 
 
 @app.command(name="battles")
-@asking
-def export_battles(asked: Asked, output: OutputOption = None, name: NameOption = None) -> None:
-    """Write battles as JudgeArena does. Example: tourney export battles -o battles.jsonl."""
+@action
+def export_battles(
+    selection: Selection, output: OutputOption = None, name: NameOption = None
+) -> None:
+    """Write battles in JudgeArena's format.
+
+    Example: tourney export battles -o battles.jsonl
+    """
     if name is None:
-        source = _said(asked)
+        source = _said(selection)
         _tell_of_several(source)
         _write(_lines(_records(source)), output)
     else:
-        require_no_tournament(asked)
-        _write(_lines(of_imported(read_set(asked, name).events)), output)
+        require_no_tournament(selection)
+        _write(_lines(of_imported(read_set(selection, name).events)), output)
 
 
 @app.command(name="elo-ratings")
-@asking
-def export_elo_ratings(asked: Asked, output: OutputOption = None, name: NameOption = None) -> None:
-    """Write Bradley-Terry ratings as JudgeArena does.
+@action
+def export_elo_ratings(
+    selection: Selection, output: OutputOption = None, name: NameOption = None
+) -> None:
+    """Write Bradley-Terry ratings in JudgeArena's format.
 
-    Example: tourney export elo-ratings -o elo_ratings.json.
+    Example: tourney export elo-ratings -o elo_ratings.json
     """
     records = (
-        ratings_of_tournament(_said(asked)) if name is None else ratings_of_imported(asked, name)
+        ratings_of_tournament(_said(selection))
+        if name is None
+        else ratings_of_imported(selection, name)
     )
     text = json.dumps(records, indent=2, allow_nan=False)
     _write([f"{text}\n".encode()], output)
@@ -151,9 +167,11 @@ def export_results(
     tournament: TournamentOption = None,
     as_of: AsOfOption = None,
 ) -> None:
-    """Write what an entrant's evaluations came to. Example: tourney export results --entrant base.
+    """Write an entrant's evaluation results as results.json.
 
-    One number for each evaluation, as frameworks write results.json, and all else beside it.
+    Each evaluation has one headline number and all its metrics.
+
+    Example: tourney export results --entrant base
     """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         source = read_evaluations(opened, tournament, as_of, config)
@@ -164,47 +182,47 @@ def export_results(
 
 
 def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRun]]:
-    """Return the entrant that a file is of.
+    """Return the evaluated entrant with its runs.
 
     Raises:
-        ConfigurationError: There are several, or none.
+        ConfigurationError: Several entrants were evaluated, or none.
     """
     entrants = sorted({run.plan.entrant.label for run in source.runs})
     if len(entrants) != 1:
         known = ", ".join(entrants) or "nobody"
         raise ConfigurationError(
-            [f"a file is of one entrant, evaluated were {known}; choose one by --entrant"]
+            [f"results.json holds one entrant; evaluated: {known}; choose one with --entrant"]
         )
     return entrants[0], source.runs
 
 
-def _said(asked: Asked) -> JudgedTournament:
-    """Read a tournament, and say beside the result what became of its pairings."""
-    source = read_verdicts(asked)
+def _said(selection: Selection) -> JudgedTournament:
+    """Read a tournament, and print how many of its pairs have which outcome."""
+    source = read_verdicts(selection)
     for account in source.accounts:
         say(account)
     return source
 
 
 def _tell_of_several(source: JudgedTournament) -> None:
-    """Say that battles of several dimensions are written: most readers take them for one."""
+    """Warn if several dimensions go into one file: most readers take them for one."""
     n_dimensions = len({record["dimension"] for record in _records(source)})
     if n_dimensions > 1:
         say(
-            f"{n_dimensions} dimensions are in one file, told apart by `dimension` alone, which"
-            " readers of JudgeArena's shape pass over: write one of them by --dimension"
+            f"the file holds {n_dimensions} dimensions, in the field `dimension`, which readers of"
+            " JudgeArena's format ignore: export one of them with --dimension"
         )
 
 
 def _records(source: JudgedTournament) -> Iterator[Fields]:
-    """Yield a tournament's battles, dimension after dimension, each with its own."""
+    """Yield a tournament's battles by dimension, each with its dimension."""
     for dimension, settlements in source.settlements.items():
         for record in of_settlements(settlements, source.judge_model):
             yield record | {"dimension": dimension}
 
 
 def _lines(records: Iterable[Fields]) -> Iterator[bytes]:
-    """Yield lines of JSON; escaped to ASCII, they are safe on a terminal."""
+    """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
     for record in records:
         yield f"{json.dumps(record, allow_nan=False)}\n".encode()
 

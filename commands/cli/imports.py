@@ -1,4 +1,4 @@
-"""`tourney import` and `tourney merge`: what others recorded or trained, taken in."""
+"""`tourney import` and `merge`: read responses, battles, ratings, weights or events of others."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
+from commands.cli.shared import completion
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     ConfigOption,
     FormatOption,
     JsonOption,
@@ -43,14 +44,14 @@ from ledger.exchange import read_export
 from ledger.store import Ledger
 
 _CLAIM: Final = (
-    "that these are the answers of the configured entrants to the configured prompts is your claim:"
-    " a cache holds ids alone; each response keeps the digest of its file, as imported_from"
+    "tourney cannot check that these responses are by the configured entrants to the configured"
+    " prompts: the files hold only ids; each response records its file's digest as imported_from"
 )
 
 
 def responses(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Caches: responses_ENTRANT.jsonl.")
+        list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
     skip_bad: SkipBadOption = False,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -58,13 +59,13 @@ def responses(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in the responses that tap's scripts cached, to go on with judging.
+    """Import responses that tap's scripts cached, to judge them without generating again.
 
-    A cache names entrants and prompts by id alone. That its texts are what the configured entrants
-    answered to the configured prompts is your claim; each response keeps its file's digest, as
-    imported_from. A response that is there already stays.
+    The files hold only the ids of entrants and prompts, so tourney cannot check that the texts come
+    from the configured entrants and prompts. Each response records its file's digest as
+    imported_from. Responses already on record are kept.
 
-    Example: tourney import responses caches/responses_*.jsonl.
+    Example: tourney import responses caches/responses_*.jsonl
     """
     place = workspace(config, ledger)
     with place.recorder(say) as recorder:
@@ -84,18 +85,23 @@ app.command()(responses)
 
 @app.callback()
 def import_() -> None:
-    """Read what another program or ledger wrote."""
+    """Import files of other programs."""
 
 
 @app.command(name="events")
 def import_events(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export events` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file that `export events` wrote.")
+    ],
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in what was exported. Example: tourney import events events.jsonl."""
+    """Import exported events. Repeating it is harmless.
+
+    Example: tourney import events events.jsonl
+    """
     try:
         with file.open("rb") as lines, ledger_to_write(ledger, config) as opened:
             taken = take_in(opened, read_export(lines))
@@ -105,13 +111,13 @@ def import_events(
 
 
 def _columns(says: Mapping[str, str]) -> str:
-    """List columns, a line each, as click leaves them."""
+    """List columns, one a line; the backspace stops click from wrapping them."""
     return "\n".join(("\b", *(f"  {name}: {each}" for name, each in says.items())))
 
 
 _PLAIN_TABLE: Final = (
-    f"A plain table has a row for each battle, and these columns:\n\n{_columns(plain.NEEDED)}"
-    f"\n\nIt may have further ones:\n\n{_columns(plain.OPTIONAL)}"
+    f"A plain table has one row per battle and these columns:\n\n{_columns(plain.NEEDED)}"
+    f"\n\nThese columns are optional:\n\n{_columns(plain.OPTIONAL)}"
 )
 
 
@@ -121,13 +127,19 @@ def import_battles(
         Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
     ],
     source: Annotated[
-        str, typer.Option("--from", help=f"Who wrote it so: {', '.join(FORMATS)}.")
+        str,
+        typer.Option(
+            "--from",
+            autocompletion=lambda: [*FORMATS],
+            help=f"The format of the file: {', '.join(FORMATS)}.",
+        ),
     ] = "plain",
     name: Annotated[
         str | None,
         typer.Option(
             "--name",
-            help="The set to join; without it the format's, of which tap has one by dimension.",
+            autocompletion=completion.imported_sets,
+            help="Name of the set to import into. Default: the format's name.",
         ),
     ] = None,
     skip_bad: SkipBadOption = False,
@@ -136,9 +148,9 @@ def import_battles(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in what others compared.
+    """Import battles of others.
 
-    Example: tourney import battles train.csv --from lmarena-55k.
+    Example: tourney import battles train.csv --from lmarena-55k
     """
     of = _format_of(source)
     chosen = _set_name(of.set_of(file) if name is None else name)
@@ -156,16 +168,21 @@ def import_elo_ratings(
         Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
     ],
     name: Annotated[
-        str, typer.Option("--name", help="The set of battles that they belong to.")
+        str,
+        typer.Option(
+            "--name",
+            autocompletion=completion.imported_sets,
+            help="Name of the set to import into.",
+        ),
     ] = "judgearena",
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in ratings of others, to be seen beside ours.
+    """Import ratings that JudgeArena computed.
 
-    Example: tourney import elo-ratings elo_ratings.json.
+    Example: tourney import elo-ratings elo_ratings.json
     """
     with ledger_to_write(ledger, config) as opened:
         imported = import_ratings(opened, file, name=_set_name(name))
@@ -175,35 +192,43 @@ def import_elo_ratings(
 @app.command(name="hydra-weights")
 def import_hydra_weights(
     weights: Annotated[
-        Path, typer.Argument(metavar="WEIGHTS", help="The folder that the shards were trained on.")
+        Path, typer.Argument(metavar="WEIGHTS", help="The folder of the base model.")
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write, a new one.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write.")],
     security: Annotated[
-        Path | None, typer.Option("--security", metavar="DIR", help="Its security shards.")
+        Path | None,
+        typer.Option("--security", metavar="DIR", help="The folder of the security shards."),
     ] = None,
     robustness: Annotated[
         Path | None,
-        typer.Option("--robustness", metavar="DIR", help="Its robustness shards, at every step."),
+        typer.Option(
+            "--robustness",
+            metavar="DIR",
+            help="The folder of the robustness shards, at every step.",
+        ),
     ] = None,
     uncertainty: Annotated[
-        Path | None, typer.Option("--uncertainty", metavar="DIR", help="Its uncertainty head.")
+        Path | None,
+        typer.Option("--uncertainty", metavar="DIR", help="The folder of the uncertainty head."),
     ] = None,
-    heads: Annotated[int, typer.Option("--heads", min=1, help="How many shards a set has.")] = 9,
+    heads: Annotated[
+        int, typer.Option("--heads", min=1, help="The number of shards in each set.")
+    ] = 9,
     heads_depth: Annotated[
         int | None,
         typer.Option(
             "--heads-depth",
             min=1,
-            help=f"The layers of a head; without it as the security shards' manifest.json says,"
-            f" or {DEFAULT_DEPTH}.",
+            help="The number of layers of a head. Default: as the security shards' manifest.json"
+            f" says, else {DEFAULT_DEPTH}.",
         ),
     ] = None,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Convert a Hydra's shards to folders of peft.
+    """Convert the shards of a Hydra to PEFT adapters.
 
-    Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod.
+    Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
     sets = ShardSets(security, robustness, uncertainty)
     imported = import_hydra(
@@ -220,7 +245,10 @@ def merge(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in the events of another ledger; twice is once. Example: tourney merge host2.db."""
+    """Merge another ledger into this one. Repeating it is harmless.
+
+    Example: tourney merge host2.db
+    """
     with Ledger.read_only(other) as theirs, ledger_to_write(ledger, config) as ours:
         require_sound(theirs)
         taken = take_in(ours, theirs.rows())
@@ -236,22 +264,20 @@ def _format_of(name: str) -> BattleFormat:
     if name in FORMATS:
         return FORMATS[name]
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
-    remedy = (
-        f"did you mean {' or '.join(close)}?" if close else f"it is one of {', '.join(FORMATS)}"
-    )
-    raise ConfigurationError([f"--from {name!r} is no format of battles; {remedy}"])
+    remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
+    raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
 
 
 def _set_name(name: str) -> str:
-    """Return the name of a set of battles, if it can be one.
+    """Return the name of a set of battles.
 
     Raises:
-        ConfigurationError: It cannot.
+        ConfigurationError: It has other characters than letters, digits, dots, dashes, underscores.
     """
     if _NAME.fullmatch(name):
         return name
     raise ConfigurationError(
-        [f"--name {name!r}: letters, digits, dots, dashes and underscores only"]
+        [f"--name {name!r}: use only letters, digits, dots, dashes and underscores"]
     )
 
 
@@ -259,4 +285,4 @@ def _tell(taken: Taken, output_format: Format, *, as_json: bool) -> None:
     write(conflicts_table(taken), output_format, as_json=as_json)
     if taken.conflicts:
         against = counted(len(taken.conflicts), "event contradicts", "events contradict")
-        raise DoneWithGaps(f"{against} ours, which were kept")
+        raise DoneWithGaps(f"{against} this ledger, whose own were kept")

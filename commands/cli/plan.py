@@ -1,4 +1,4 @@
-"""`tourney plan`: what is owed, before anything is done about it."""
+"""`tourney plan`: what remains to be done and what it costs. Nothing is written."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import make_inferences, make_token_counter
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
+    AskedJudgeOption,
     ConfigOption,
     EntrantOption,
     EvaluationOption,
@@ -39,9 +40,9 @@ from projections.tournament.state import Tournament, tournament_of
 app = typer.Typer(no_args_is_help=True)
 
 ExitCodeOption = Annotated[
-    bool, typer.Option("--exit-code", help="Exit 9 if anything is owed, 0 if not.")
+    bool, typer.Option("--exit-code", help="Exit 9 if anything remains to be done, else 0.")
 ]
-WORK_IS_OWED = 9
+WORK_REMAINS = 9  # exit code
 
 
 @app.command()
@@ -53,7 +54,10 @@ def generate(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the responses that are owed. Example: tourney plan generate --mode pilot."""
+    """Count the missing responses.
+
+    Example: tourney plan generate --mode pilot
+    """
     place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
@@ -62,7 +66,7 @@ def generate(
     costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
     write(owed_responses_table(rows, costs), output_format, as_json=as_json)
     if exit_code and any(row.n_responses for row in rows):
-        raise typer.Exit(WORK_IS_OWED)
+        raise typer.Exit(WORK_REMAINS)
 
 
 @app.command()
@@ -70,28 +74,32 @@ def judge(
     config: ConfigOption = DEFAULT_CONFIG,
     ledger: LedgerOption = None,
     mode: ModeOption = "headline",
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Who would be asked; without it the mode's.")
-    ] = None,
+    judge: AskedJudgeOption = None,
     count_tokens: Annotated[
-        bool, typer.Option("--count-tokens", help="Have the provider count a few prompts, free.")
+        bool,
+        typer.Option(
+            "--count-tokens", help="Let the provider count the tokens of a few prompts (free)."
+        ),
     ] = False,
     exit_code: ExitCodeOption = False,
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the judge queries owed, with their cost. Example: tourney plan judge --json."""
+    """Count the open judge queries and estimate their cost.
+
+    Example: tourney plan judge --json
+    """
     place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
-    asked = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
+    chosen = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
     rules = asking_rules(settings.judge)
-    rows = count_missing_verdicts(state, prompts, asked, rules)
-    queries = open_queries(state, prompts, asked, rules)
-    counts = count_tokens and asked.provider in ANTHROPIC_PROVIDERS
-    counted = counted_sample(queries, make_token_counter(asked)) if counts else ()
-    pricing = price_book(settings, folder).pricing(asked, state, counted=counted)
+    rows = count_missing_verdicts(state, prompts, chosen, rules)
+    queries = open_queries(state, prompts, chosen, rules)
+    counts = count_tokens and chosen.provider in ANTHROPIC_PROVIDERS
+    counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
+    pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
     cap_usd = settings.judge.max_usd
     cost = None
     if isinstance(pricing, TokenPricing):
@@ -99,18 +107,18 @@ def judge(
         _warn_of_old_prices(pricing)
     write(owed_verdicts_table(rows, cost), output_format, as_json=as_json)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
-        raise typer.Exit(WORK_IS_OWED)
+        raise typer.Exit(WORK_REMAINS)
 
 
 def _warn_of_old_prices(pricing: TokenPricing) -> None:
     priced, today = pricing.prices.of(pricing.judge.model), datetime.now(UTC).date()
     if priced is not None and priced.source.sheet.is_stale(today):
         days = priced.source.sheet.age_days(today)
-        say(f"{priced.source.title} are {days} days old; compare them, see `tourney prices`")
+        say(f"{priced.source.title} are {days} days old and may have changed; see `tourney prices`")
 
 
 def _rehearsed(place: Workspace) -> Tournament:
-    """Fold what is there, and open the tournament in memory only."""
+    """Return the recorded tournament as the settings would reopen it, in memory only."""
     projection = tournament_of(place.stream)
     if not place.ledger.exists():
         return rehearse(projection.initial, place.opening)
@@ -128,7 +136,10 @@ def evaluate(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the samples that are owed. Example: tourney plan evaluate --evaluation recall."""
+    """Count the missing evaluation samples.
+
+    Example: tourney plan evaluate --evaluation recall
+    """
     place = workspace(config, ledger)
     planned = plan_evaluations(
         place.settings,
@@ -144,11 +155,11 @@ def evaluate(
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
     write(owed_samples_table(rows, planned.refused, costs), output_format, as_json=as_json)
     if exit_code and any(row.n_owed for row in rows):
-        raise typer.Exit(WORK_IS_OWED)
+        raise typer.Exit(WORK_REMAINS)
 
 
 def _known_evaluations(place: Workspace) -> Evaluations:
-    """Fold what is there of evaluations."""
+    """Return the recorded evaluations."""
     projection = evaluations_of(place.stream)
     if not place.ledger.exists():
         return projection.initial

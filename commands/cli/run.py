@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AllowGapsOption,
     ConfigOption,
     FormatOption,
@@ -33,6 +33,11 @@ from commands.spending.consent import SpendingOptions
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
 
+_UNREADABLE: Final = (
+    "unreadable: no retries are left. See the events of a prompt: `tourney show ID`. Read the"
+    " replies again: `tourney project elo --parser lenient-tap`. Ask again: raise [judge] retries."
+)
+
 
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
@@ -44,7 +49,10 @@ def run(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Register, generate, judge, rate, write artifacts. Example: tourney run --mode pilot."""
+    """Run a tournament: generate, judge, rate, write artifacts.
+
+    Example: tourney run --mode pilot
+    """
     place = workspace(config, ledger)
     options = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
     backends = ConfiguredBackends(place.settings, place.folder)
@@ -62,22 +70,25 @@ def run(
 
 def demo(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where to lay the demonstration.")
+        Path, typer.Argument(metavar="[DIR]", help="The folder to create the demo in.")
     ] = Path("tourney-demo"),
 ) -> None:
-    """Run a whole tournament on tiny shipped weights, offline. Example: tourney demo."""
+    """Run a whole tournament on tiny shipped weights, offline.
+
+    Example: tourney demo
+    """
     lay_out_demo(folder)
     config = folder / "tournament.toml"
     run(config=config)
     at = f"-c {config}"
     say("Next, at no cost:")
-    say(f"  tourney project elo {at} --k 32      rate again under another K")
+    say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
-    say(f"  tourney show recall_001 {at}         one prompt, whole")
+    say(f"  tourney show recall_001 {at}         the events of one prompt")
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:
-    """Count the pairs without an outcome by why they have none."""
+    """Count the pairs without an outcome by reason."""
     gaps: Counter[str] = Counter()
     for account in accounts:
         gaps.update({**dict(account.failed), "pending": account.pending})
@@ -94,8 +105,10 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
         say(f"{generated.n_generated} responses generated, {judged.n_verdicts} verdicts received")
     elif gaps:
         why = " + ".join(f"{n_pairs} {reason}" for reason, n_pairs in gaps.items())
-        say(f"nothing is owed, and {_without_outcome(gaps)}: {why}")
+        say(f"nothing remains to be done, but {_without_outcome(gaps)}: {why}")
+        if gaps["unreadable"]:
+            say(_UNREADABLE)
     else:
-        say("nothing is owed: every response and verdict is on the ledger")
+        say("nothing remains to be done: every response and verdict is on record")
     state = "published in" if published.is_new else "unchanged since"
     say(f"{state} {published.folder}")

@@ -1,13 +1,12 @@
-"""`tourney status` and `tourney doctor`: where things stand, and whether this machine is ready."""
+"""`tourney status`, `doctor` and `prices`: what is on record, this machine, the price table."""
 
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from commands.cli.shared.ledger import ledger_path
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     ConfigOption,
     FormatOption,
     JsonOption,
@@ -38,7 +37,10 @@ def status(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is on record, of every tournament. Example: tourney status."""
+    """Show what is on record for every tournament.
+
+    Example: tourney status
+    """
     path = ledger_path(ledger, config)
     with Ledger.read_only(path) as opened:
         table = _on_record(opened)
@@ -46,7 +48,7 @@ def status(
 
 
 def _on_record(ledger: Ledger) -> Table:
-    """Count what is there; batches and imported sets are read only where there are any."""
+    """Count the events; read batches and imported sets only if there are any."""
     until, streams = ledger.head.position, ledger.streams()
     tournaments = [stream for stream in streams if set_of(stream) is None]
     counts = {stream: counts_of(ledger, stream, until) for stream in tournaments}
@@ -65,7 +67,10 @@ def doctor(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at what a run needs on this machine. Example: tourney doctor."""
+    """Check that this machine is ready for a run.
+
+    Example: tourney doctor
+    """
     path, today = ledger_path(ledger, config), datetime.now(UTC).date()
     by = judge_providers(config, os.environ) if config.exists() else {}
     found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
@@ -86,7 +91,10 @@ def prices(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what judges cost, from which table of what date. Example: tourney prices --json."""
+    """Show the price table and its date.
+
+    Example: tourney prices --json
+    """
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:

@@ -1,16 +1,15 @@
-"""`tourney project bt`: Bradley-Terry ratings of a tournament, of others' battles, or of both.
+"""`tourney project bt`: Bradley-Terry ratings of a tournament, of imported battles, or of both.
 
-Of soft scores, which say by how much one was better, they are what JudgeArena calls soft Elo.
+With soft scores, which say by how much a response won, they are JudgeArena's soft Elo.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from commands.cli.project import bt_views
-from commands.cli.project import bt_views as bt_imported
 from commands.cli.project.bt_options import (
-    AmongOption,
     AnchorOption,
+    BootstrapsOption,
     ControlOption,
     IntervalOption,
     LevelOption,
@@ -19,19 +18,19 @@ from commands.cli.project.bt_options import (
     OverallOption,
     PrefsOption,
     PriorOption,
-    ResamplesOption,
     SeedOption,
-    Softness,
+    SoftScoring,
     TemperatureOption,
     TiesOption,
     UnitOption,
+    WithOption,
     bt_parameters,
     features_of,
-    softness_of,
+    soft_scoring,
     weights_of,
 )
-from commands.cli.shared.command import answering, introduced
-from commands.cli.shared.reading import Asked, pinned, read_verdicts
+from commands.cli.shared.command import table_command, with_source
+from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
@@ -40,9 +39,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.settled import BY_SCORES
 
 
-@answering
+@table_command
 def bt(
-    asked: Asked,
+    selection: Selection,
     *,
     ties: TiesOption = None,
     anchor: AnchorOption = None,
@@ -50,99 +49,99 @@ def bt(
     interval: IntervalOption = None,
     unit: UnitOption = None,
     level: LevelOption = None,
-    resamples: ResamplesOption = None,
+    bootstraps: BootstrapsOption = None,
     seed: SeedOption = None,
     overall_by: OverallOption = None,
     control: ControlOption = None,
-    among: AmongOption = None,
+    with_set: WithOption = None,
     name: NameOption = None,
     prefs: PrefsOption = None,
     temperature: TemperatureOption = None,
     made_at: MadeAtOption = None,
 ) -> Table:
-    """Rate by Bradley-Terry, as recorded settings say but for options.
+    """Compute Bradley-Terry ratings. Options override the recorded settings.
 
-    Example: tourney project bt --unit prompts.
+    Example: tourney project bt --unit prompts
     """
-    wanted = _Wanted(overall_by, control, among, name)
-    wanted.require_one()
-    wanted.require_imports({"--prefs": prefs, "--made-at": made_at})
+    kind = _TableKind(overall_by, control, with_set, name)
+    kind.require_one()
+    kind.require_imports({"--prefs": prefs, "--made-at": made_at})
     if temperature is not None and name is None:
-        _require_marks(asked, is_plain=overall_by is None and control is None)
+        _require_scores(selection, is_plain=overall_by is None and control is None)
     options = {
         "ties": ties,
         "prior_sd": prior_sd,
         "interval": interval,
         "unit": unit,
         "level": level,
-        "resamples": resamples,
+        "resamples": bootstraps,
         "seed": seed,
     }
     if name is not None:
         parameters = bt_parameters({}, options, anchor)
-        softness = softness_of(prefs, temperature, made_at, ties=parameters.ties)
-        return bt_imported.of_imported(asked, name, parameters, softness)
-    asked = pinned(asked)
-    source = read_verdicts(asked)
+        scoring = soft_scoring(prefs, temperature, made_at, ties=parameters.ties)
+        return bt_views.of_imported(selection, name, parameters, scoring)
+    selection = pinned(selection)
+    source = read_verdicts(selection)
     parameters = bt_parameters(bradley_terry_settings(source.state), options, anchor)
-    softness = softness_of(prefs, temperature, made_at, ties=parameters.ties)
-    return introduced(_rated(source, asked, wanted, parameters, softness), source)
+    scoring = soft_scoring(prefs, temperature, made_at, ties=parameters.ties)
+    return with_source(_rated(source, selection, kind, parameters, scoring), source)
 
 
-class _Wanted(NamedTuple):
-    """The options that each ask for another table."""
+class _TableKind(NamedTuple):
+    """The options that each choose another kind of table; at most one is given."""
 
     overall_by: str | None
     control: str | None
-    among: str | None
+    with_set: str | None
     name: str | None
 
     def require_one(self) -> None:
-        """Refuse several.
+        """Refuse more than one.
 
         Raises:
-            ConfigurationError: There are several.
+            ConfigurationError: Several are given.
         """
         if sum(each is not None for each in self) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
 
     def require_imports(self, given: Mapping[str, object]) -> None:
-        """Refuse options of imported battles where there are none.
+        """Refuse options that apply to imported battles only, without any.
 
         Raises:
             ConfigurationError: One is given.
         """
         for option, value in given.items():
-            if value is not None and self.among is None and self.name is None:
-                raise ConfigurationError([f"{option} is of imported battles: add --name or --with"])
+            if value is not None and self.with_set is None and self.name is None:
+                raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
 
 def _rated(
     source: JudgedTournament,
-    asked: Asked,
-    wanted: _Wanted,
+    selection: Selection,
+    kind: _TableKind,
     parameters: BradleyTerryParameters,
-    softness: Softness,
+    scoring: SoftScoring,
 ) -> Table:
-    """Return the table that is wanted of a tournament."""
-    if wanted.overall_by is not None:
-        weights = weights_of(wanted.overall_by, source.settlements)
+    """Return the chosen table of a tournament."""
+    if kind.overall_by is not None:
+        weights = weights_of(kind.overall_by, source.settlements)
         return bt_views.overall(source, weights, parameters)
-    if wanted.control is not None:
-        return bt_views.controlled(source, features_of(wanted.control), parameters)
-    if wanted.among is not None:
-        return bt_imported.among_others(source, asked, wanted.among, parameters, softness)
-    return bt_views.by_dimension(source, parameters, softness.temperature)
+    if kind.control is not None:
+        return bt_views.controlled(source, features_of(kind.control), parameters)
+    if kind.with_set is not None:
+        return bt_views.with_imported(source, selection, kind.with_set, parameters, scoring)
+    return bt_views.by_dimension(source, parameters, scoring.temperature)
 
 
-def _require_marks(asked: Asked, *, is_plain: bool) -> None:
-    """Refuse to read marks at a temperature where there are none.
+def _require_scores(selection: Selection, *, is_plain: bool) -> None:
+    """Refuse a temperature where no scores are read.
 
     Raises:
-        ConfigurationError: Outcomes are not those of each order by its marks.
+        ConfigurationError: The policy and parser do not keep the scores of each order.
     """
     if not is_plain:
-        raise ConfigurationError(["--temperature goes with neither --overall nor --control"])
-    if asked.rule != BY_SCORES:
+        raise ConfigurationError(["--temperature works with neither --overall nor --control"])
+    if selection.rule != BY_SCORES:
         remedy = f"add --parser {BY_SCORES.parser} --policy {BY_SCORES.policy}"
-        raise ConfigurationError([f"--temperature reads a judge's marks in each order: {remedy}"])
+        raise ConfigurationError([f"--temperature needs a judge's scores in each order: {remedy}"])

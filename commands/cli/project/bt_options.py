@@ -1,4 +1,4 @@
-"""From options to how Bradley-Terry ratings are computed."""
+"""Options of `tourney project bt`, and the parameters that they make."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from commands.errors import ConfigurationError
+from commands.cli.shared import completion
+from commands.errors import ConfigurationError, as_option
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
@@ -16,74 +17,101 @@ from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
 
 STYLE = "style"
-_MAX_WEIGHT: Final = 1e6  # of a dimension: only ratios count, and no sum overflows
+_MAX_WEIGHT: Final = 1e6  # of a dimension, so that no sum overflows; only ratios count
 
 TiesOption: TypeAlias = Annotated[
     TieModel | None,
-    typer.Option("--ties", help="half: half a win for each; davidson: an outcome of its own."),
+    typer.Option("--ties", help="half: half a win for each; davidson: a third outcome."),
 ]
 AnchorOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--anchor", metavar="ENTRANT[=RATING]", help="Who is at a rating; without it the mean is."
+        "--anchor",
+        metavar="ENTRANT[=RATING]",
+        autocompletion=completion.entrants,
+        help="Fix this entrant's rating. Default: fix the mean.",
     ),
 ]
 PriorOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--prior-sd", help="Standard deviation, in Elo points, that strengths have."),
+    typer.Option("--prior-sd", help="Standard deviation of the prior on ratings, in Elo points."),
 ]
 IntervalOption: TypeAlias = Annotated[
-    IntervalKind | None, typer.Option("--interval", help="What intervals are calculated by.")
+    IntervalKind | None, typer.Option("--interval", help="The method for intervals.")
 ]
 UnitOption: TypeAlias = Annotated[
     IntervalUnit | None,
-    typer.Option("--unit", help="One piece of evidence: a prompt with all its battles, or one."),
+    typer.Option("--unit", help="The clusters of intervals: prompts or single battles."),
 ]
 LevelOption: TypeAlias = Annotated[
-    float | None, typer.Option("--level", help="Of intervals, as 0.95.")
+    float | None, typer.Option("--level", help="The level of intervals, such as 0.95.")
 ]
-ResamplesOption: TypeAlias = Annotated[
-    int | None, typer.Option("--resamples", help="Of bayesian and multinomial intervals.")
+BootstrapsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--bootstraps",
+        help="The number of bootstrap resamples of bayesian and multinomial intervals.",
+    ),
 ]
-SeedOption: TypeAlias = Annotated[int | None, typer.Option("--seed", help="Of the resamples.")]
+SeedOption: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", help="The seed of the bootstrap resamples.")
+]
 OverallOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--overall", metavar="WEIGHTS", help="Over dimensions, as factuality=2,utility=1."
+        "--overall",
+        metavar="WEIGHTS",
+        help="Rate over dimensions with weights: factuality=2,utility=1.",
     ),
 ]
 ControlOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--control", help="As if all wrote alike: style, or some of length,headers,lists,bold."
+        "--control",
+        help="Control for style features: 'style' (all), or any of length,headers,lists,bold.",
     ),
 ]
-AmongOption: TypeAlias = Annotated[
+WithOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--with", metavar="NAME", help="Together with a set of imported battles."),
+    typer.Option(
+        "--with",
+        metavar="NAME",
+        autocompletion=completion.imported_sets,
+        help="Rate together with this imported set of battles.",
+    ),
 ]
 NameOption: TypeAlias = Annotated[
-    str | None, typer.Option("--name", help="A set of imported battles, and no tournament's.")
+    str | None,
+    typer.Option(
+        "--name",
+        autocompletion=completion.imported_sets,
+        help="Rate this imported set of battles instead of the tournament.",
+    ),
 ]
 
 
 def bt_parameters(
     recorded: Mapping[str, object], chosen: Mapping[str, object], anchor: str | None
 ) -> BradleyTerryParameters:
-    """Return recorded settings with what was chosen in their place.
+    """Return the recorded parameters, overridden by the chosen ones.
 
     Raises:
-        ConfigurationError: An option is out of range, or too few resamples for a level were chosen.
+        ConfigurationError: An option is out of range, or there are too few resamples for a level.
     """
-    hung = {} if anchor is None else _anchor(anchor)
-    return bradley_terry_parameters(recorded, {**chosen, **hung})
+    anchored = {} if anchor is None else _anchor(anchor)
+    return bradley_terry_parameters(recorded, {**chosen, **anchored}, _spelling)
+
+
+def _spelling(name: str) -> str:
+    """Return the option of a parameter: `resamples` is --bootstraps, as for Elo."""
+    return as_option("bootstraps" if name == "resamples" else name)
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
-    """Return the weights of dimensions that --overall states.
+    """Parse --overall: the weight of each dimension.
 
     Raises:
-        ConfigurationError: It states none, or of a dimension that is not there.
+        ConfigurationError: A weight is missing or too large, or a dimension is unknown.
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
@@ -98,7 +126,7 @@ def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
 
 
 def features_of(text: str) -> tuple[str, ...]:
-    """Return the features of style that --control names.
+    """Parse --control: the style features.
 
     Raises:
         ConfigurationError: There is no such feature.
@@ -110,13 +138,13 @@ def features_of(text: str) -> tuple[str, ...]:
 
 
 def _anchor(text: str) -> dict[str, object]:
-    """Divide ENTRANT[=RATING]; what stands behind a = and is no number belongs to the name."""
+    """Parse ENTRANT[=RATING]; if the part after = is not a number, it belongs to the name."""
     name, _, number = text.rpartition("=")
     rating = _number(number)
     if not name or rating is None:
         return {"anchor": text}
     if abs(rating) > MAX_POINTS:
-        raise ConfigurationError([f"--anchor {text!r}: ratings are within {MAX_POINTS:,.0f} of 0"])
+        raise ConfigurationError([f"--anchor {text!r}: a rating is within {MAX_POINTS:,.0f} of 0"])
     return {"anchor": name, "anchor_rating": rating}
 
 
@@ -139,26 +167,29 @@ def _one_of(option: str, name: str, known: Collection[str]) -> str:
 Prefs: TypeAlias = Literal["soft", "hard"]
 PrefsOption: TypeAlias = Annotated[
     Prefs | None,
-    typer.Option("--prefs", help="Imported preferences count as such, or hard: only who won."),
+    typer.Option("--prefs", help="soft: use imported preferences; hard: only who won."),
 ]
 TemperatureOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--temperature", help="How steeply a judge's marks are read, as soft scores."),
+    typer.Option(
+        "--temperature", help="Turn a judge's scores into soft scores at this temperature."
+    ),
 ]
 MadeAtOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         "--made-at",
-        help=f"The temperature that imported preferences were made at; {TEMPERATURE} if not said.",
+        help=f"The temperature of imported preferences. Default: {TEMPERATURE}.",
     ),
 ]
 
 
-class Softness(NamedTuple):
-    """How what is no plain win is read.
+class SoftScoring(NamedTuple):
+    """How preferences and a judge's scores count.
 
-    prefs: whether imported preferences count as such; temperature: of a judge's marks, None where
-    preferences stay as they were made; made_at: the temperature that they were made at.
+    prefs: whether imported preferences count, or only who won; temperature: turns a judge's scores
+    into soft scores, None: preferences stay as they are; made_at: the temperature of imported
+    preferences.
     """
 
     prefs: Prefs
@@ -167,42 +198,42 @@ class Softness(NamedTuple):
 
     @property
     def is_soft(self) -> bool:
-        """Say whether imported preferences count as such."""
+        """Return whether imported preferences count, not only who won."""
         return self.prefs == "soft"
 
     @property
     def facts(self) -> dict[str, Json]:
-        """What JSON says of it beside ratings of imported battles."""
+        """The fields of JSON beside ratings of imported battles."""
         return {**self._asdict(), "made_at": None if self.temperature is None else self.made_at}
 
 
-def softness_of(
+def soft_scoring(
     prefs: Prefs | None, temperature: float | None, made_at: float | None, *, ties: TieModel
-) -> Softness:
-    """Return how marks and preferences are read; ties by Davidson know whole outcomes only.
+) -> SoftScoring:
+    """Return how scores and preferences count; Davidson's model of ties needs whole outcomes.
 
     Raises:
         ConfigurationError: The options contradict each other, or are out of range.
     """
     chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
     if chosen == "soft" and ties != "half":
-        raise ConfigurationError(["--prefs soft: --ties davidson knows whole outcomes only"])
+        raise ConfigurationError(["--prefs soft: --ties davidson needs whole outcomes"])
     if temperature is not None and chosen == "hard":
         raise ConfigurationError(
-            ["--temperature is of what is soft: ties as half, no --prefs hard"]
+            ["--temperature makes soft scores: use neither --ties davidson nor --prefs hard"]
         )
     if made_at is not None and temperature is None:
-        raise ConfigurationError(["--made-at is of preferences read anew: add --temperature"])
+        raise ConfigurationError(["--made-at needs --temperature"])
     for option, value in (("--temperature", temperature), ("--made-at", made_at)):
-        require_steep(option, value)
-    return Softness(chosen, temperature, TEMPERATURE if made_at is None else made_at)
+        require_temperature(option, value)
+    return SoftScoring(chosen, temperature, TEMPERATURE if made_at is None else made_at)
 
 
-def require_steep(option: str, temperature: float | None) -> None:
-    """Refuse what is no temperature that marks can be read at.
+def require_temperature(option: str, temperature: float | None) -> None:
+    """Refuse a temperature that is not positive and finite.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is not.
     """
     if temperature is not None and not 0 < temperature < inf:
         raise ConfigurationError([f"{option} {temperature:g}: a temperature is above 0"])

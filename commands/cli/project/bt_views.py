@@ -1,19 +1,19 @@
-"""The views of a tournament in `tourney project bt`, and what must be said beside them."""
+"""The tables of `tourney project bt`: by dimension, overall, style-controlled, with imports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from commands.cli.project.bt_options import Softness
-from commands.cli.shared.reading import Asked, notes_of, read_set, require_no_tournament
+from commands.cli.project.bt_options import SoftScoring
+from commands.cli.shared.reading import Selection, notes_of, read_set, require_no_tournament
 from commands.cli.tables.bradley_terry import (
     among_note,
     bt_table,
     coefficient_note,
     imported_note,
-    marks_note,
     missing_notes,
+    soft_scores_note,
     weights_note,
 )
 from commands.cli.tables.table import Table
@@ -34,10 +34,10 @@ from projections.tournament.settlement import account_of
 def by_dimension(
     source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
 ) -> Table:
-    """Rate a tournament's entrants on each dimension, by marks if there is a temperature.
+    """Rate a tournament's entrants on each dimension; a temperature turns scores into soft scores.
 
     Raises:
-        ConfigurationError: The anchor is no entrant.
+        ConfigurationError: The anchor is not an entrant.
         CannotRate: There is no such rating.
     """
     require_anchor(parameters, source.roster)
@@ -50,7 +50,7 @@ def by_dimension(
     return bt_table(
         boards,
         parameters,
-        notes=(*notes_of(source), marks_note(temperature)),
+        notes=(*notes_of(source), soft_scores_note(temperature)),
         facts={**facts_of(source), "temperature": temperature},
     )
 
@@ -75,7 +75,7 @@ def overall(
 def controlled(
     source: JudgedTournament, features: Sequence[str], parameters: BradleyTerryParameters
 ) -> Table:
-    """Rate a tournament's entrants as if all wrote alike.
+    """Rate a tournament's entrants with control for style features.
 
     Raises:
         CannotRate: There is no such rating.
@@ -101,7 +101,7 @@ def controlled(
 def battles_by_dimension(
     source: JudgedTournament, temperature: float | None
 ) -> Mapping[Dimension, Battles]:
-    """Return a tournament's battles by dimension: who won, or at a temperature soft scores."""
+    """Return a tournament's battles by dimension: outcomes, or soft scores at a temperature."""
     return {
         dimension: settled_battles(group, ties="half")
         if temperature is None
@@ -111,7 +111,7 @@ def battles_by_dimension(
 
 
 def facts_of(source: JudgedTournament) -> dict[str, Json]:
-    """Return who judged, and what became of the pairings."""
+    """Return the judge, and how many pairs have which outcome, for JSON."""
     accounts: dict[str, Json] = {
         name: account_of(group).fields() for name, group in source.settlements.items()
     }
@@ -119,8 +119,8 @@ def facts_of(source: JudgedTournament) -> dict[str, Json]:
 
 
 @dataclass(frozen=True)
-class Imported:
-    """A set of battles of others, and the last position that was read."""
+class SelectedSet:
+    """An imported set of battles, and the last position read."""
 
     name: str
     battles: BattleTable
@@ -129,49 +129,49 @@ class Imported:
 
     @property
     def has_preferences(self) -> bool:
-        """Say whether a judge told how probably one is better."""
+        """Return whether a judge gave preferences."""
         return not np.isnan(self.battles.pref[~self.battles.is_human]).all()
 
-    def read_by(self, softness: Softness) -> "Imported":
-        """Return the battles with preferences as they are to be read."""
-        if softness.temperature is None:
+    def scored_by(self, scoring: SoftScoring) -> "SelectedSet":
+        """Return the battles with their preferences at another temperature."""
+        if scoring.temperature is None:
             return self
-        read = self.battles.at_temperature(softness.temperature, made_at=softness.made_at)
+        read = self.battles.at_temperature(scoring.temperature, made_at=scoring.made_at)
         return replace(self, battles=read)
 
-    def notes(self, softness: Softness) -> list[str]:
-        """Say what battles there are, and how they were read."""
-        note = imported_note(self.name, self.battles, soft=softness.is_soft)
-        if softness.temperature is None:
+    def notes(self, scoring: SoftScoring) -> list[str]:
+        """Return the notes on what the set holds, and on how it is scored."""
+        note = imported_note(self.name, self.battles, soft=scoring.is_soft)
+        if scoring.temperature is None:
             return [note]
-        made_at = softness.made_at if self.has_preferences else None
-        return [note, marks_note(softness.temperature, made_at)]
+        made_at = scoring.made_at if self.has_preferences else None
+        return [note, soft_scores_note(scoring.temperature, made_at)]
 
 
-def among_others(
+def with_imported(
     source: JudgedTournament,
-    asked: Asked,
+    selection: Selection,
     name: str,
     parameters: BradleyTerryParameters,
-    softness: Softness,
+    scoring: SoftScoring,
 ) -> Table:
     """Rate a tournament's entrants together with those of imported battles.
 
     Args:
         source: The tournament.
-        asked: As of which position both are read.
+        selection: Gives the position up to which both are read.
         name: The set of imported battles.
         parameters: Of the ratings.
-        softness: How marks and preferences are read.
+        scoring: How scores and preferences count.
 
     Raises:
         ConfigurationError: No such battles were imported.
         CannotRate: There is no such rating.
     """
-    imported, roster = imported_set(asked, name).read_by(softness), source.roster
+    imported, roster = imported_set(selection, name).scored_by(scoring), source.roster
     rated = {
-        dimension: rate_with_anchors(imported.battles, parameters, battles, soft=softness.is_soft)
-        for dimension, battles in battles_by_dimension(source, softness.temperature).items()
+        dimension: rate_with_anchors(imported.battles, parameters, battles, soft=scoring.is_soft)
+        for dimension, battles in battles_by_dimension(source, scoring.temperature).items()
     }
     boards = [board_of(dimension, each.ratings, roster) for dimension, each in rated.items()]
     return bt_table(
@@ -179,12 +179,12 @@ def among_others(
         parameters,
         notes=(
             *notes_of(source),
-            *imported.notes(softness),
+            *imported.notes(scoring),
             *(among_note(dimension, each) for dimension, each in rated.items()),
         ),
         facts={
             **facts_of(source),
-            **softness.facts,
+            **scoring.facts,
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: each.mae for dimension, each in rated.items()},
@@ -198,22 +198,22 @@ def among_others(
 
 
 def of_imported(
-    asked: Asked, name: str, parameters: BradleyTerryParameters, softness: Softness
+    selection: Selection, name: str, parameters: BradleyTerryParameters, scoring: SoftScoring
 ) -> Table:
     """Rate the entrants of imported battles alone.
 
     Raises:
-        ConfigurationError: No such battles were imported, an option is of a tournament's, or there
-            is nothing to read at a temperature.
+        ConfigurationError: There is no such set, an option applies to tournaments only, or the set
+            has no preferences for a temperature.
         CannotRate: There is no such rating.
     """
-    require_no_tournament(asked)
-    imported = imported_set(asked, name).read_by(softness)
-    if softness.temperature is not None and not imported.has_preferences:
-        raise ConfigurationError([f"--temperature: no judge's preference is among {name!r}"])
-    notes = imported.notes(softness)
-    facts: dict[str, Json] = {**softness.facts, "battles": name, "as_of": imported.as_of}
-    among = rate_with_anchors(imported.battles, parameters, soft=softness.is_soft)
+    require_no_tournament(selection)
+    imported = imported_set(selection, name).scored_by(scoring)
+    if scoring.temperature is not None and not imported.has_preferences:
+        raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
+    notes = imported.notes(scoring)
+    facts: dict[str, Json] = {**scoring.facts, "battles": name, "as_of": imported.as_of}
+    among = rate_with_anchors(imported.battles, parameters, soft=scoring.is_soft)
     board = board_of(name, among.ratings)
     is_judged = not imported.battles.is_human.all()
     return bt_table(
@@ -225,12 +225,12 @@ def of_imported(
     )
 
 
-def imported_set(asked: Asked, name: str) -> Imported:
+def imported_set(selection: Selection, name: str) -> SelectedSet:
     """Read a set of imported battles.
 
     Raises:
         ConfigurationError: There is no such set.
     """
-    events, as_of = read_set(asked, name)
+    events, as_of = read_set(selection, name)
     judges = {judge for event in events for judge in event.judges.values if judge is not None}
-    return Imported(name, table_of(events), frozenset(judges), as_of)
+    return SelectedSet(name, table_of(events), frozenset(judges), as_of)

@@ -1,10 +1,10 @@
-"""`tourney project elo`: ratings under any K, from what is on record."""
+"""`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
 from typing import Annotated
 
 import typer
 
-from commands.cli.shared.command import reading_ratings
+from commands.cli.shared.command import ratings_view
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -14,33 +14,40 @@ from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
 
-@reading_ratings
+@ratings_view
 def elo(
     source: JudgedTournament,
-    k: Annotated[float | None, typer.Option("--k", help="Largest step of one match.")] = None,
+    k: Annotated[
+        float | None, typer.Option("--k", help="The largest rating change per match.")
+    ] = None,
     k_sweep: Annotated[
-        str, typer.Option("--k-sweep", help="Further K to show beside it, as 1,4,8,32.")
+        str, typer.Option("--k-sweep", help="Also rate with these K, such as 1,4,8,32.")
     ] = "",
     permutations: Annotated[
-        int | None, typer.Option("--permutations", help="Orders of play to average over.")
+        int | None,
+        typer.Option("--permutations", help="The number of match orders averaged."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the orders of play.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="The seed of match orders and resamples.")
+    ] = None,
     initial_rating: Annotated[
-        float | None, typer.Option("--initial-rating", help="Where every entrant starts.")
+        float | None,
+        typer.Option("--initial-rating", help="The rating that all start from."),
     ] = None,
     ties: Annotated[
         TieRule | None,
-        typer.Option("--ties", help="drop: a tie counts nothing; half: half a win for each."),
+        typer.Option("--ties", help="drop: ties do not count; half: half a win for each."),
     ] = None,
     bootstraps: Annotated[
         int | None,
-        typer.Option("--bootstraps", help="Resamples of the prompts, for intervals; 0: none."),
+        typer.Option("--bootstraps", help="The number of bootstrap resamples; 0: no intervals."),
     ] = None,
 ) -> Table:
-    """Rate by Elo, by the recorded settings but for options. Example: tourney project elo --k 16.
+    """Compute Elo ratings. Options override the recorded settings.
 
-    `tourney run` and `tourney apply` record them: until then [elo] and TOURNEY_ELO_K change nothing
-    here.
+    Editing [elo] changes nothing here until the next `tourney run` or `tourney apply`.
+
+    Example: tourney project elo --k 16
     """
     chosen = {
         "k": k,
@@ -60,12 +67,12 @@ def elo(
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:
-    """Return the numbers that --k-sweep lists.
+    """Parse --k-sweep.
 
     Raises:
-        ConfigurationError: It lists something else.
+        ConfigurationError: A part is not a number.
     """
     try:
         return tuple(float(part) for part in k_sweep.split(",") if part.strip())
     except ValueError as error:
-        raise ConfigurationError([f"--k-sweep {k_sweep!r}: numbers with commas between"]) from error
+        raise ConfigurationError([f"--k-sweep {k_sweep!r}: write it as 1,4,8,32"]) from error

@@ -1,4 +1,4 @@
-"""`tourney project metrics`: what entrants' evaluations came to, and how two of them differ."""
+"""`tourney project metrics`: results of evaluations, and paired differences of two entrants."""
 
 from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
@@ -7,9 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared.ledger import head_at, ledger_path, stream_of
+from commands.cli.shared import completion
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
     EntrantOption,
@@ -32,7 +32,7 @@ from projections.fold import fold
 
 
 class EvaluationReading(NamedTuple):
-    """A tournament's evaluations, as of a head."""
+    """A tournament's evaluations at a head of the ledger."""
 
     stream: StreamId
     head: Head
@@ -40,38 +40,38 @@ class EvaluationReading(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Json]:
-        """What a result in JSON says of where it comes from."""
+        """The fields of JSON that name the source of a result."""
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
     def of_entrant(self, name: str | None, option: str) -> "EvaluationReading":
-        """Leave out what others did.
+        """Keep the runs of one entrant; None: of all.
 
         Raises:
-            ConfigurationError: The one that is named was not evaluated.
+            ConfigurationError: It was not evaluated.
         """
         entrants = {run.plan.entrant.label for run in self.runs}
         _require(option, name, entrants)
-        kept = (run for run in self.runs if name in {None, run.plan.entrant.label})
-        return self._replace(runs=tuple(kept))
+        tournament_section = (run for run in self.runs if name in {None, run.plan.entrant.label})
+        return self._replace(runs=tuple(tournament_section))
 
     def of_evaluation(self, name: str | None) -> "EvaluationReading":
-        """Leave out other evaluations.
+        """Keep the runs of one evaluation; None: of all.
 
         Raises:
-            ConfigurationError: Nobody was evaluated on the one that is named.
+            ConfigurationError: No entrant was evaluated on it.
         """
         _require("--evaluation", name, {run.plan.evaluation for run in self.runs})
-        kept = (run for run in self.runs if name in {None, run.plan.evaluation})
-        return self._replace(runs=tuple(kept))
+        tournament_section = (run for run in self.runs if name in {None, run.plan.evaluation})
+        return self._replace(runs=tuple(tournament_section))
 
 
 def read_evaluations(
     ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
 ) -> EvaluationReading:
-    """Read a tournament's evaluations out of an open ledger; no other event is read.
+    """Read a tournament's evaluations from an open ledger; no other event is read.
 
     Raises:
-        ConfigurationError: Which tournament, or as of when, cannot be told.
+        ConfigurationError: The tournament is ambiguous, or the position is invalid.
         NothingRecorded: There is no such tournament.
     """
     stream, head = stream_of(ledger, tournament, config), head_at(ledger, as_of)
@@ -84,12 +84,15 @@ def metrics(
     entrant: EntrantOption = None,
     rescore: Annotated[
         bool,
-        typer.Option("--rescore", help="Clean and compare recorded answers again, as of today."),
+        typer.Option("--rescore", help="Score the recorded answers again with today's code."),
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare", metavar="A B", help="By how much B is larger than A, on what both have."
+            "--compare",
+            metavar="A B",
+            autocompletion=completion.entrants,
+            help="Show B minus A on the samples that both have.",
         ),
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -99,14 +102,17 @@ def metrics(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what evaluations came to. Example: tourney project metrics --compare base tuned."""
+    """Show the results of evaluations.
+
+    Example: tourney project metrics --compare base tuned
+    """
     if entrant is not None and compare is not None:
-        raise ConfigurationError(["--compare names its entrants: leave out --entrant"])
+        raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         source = read_evaluations(opened, tournament, as_of, config)
     source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
     if rescore:
-        # It takes what settings and evaluations are made of, for which no other reading waits.
+        # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
         source = source._replace(runs=rescoring.rescored(source.runs, config))
     if compare is None:
@@ -117,7 +123,7 @@ def metrics(
 
 
 def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
-    """Compare two entrants on each evaluation of which both have observed a sample.
+    """Compare two entrants on each evaluation in which both observed the same item.
 
     Raises:
         ConfigurationError: There is none, or one of them was not evaluated.
@@ -125,7 +131,7 @@ def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[Ru
     first, second = (source.of_entrant(name, "--compare").runs for name in pair)
     found = [each for each in _compared(first, second) if each.n_pairs]
     if not found:
-        shared = f"{pair[0]!r} and {pair[1]!r} have observed no sample of the same item"
+        shared = f"{pair[0]!r} and {pair[1]!r} share no evaluated item"
         raise ConfigurationError([f"--compare: {shared}; evaluate both on the same items"])
     return found
 
@@ -141,5 +147,9 @@ def _compared(
 
 def _require(option: str, name: str | None, known: Collection[str]) -> None:
     if name is not None and name not in known:
-        those = ", ".join(sorted(known)) or "nobody was evaluated yet"
-        raise ConfigurationError([f"{option} {name!r} is none of: {those}"])
+        if not known:
+            raise ConfigurationError(
+                ["no evaluations on record; run `tourney apply evaluate` first"]
+            )
+        those = ", ".join(sorted(known))
+        raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {those}"])

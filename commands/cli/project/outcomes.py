@@ -1,19 +1,18 @@
-"""`tourney project spend`: what was paid."""
+"""`tourney project winrates`, `matches`, `responses`, `progress`, `spend` and `imported`."""
 
 import os
 from dataclasses import replace
 from pathlib import Path
 
 from commands.cli.shared.command import (
-    answering_by_own_rule,
-    introduced,
-    reading,
-    reading_ratings,
-    reading_verdicts,
+    outcomes_view,
+    ratings_view,
+    table_command_without_rule,
+    tournament_view,
+    with_source,
 )
-from commands.cli.shared.ledger import kept, ledger_path, position_of
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, tournament_section
 from commands.cli.shared.options import (
-    DEFAULT_CONFIG,
     AsOfOption,
     ConfigOption,
     FormatOption,
@@ -21,7 +20,7 @@ from commands.cli.shared.options import (
     LedgerOption,
 )
 from commands.cli.shared.output import write
-from commands.cli.shared.reading import Asked, notes_of, read_verdicts
+from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.outcomes import (
     matches_table,
@@ -55,23 +54,32 @@ def imported(
     output_format: FormatOption = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
-    """List the ratings of others that were imported. Example: tourney project imported."""
+    """List imported ratings.
+
+    Example: tourney project imported
+    """
     with Ledger.read_only(ledger_path(ledger, config)) as opened:
         until = position_of(opened, as_of)
         found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
     write(imported_ratings_table(found.newest), output_format, as_json=as_json)
 
 
-@reading_verdicts
+@outcomes_view
 def matches(source: JudgedTournament) -> Table:
-    """List every pairing and what became of it. Example: tourney project matches --json."""
+    """List every pair of responses with its outcome.
+
+    Example: tourney project matches --json
+    """
     settlements = (each for group in source.settlements.values() for each in group)
     return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
 
 
-@reading_ratings
+@ratings_view
 def winrates(source: JudgedTournament) -> Table:
-    """Count wins, losses, ties and gaps by pair. Example: tourney project winrates --format csv."""
+    """Count wins, losses and ties by pair of entrants.
+
+    Example: tourney project winrates --format csv
+    """
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
     return winrates_table(
@@ -83,17 +91,23 @@ def _facts(source: JudgedTournament) -> dict[str, Json]:
     return {"judge": source.judge_id}
 
 
-@reading
+@tournament_view
 def responses(source: JudgedTournament) -> Table:
-    """List every response. Example: tourney project responses --format jsonl."""
+    """List every response.
+
+    Example: tourney project responses --format jsonl
+    """
     return responses_table(source.state)
 
 
-@reading_verdicts
+@outcomes_view
 def progress(source: JudgedTournament) -> Table:
-    """Show what is there and what is owed. Example: tourney project progress."""
+    """Show what is done and what remains to be done.
+
+    Example: tourney project progress
+    """
     if source.rule.policy == MAJORITY:
-        raise ConfigurationError(["progress is that of one judge; choose it by --judge"])
+        raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
     found = progress_of(source.state, prompts, source.judge)
     if source.rule != RECORDED:
@@ -102,10 +116,13 @@ def progress(source: JudgedTournament) -> Table:
     return progress_table(found, source.judge)
 
 
-@answering_by_own_rule
-def spend(asked: Asked) -> Table:
-    """Show what was paid, to whom, for what and when. Example: tourney project spend --json."""
-    source = read_verdicts(asked)
+@table_command_without_rule
+def spend(selection: Selection) -> Table:
+    """Show what was spent, by judge, dimension and day.
+
+    Example: tourney project spend --json
+    """
+    source = read_verdicts(selection)
     spent = source.folded(spend_of(source.state.stream))
     chosen = (
         key
@@ -113,11 +130,11 @@ def spend(asked: Asked) -> Table:
         if source.named_judge in {None, key.judge}
         and source.named_dimension in {None, key.dimension}
     )
-    return introduced(spend_table(spent, chosen, _at_endpoints(source, asked.config)), source)
+    return with_source(spend_table(spent, chosen, _at_endpoints(source, selection.config)), source)
 
 
 def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend, ...]:
-    """Return what entrants behind endpoints took, on behalf of every judge and dimension."""
+    """Return the spend of endpoint entrants; it belongs to no single judge or dimension."""
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     entrants = source.state.entrants.values()
     if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
@@ -128,5 +145,5 @@ def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend
 
 
 def _prices(config: Path) -> PriceTable:
-    """Return the prices of the settings, or the shipped ones where none are there."""
-    return price_table(price_file(config, os.environ) if kept(config) else None)
+    """Return the prices that the settings name, or else the shipped ones."""
+    return price_table(price_file(config, os.environ) if tournament_section(config) else None)

@@ -1,14 +1,15 @@
-"""`tourney project temperature`: how steeply marks are to be read, by people's votes."""
+"""`tourney project agreement`, `calibration` and `temperature`: how far to trust judges."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from commands.cli.project.bt_options import MadeAtOption, require_steep
+from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.project.bt_views import imported_set
-from commands.cli.shared.command import answering_by_own_rule, introduced, reading_verdicts
+from commands.cli.shared import completion
+from commands.cli.shared.command import outcomes_view, table_command_without_rule, with_source
 from commands.cli.shared.reading import (
-    Asked,
+    Selection,
     notes_of,
     pinned,
     read_verdicts,
@@ -28,75 +29,91 @@ from projections.battles.settled import (
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
-from projections.verdicts.policies import MAJORITY, RECORDED
+from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 
-@reading_verdicts
+@outcomes_view
 def agreement(source: JudgedTournament) -> Table:
-    """Show each judge's habits and how judges agree. Example: tourney project agreement --json."""
+    """Show how consistent judges are and how they agree.
+
+    Example: tourney project agreement --json
+    """
     if source.rule.policy == MAJORITY:
-        raise ConfigurationError(["agreement compares the judges of the panel: no majority of it"])
+        raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
     measures = agreement_of(source.state, prompts, source.state.panel, source.rule)
     named = source.named_judge
-    return agreement_table(each for each in measures if named is None or named in each.judges)
+    shown = (each for each in measures if named is None or named in each.judges)
+    return agreement_table(shown, by_order=source.rule.policy == CONCATENATE)
 
 
-@reading_verdicts
+@outcomes_view
 def calibration(
     source: JudgedTournament,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
             "--against",
-            help="gold: whether the gold answer is in a response; judged: its share of wins.",
+            help="gold: the response contains the gold answer; judged: its share of wins.",
         ),
     ] = "gold",
 ) -> Table:
-    """Compare p_correct with being right. Example: tourney project calibration --against judged."""
+    """Compare p_correct with actual correctness.
+
+    Example: tourney project calibration --against judged
+    """
     if against == "judged":
         found = against_verdicts(source.state, source.settlements)
         return calibration_table(found, source.judge, accounts=notes_of(source))
     if source.named_judge or source.named_dimension or source.rule != RECORDED:
         raise ConfigurationError(
-            ["--judge, --dimension, --policy and --parser are of verdicts: add --against judged"]
+            ["--judge, --dimension, --policy and --parser need --against judged"]
         )
     return calibration_table(against_gold(source.state))
 
 
-@answering_by_own_rule
+@table_command_without_rule
 def temperature(
-    asked: Asked,
+    selection: Selection,
     *,
     against: Annotated[
-        str, typer.Option("--against", metavar="NAME", help="Imported battles: people's count.")
+        str,
+        typer.Option(
+            "--against",
+            metavar="NAME",
+            autocompletion=completion.imported_sets,
+            help="Imported set with human votes to compare against.",
+        ),
     ],
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", help="Imported battles with a judge's preferences, and no tournament's marks."
+            "--name",
+            autocompletion=completion.imported_sets,
+            help="Imported set with a judge's preferences, instead of the tournament's scores.",
         ),
     ] = None,
     made_at: MadeAtOption = None,
 ) -> Table:
-    """Calibrate a judge's marks against people's votes.
+    """Fit the temperature of a judge's scores.
 
-    What is found is for `project bt --temperature`. Example: tourney project temperature --name
-    judgearena --against lmarena-100k.
+    Pass the result to `tourney project bt --temperature`.
+
+    Example: tourney project temperature --name judgearena --against lmarena-100k
     """
-    require_steep("--made-at", made_at)
-    asked = pinned(asked)
+    require_temperature("--made-at", made_at)
+    selection = pinned(selection)
     if name is None:
         if made_at is not None:
-            raise ConfigurationError(["--made-at is of imported preferences: add --name"])
-        return _of_tournament(asked, against)
-    require_no_tournament(asked)
+            raise ConfigurationError(["--made-at applies to imported preferences: add --name"])
+        return _of_tournament(selection, against)
+    require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
-    judged = imported_set(asked, name)
+    judged = imported_set(selection, name)
     marked = scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [calibrate_judge(name, marked, _votes(asked, against))],
-        notes=[f"{name}: preferences are taken to be made at {made_at:g} (--made-at)."],
+        [calibrate_judge(name, marked, _votes(selection, against))],
+        notes=[f"{name}: preferences are taken as made at temperature {made_at:g} (--made-at)."],
         facts={
             "battles": name,
             "against": against,
@@ -107,25 +124,25 @@ def temperature(
     )
 
 
-def _of_tournament(asked: Asked, against: str) -> Table:
-    source = read_verdicts(asked._replace(rule=BY_SCORES))
-    votes = _votes(asked, against)
+def _of_tournament(selection: Selection, against: str) -> Table:
+    source = read_verdicts(selection._replace(rule=BY_SCORES))
+    votes = _votes(selection, against)
     found = [
         calibrate_judge(dimension, scored_orders(source.state, group), votes)
         for dimension, group in source.settlements.items()
     ]
     facts = {"judge": source.judge_id, "against": against}
-    return introduced(temperature_table(found, notes=notes_of(source), facts=facts), source)
+    return with_source(temperature_table(found, notes=notes_of(source), facts=facts), source)
 
 
-def _votes(asked: Asked, name: str) -> Battles:
-    """Return people's battles of an imported set.
+def _votes(selection: Selection, name: str) -> Battles:
+    """Return the human votes of an imported set.
 
     Raises:
-        ConfigurationError: It has none.
+        ConfigurationError: There are none.
     """
-    table = imported_set(asked, name).battles
+    table = imported_set(selection, name).battles
     if not table.is_human.any():
-        fault = f"--against {name!r} has no battle that people decided: its source is llm-judge"
+        fault = f"--against {name!r} has no human votes: its source is llm-judge"
         raise ConfigurationError([fault])
     return table.where(table.is_human).battles(soft=False)

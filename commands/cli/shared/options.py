@@ -1,4 +1,4 @@
-"""Options that mean the same wherever they apply."""
+"""Options that mean the same wherever they apply, each spelt in one way."""
 
 from math import isfinite
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from commands.cli.shared import completion
 from commands.cli.tables.render import Format
 from ledger.events.ratings import Mode
 from ledger.events.registration import Provider
@@ -20,51 +21,71 @@ LedgerOption: TypeAlias = Annotated[
         "--ledger",
         "-l",
         envvar="TOURNEY_LEDGER",
-        help="The ledger's file; without it the one that the settings name.",
+        help="The ledger file. Default: as the settings say, else tournament.db.",
     ),
 ]
 TournamentOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--tournament", help="Which tournament of a ledger that holds several."),
+    typer.Option(
+        "--tournament",
+        autocompletion=completion.tournaments,
+        help="Which tournament, if the ledger holds several.",
+    ),
 ]
 AsOfOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--as-of", help="Read up to this position, or up to this time (ISO 8601)."),
+    typer.Option("--as-of", help="Read the ledger up to this position or time (ISO 8601)."),
 ]
 DiffOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--diff", help="Show what changed since this position, or since this time."),
+    str | None, typer.Option("--diff", help="Show what changed since this position or time.")
 ]
 JudgeOption: TypeAlias = Annotated[
-    str | None, typer.Option("--judge", help="Whose verdicts; without it the first that judged.")
+    str | None,
+    typer.Option(
+        "--judge",
+        autocompletion=completion.judges,
+        help="Use this judge's verdicts. Default: the first judge with outcomes.",
+    ),
 ]
 PolicyOption: TypeAlias = Annotated[
     str,
     typer.Option(
         "--policy",
-        help=f"What makes outcomes of verdicts: {', '.join(POLICY_NAMES)}.",
+        autocompletion=completion.policies,
+        help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
     ),
 ]
 ParserOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--parser", help="Read the stored replies again by this parser, at no cost."),
+    typer.Option(
+        "--parser",
+        autocompletion=completion.parsers,
+        help="Read the stored replies again with this parser, at no cost.",
+    ),
 ]
 DimensionOption: TypeAlias = Annotated[
-    str | None, typer.Option("--dimension", help="Only this dimension.")
+    str | None,
+    typer.Option("--dimension", autocompletion=completion.dimensions, help="Only this dimension."),
 ]
 ModeOption: TypeAlias = Annotated[
-    Mode, typer.Option("--mode", help="headline: the whole bank; pilot: its stratified subset.")
+    Mode, typer.Option("--mode", help="headline: the whole bank; pilot: a stratified subset.")
 ]
-FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="How to write it.")]
+FormatOption: TypeAlias = Annotated[
+    Format, typer.Option("--format", help="The format of the output.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 SkipBadOption: TypeAlias = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out rows or lines that cannot be used.")
+    bool, typer.Option("--skip-bad", help="Leave out rows or lines with errors.")
 ]
 EntrantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--entrant", help="Only this entrant.")
+    str | None,
+    typer.Option("--entrant", autocompletion=completion.entrants, help="Only this entrant."),
 ]
 EvaluationOption: TypeAlias = Annotated[
-    str | None, typer.Option("--evaluation", help="Only this evaluation.")
+    str | None,
+    typer.Option(
+        "--evaluation", autocompletion=completion.evaluations, help="Only this evaluation."
+    ),
 ]
 LimitOption: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, help="At most this many, in order.")
@@ -72,21 +93,26 @@ LimitOption: TypeAlias = Annotated[
 AllowGapsOption: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
 ]
-AskedOption: TypeAlias = Annotated[
-    str | None, typer.Option("--judge", help="Who is asked; without it the mode's judge.")
+AskedJudgeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        autocompletion=completion.judges,
+        help="The judge to ask. Default: the judge of the mode.",
+    ),
 ]
 ProviderOption: TypeAlias = Annotated[
-    Provider | None, typer.Option("--provider", help="In place of [judge] provider.")
+    Provider | None, typer.Option("--provider", help="Use this instead of [judge] provider.")
 ]
 YesOption: TypeAlias = Annotated[
-    bool, typer.Option("--yes", help="Agree beforehand to what it costs, within the cap.")
+    bool, typer.Option("--yes", help="Agree to the cost in advance, within the cap.")
 ]
 
 
 def _amount(usd: float | None) -> float | None:
-    """Refuse what is no amount: nothing is more than NaN, so such a cap would hold nothing back."""
+    """Refuse NaN and infinity: as a cap, NaN would stop nothing."""
     if usd is not None and not isfinite(usd):
-        raise typer.BadParameter(f"{usd} is no amount of dollars.")
+        raise typer.BadParameter(f"{usd} is not an amount of dollars.")
     return usd
 
 
@@ -96,8 +122,6 @@ MaxUsdOption: TypeAlias = Annotated[
         "--max-usd",
         min=0,
         callback=_amount,
-        help="Spend no more, with what the ledger says was spent.",
+        help="Dollar cap, including what this tournament has already spent.",
     ),
 ]
-
-DEFAULT_CONFIG = Path("tournament.toml")

@@ -1,4 +1,4 @@
-"""stdout carries the result only; words about it go to stderr."""
+"""Write results to standard output, and everything else to standard error."""
 
 import json
 import os
@@ -20,18 +20,18 @@ _UNBOUNDED: Final = 10_000  # columns
 
 
 class NotShown(TourneyError):
-    """A result did not arrive, or not all of it, where stdout leads to."""
+    """Standard output did not take the whole result."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"cannot write to standard output: {why}; what arrived there is not the whole result,"
+            f"cannot write to standard output: {why}; the result is incomplete,"
             " make room and run the same command again"
         )
         self.why = why
 
 
 def write(table: Table, output_format: Format, *, as_json: bool) -> None:
-    """Print a result on stdout; what a format has no place for goes to stderr."""
+    """Print a table on stdout; formats without room for notes have them on stderr."""
     chosen = Format.JSON if as_json else output_format
     with _arriving():
         print_table(table, chosen, _stdout())
@@ -54,22 +54,22 @@ def write_lines(lines: Iterable[bytes]) -> None:
 
 
 def say(message: str) -> None:
-    """Print a line about the work on stderr."""
+    """Print a message on stderr."""
     stderr().print(Text(shown(message)), soft_wrap=True)
 
 
 @cache
 def stderr() -> Console:
-    """Return the one console on stderr: what is printed by it finds room above a bar."""
+    """Return the console of stderr, which prints above progress bars."""
     return Console(stderr=True)
 
 
 @contextmanager
 def _arriving() -> Iterator[None]:
-    """See to it that what is written to stdout arrives: at exit nobody could be told any more.
+    """Flush standard output, so that a failed write is an error and not lost at exit.
 
     Raises:
-        NotShown: It does not. A closed pipe is no such thing: its reader has had enough.
+        NotShown: A write failed. A closed pipe is not a failure: its reader has had enough.
     """
     if sys.stdout is None:
         raise NotShown("it is closed")
@@ -79,11 +79,11 @@ def _arriving() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest goes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # swallows the rest
         raise NotShown(str(error)) from error
 
 
 def _stdout() -> Console:
-    """Return a console on stdout; a file or pipe is as wide as its widest row."""
+    """Return a console on stdout; files and pipes are as wide as the widest row."""
     console = Console()
     return console if console.is_terminal else Console(width=_UNBOUNDED)

@@ -1,4 +1,4 @@
-"""What a reading is asked for: which ledger, as of when, for which judge, by which rule."""
+"""The selection that shared options make, and how it is read from a ledger."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,15 +15,8 @@ from projections.fold import fold
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 
 
-def note_of(rule: Rule) -> str:
-    """Say by what rule outcomes were made that are not those on record."""
-    read = "as recorded" if rule.parser is None else f"read again by {rule.parser}"
-    counted = ", each order a game of its own" if rule.policy == CONCATENATE else ""
-    return f"Outcomes by {rule.policy}{counted}, of replies {read}; nothing of this is on record."
-
-
-class Asked(NamedTuple):
-    """What the shared options say."""
+class Selection(NamedTuple):
+    """What the shared options select."""
 
     ledger: Path
     config: Path
@@ -34,59 +27,67 @@ class Asked(NamedTuple):
     rule: Rule
 
 
+def note_of(rule: Rule) -> str:
+    """Return the note on outcomes by another rule than the recorded one."""
+    replies = "the recorded verdicts" if rule.parser is None else f"replies read by {rule.parser}"
+    counted = "; each order is a game of its own" if rule.policy == CONCATENATE else ""
+    return f"Outcomes by {rule.policy} from {replies}{counted}. They are not on record."
+
+
 def notes_of(source: JudgedTournament) -> tuple[str, ...]:
-    """Say who judged, and what became of every pairing."""
+    """Return the notes on who judged, and on how many pairs have which outcome."""
     return (judged_by(source.judges), *source.accounts)
 
 
-def read_verdicts(asked: Asked) -> JudgedTournament:
-    """Read what the options name out of a ledger.
+def read_verdicts(selection: Selection) -> JudgedTournament:
+    """Read the selected tournament.
 
     Raises:
-        LedgerError: It cannot be read.
-        ConfigurationError: An option names nothing, or does not go with another.
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown, or contradicts another.
         NothingRecorded: There is no such tournament.
     """
-    with Ledger.read_only(asked.ledger) as opened:
-        state = read_tournament(opened, asked.tournament, asked.as_of, asked.config)
-        until = position_of(opened, asked.as_of)
-    perspective = Perspective(asked.judge, asked.dimension, asked.rule)
-    return judged_tournament(state, asked.ledger, until, perspective)
+    with Ledger.read_only(selection.ledger) as opened:
+        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
+        until = position_of(opened, selection.as_of)
+    perspective = Perspective(selection.judge, selection.dimension, selection.rule)
+    return judged_tournament(state, selection.ledger, until, perspective)
 
 
-def pinned(asked: Asked) -> Asked:
-    """Return what is asked for as of a position, so that all of it is read as of the same."""
-    with Ledger.read_only(asked.ledger) as opened:
-        return asked._replace(as_of=str(head_at(opened, asked.as_of).position))
+def pinned(selection: Selection) -> Selection:
+    """Return the selection as of a fixed position, so that several reads see the same events."""
+    with Ledger.read_only(selection.ledger) as opened:
+        return selection._replace(as_of=str(head_at(opened, selection.as_of).position))
 
 
-def require_no_tournament(asked: Asked) -> None:
-    """Refuse options that say nothing of imported battles.
+def require_no_tournament(selection: Selection) -> None:
+    """Refuse options that do not apply to imported battles.
 
     Raises:
-        ConfigurationError: There are such.
+        ConfigurationError: One of them is given.
     """
-    if any((asked.tournament, asked.judge, asked.dimension)) or asked.rule != RECORDED:
-        chosen_by = "--tournament, --judge, --dimension, --policy and --parser"
-        raise ConfigurationError([f"{chosen_by} are of a tournament's battles: leave out --name"])
+    chosen = (selection.tournament, selection.judge, selection.dimension)
+    if any(chosen) or selection.rule != RECORDED:
+        options = "--tournament, --judge, --dimension, --policy and --parser"
+        raise ConfigurationError([f"{options} apply to a tournament's battles: leave out --name"])
 
 
 class BattleSet(NamedTuple):
-    """Imported battles that go by one name, and the last position that was read."""
+    """An imported set of battles, and the last position read."""
 
     events: Sequence[BattlesImported]
     as_of: int
 
 
-def read_set(asked: Asked, name: str) -> BattleSet:
-    """Read a set of imported battles.
+def read_set(selection: Selection, name: str) -> BattleSet:
+    """Read an imported set of battles.
 
     Raises:
         LedgerError: The ledger cannot be read.
         ConfigurationError: There is no such set.
     """
-    with Ledger.read_only(asked.ledger) as opened:
-        as_of = head_at(opened, asked.as_of).position
+    with Ledger.read_only(selection.ledger) as opened:
+        as_of = head_at(opened, selection.as_of).position
         battles = fold(IMPORTED_BATTLES, opened.read(until=as_of, types={"BattlesImported"}))
     if name not in battles.names:
         known = ", ".join(battles.names) or "none, see `tourney import battles --help`"

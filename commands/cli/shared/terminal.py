@@ -1,4 +1,4 @@
-"""The terminal: how far the work is, and questions; all of it on stderr."""
+"""Progress and questions on the terminal, all on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from commands.ports import Console, OnProgress
 
 @contextmanager
 def progress_on_stderr() -> Iterator[OnProgress]:
-    """Give a listener: a bar on a terminal, elsewhere one plain line per tenth of the work."""
+    """Report progress: bars on a terminal, elsewhere a plain line for each tenth of the work."""
     if not stderr().is_terminal:
         yield _plain_lines()
         return
@@ -34,7 +34,7 @@ def progress_on_stderr() -> Iterator[OnProgress]:
 
 
 def put_bars_away() -> None:
-    """Leave the bars as they stand, and paint them no more; what is drawn next stands below."""
+    """Stop painting the bars; later output stands below them."""
     _BARS.put_away()
 
 
@@ -51,7 +51,7 @@ def _plain_lines() -> OnProgress:
 
 
 class _Bars:
-    """A bar for each piece of work, from the first word of it on."""
+    """A bar for each piece of work, from its first report on."""
 
     def __init__(self) -> None:
         self._shown: Progress | None = None
@@ -82,22 +82,22 @@ def _begun() -> Progress:
     return progress
 
 
-_BARS: Final = _Bars()  # a process has one terminal: whoever asks there has to find what is on it
+_BARS: Final = _Bars()  # one terminal a process: a question must stop its bars
 
 
 @contextmanager
 def console() -> Iterator[Console]:
-    """Give what a use case talks through: lines, bars and questions on stderr."""
+    """Yield the console of a use case: messages, bars and questions on stderr."""
     with progress_on_stderr() as on_progress:
         yield Console(say, _confirm if _is_at_a_terminal() else None, on_progress)
 
 
 def _is_at_a_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()  # None where it was closed
+    return sys.stdin is not None and sys.stdin.isatty()  # None: closed
 
 
 def _confirm(question: str) -> bool:
-    """Ask on a line that no bar is painted over; everything but yes is a no."""
+    """Ask a question below the bars; every answer but yes is a no."""
     put_bars_away()
     typer.echo(f"{shown(question)} [y/N]: ", nl=False, err=True)
     answer = ""

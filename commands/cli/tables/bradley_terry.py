@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings as a table."""
+"""Bradley-Terry ratings as a table, with notes on intervals, groups and imported battles."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp
@@ -26,11 +26,11 @@ from projections.ratings.style import Coefficient
 
 
 def order_notes(board: Leaderboard) -> Iterator[str]:
-    """Say which groups are above which, where there are several."""
+    """Yield notes on the order of groups whose ratings do not compare."""
     groups, above = board.groups, board.ratings.components.above
     if len(groups) <= 1:
         return
-    yield f"{board.name}: ratings compare within a group only, of which there are {len(groups)}."
+    yield f"{board.name}: {len(groups)} groups; ratings compare only within a group."
     for upper, group in enumerate(groups[:MOST_NAMES]):
         lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
         if lower:
@@ -38,66 +38,65 @@ def order_notes(board: Leaderboard) -> Iterator[str]:
         elif not above[:, upper].any() and len(group) > 1:
             yield f"{board.name}: {joined_names(group)} not comparable with others."
     if len(groups) > MOST_NAMES:
-        yield f"{board.name}: JSON says the order of all groups."
+        yield f"{board.name}: JSON output has the order of all groups."
 
 
-def adrift_notes(
-    board: Leaderboard, anchor: str, hung: Mapping[tuple[Json, ...], Zero]
+def unanchored_notes(
+    board: Leaderboard, anchor: str, zeros: Mapping[tuple[Json, ...], Zero]
 ) -> Iterator[str]:
-    """Say whose ratings the anchor does not hold, as it is in another group."""
-    adrift = [
+    """Yield a note on the entrants whose group lacks the anchor."""
+    unanchored = [
         place.entrant
         for place in board.rows
-        if place.rating is not None and {*hung[board.name, place.entrant]} != {frozenset({anchor})}
+        if place.rating is not None and {*zeros[board.name, place.entrant]} != {frozenset({anchor})}
     ]
-    if adrift:
-        do = "does" if len(adrift) == 1 else "do"
+    if unanchored:
         yield (
-            f"{board.name}: {joined_names(adrift)} {do} not hang from {anchor}: the mean of a group"
-            f" without it is {MEAN_RATING:g}."
+            f"{board.name}: {joined_names(unanchored)}: no link to the anchor {anchor}, so the"
+            f" mean of their group is {MEAN_RATING:g}."
         )
 
 
 def spread_notes(board: Leaderboard) -> Iterator[str]:
-    """Say who has a rating and no interval because all units say the same."""
+    """Yield a note on ratings without an interval, where all clusters agree."""
     ratings = board.ratings
     unknown = np.isnan(ratings.lower) & ~np.isnan(ratings.rating)
     if unknown.any():
         names = [ratings.entrants[place] for place in np.flatnonzero(unknown)]
         have = "has" if len(names) == 1 else "have"
         yield (
-            f"{board.name}: {joined_names(names)} {have} no interval: no two"
-            f" {ratings.parameters.unit} differ, so nothing is known of the spread."
+            f"{board.name}: {joined_names(names)} {have} no interval: all {ratings.parameters.unit}"
+            " agree, so the spread is unknown."
         )
 
 
 def weights_note(ratings: OverallRatings) -> str:
-    """Say what an overall rating is the mean of."""
+    """Return the note on the weights of an overall rating."""
     shares = " + ".join(f"{part.share:.3g} {part.dimension}" for part in ratings.parts)
-    return f"overall = {shares}; a prompt's dimensions move together in its interval."
+    return f"overall = {shares}; its interval keeps the dimensions of a prompt together."
 
 
 def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
-    """Say where those without an overall rating have none."""
+    """Yield notes on the dimensions that an entrant has no rating on."""
     for place in board.rows:
         if place.rating is None and place.component is not None:
             for dimension, reason in ratings.missing(place.entrant):
-                yield f"{place.entrant} is not rated on {dimension}: {reason}."
+                yield f"{place.entrant} has no rating on {dimension}: {reason}."
 
 
 def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
-    """Say what a feature wins."""
+    """Return the note on the effect of a style feature."""
     said = (
-        f"{board.name}: a standard deviation more {coefficient.feature} multiplies the odds by"
+        f"{board.name}: one standard deviation more of {coefficient.feature} multiplies the odds by"
         f" {exp(coefficient.beta):.2f}"
     )
     if coefficient.lower is None or coefficient.upper is None:
-        return f"{said}, without an interval: all battles are on one prompt."
+        return f"{said} (no interval: all battles are on one prompt)."
     return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
 
 
 def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
-    """Say what became of imported battles, of which the parts add up, and of preferences."""
+    """Return the note on how many imported battles have which outcome, and on preferences."""
     counts = [int((battles.winner == place).sum()) for place in range(len(WINNERS))]
     n = dict(zip(WINNERS, counts, strict=True))
     decided, tied = n["model_a"] + n["model_b"], n["tie"] + n["tie (bothbad)"]
@@ -108,34 +107,34 @@ def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
     n_prefs = int((~np.isnan(battles.pref)).sum())
     if not n_prefs:
         return said
-    how = "counts as such (soft)" if soft else "counts as who won (hard)"
-    return f"{said}; the preference of {n_prefs} {how}"
+    how = "count as preferences (soft)" if soft else "count only who won (hard)"
+    return f"{said}; {n_prefs} with a preference {how}"
 
 
-def marks_note(temperature: float, made_at: float | None = None) -> str:
-    """Say how steeply a judge's marks were read."""
-    made = "" if made_at is None else f", of preferences that were made at {made_at:g}"
-    return f"Soft scores: a judge's marks at temperature {temperature:g}{made}."
+def soft_scores_note(temperature: float, made_at: float | None = None) -> str:
+    """Return the note on the temperature of soft scores."""
+    made = "" if made_at is None else f", from preferences made at {made_at:g}"
+    return f"Soft scores: a judge's scores at temperature {temperature:g}{made}."
 
 
 def among_note(name: str, among: AnchoredRatings) -> str:
-    """Say how far the anchors' ratings are from those by people's battles alone."""
+    """Return the note on how far the anchors' ratings are from those by human votes alone."""
     if among.mae is None:
-        return f"{name}: no two anchors can be compared by people's battles alone; no MAE."
+        return f"{name}: no MAE (human votes alone compare no two anchors)."
     return (
-        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against people's"
-        " battles alone."
+        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against human votes"
+        " alone."
     )
 
 
 _WHY: Final[Mapping[Unrated, str]] = {
-    "undefeated": "undefeated, and so above the others by no number that can be known",
-    "winless": "winless, and so below the others by no number that can be known",
-    "one-way": "above some and below others, each by no number that can be known",
-    "not comparable": "not comparable: no battle links it to anybody",
-    "no finite fit": "without a rating: the model has no finite fit among those that it met",
-    "not rated on every dimension": "not rated on every dimension, and so not overall",
-    "no battle": "not rated: no battle of it counts",
+    "undefeated": "undefeated: above the others, by an unknown number",
+    "winless": "winless: below the others, by an unknown number",
+    "one-way": "above some and below others, by unknown numbers",
+    "not comparable": "not comparable: no battle links it to any other",
+    "no finite fit": "not rated: the fit among its opponents is not finite",
+    "not rated on every dimension": "not rated overall, for lack of a rating on every dimension",
+    "no battle": "not rated: no decided battles",
 }
 
 
@@ -148,18 +147,18 @@ def bt_table(
     sources: Mapping[str, str] | None = None,
     zeros: Iterable[Sequence[Zero]] | None = None,
 ) -> Table:
-    """Show every entrant of every leaderboard, from the best down.
+    """Return a row for each entrant of each leaderboard, best first.
 
     Args:
-        boards: What was rated.
-        parameters: By which model, with what interval.
-        notes: What else must be said.
-        facts: What else JSON has beside the rows.
-        sources: Who rated each entrant, where that is asked.
-        zeros: What the ratings of each leaderboard hang from, where its own do not say it.
+        boards: The leaderboards.
+        parameters: Of the model and its intervals.
+        notes: Further notes.
+        facts: Further fields of JSON beside the rows.
+        sources: Who judged each entrant's battles; None: no such column.
+        zeros: The reference of each rating (anchor or group mean); None: as the leaderboards say.
     """
     boards = tuple(boards)
-    hung = _zeros(boards, zeros)
+    zero_of = _zeros(boards, zeros)
     percent = f"{100 * parameters.level:g} %"
     return Table(
         schema="tourney/bt@1",
@@ -180,7 +179,7 @@ def bt_table(
         notes=(
             *notes,
             _interval(parameters),
-            *(note for each in boards for note in _notes(each, parameters, hung)),
+            *(note for each in boards for note in _notes(each, parameters, zero_of)),
         ),
         facts={
             "parameters": parameters.fields,
@@ -190,14 +189,14 @@ def bt_table(
         named_by=("dimension", "entrant"),
         compared=("rating", "n_battles"),
         beside=("group",),
-        zeros={"rating": hung},
+        zeros={"rating": zero_of},
     )
 
 
 def _zeros(
     boards: Sequence[Leaderboard], zeros: Iterable[Sequence[Zero]] | None
 ) -> dict[tuple[Json, ...], Zero]:
-    """Return by dimension and entrant what a rating hangs from."""
+    """Return the reference of each rating, by dimension and entrant."""
     own = (tuple((zero,) for zero in board.ratings.zeros()) for board in boards)
     return {
         (board.name, entrant): zero
@@ -207,7 +206,7 @@ def _zeros(
 
 
 def _is_divided(board: Leaderboard) -> bool:
-    """Say whether some have ratings that cannot be compared."""
+    """Return whether some ratings do not compare."""
     rated = {place.component for place in board.rows if place.rating is not None}
     return len(rated) > 1
 
@@ -242,27 +241,27 @@ def _model(parameters: BradleyTerryParameters) -> str:
 
 
 def _interval(parameters: BradleyTerryParameters) -> str:
-    """Say of which kind the intervals are, of what level, and of which unit."""
+    """Return the note on the method, level and clusters of intervals, and on ranks."""
     kind = (
-        f"the sandwich clustered by {parameters.unit}"
+        f"cluster-robust (sandwich), clusters: {parameters.unit}"
         if parameters.interval == "sandwich"
         else f"{parameters.resamples:,} {parameters.interval} resamples of {parameters.unit}"
     )
     return (
-        f"Low and high: {100 * parameters.level:g} % by {kind}. Rank: 1 + how many are surely"
-        " better; at worst: how many are not surely worse."
+        f"Low and high: {100 * parameters.level:g} % interval, {kind}. Rank: 1 + how many are"
+        " significantly better; at worst: how many are not significantly worse."
     )
 
 
 def _notes(
     board: Leaderboard,
     parameters: BradleyTerryParameters,
-    hung: Mapping[tuple[Json, ...], Zero],
+    zeros: Mapping[tuple[Json, ...], Zero],
 ) -> Iterator[str]:
     if parameters.anchor != board.ratings.parameters.anchor:
-        yield f"{board.name}: {parameters.anchor} fought no battle; the mean rating is 1000."
+        yield f"{board.name}: the anchor {parameters.anchor} has no battles; the mean is 1000."
     elif parameters.anchor is not None:
-        yield from adrift_notes(board, parameters.anchor, hung)
+        yield from unanchored_notes(board, parameters.anchor, zeros)
     yield from order_notes(board)
     reasons: dict[Unrated, list[str]] = {}
     for place in board.rows:
@@ -274,11 +273,11 @@ def _notes(
     yield from spread_notes(board)
     if board.ratings.n_without_fit:
         resamples = counted(board.ratings.n_without_fit, "resample")
-        yield f"{board.name}: {resamples} had no finite fit, and count as beyond both bounds."
+        yield f"{board.name}: {resamples} had no finite fit and count as beyond both bounds."
 
 
 def _fit(board: Leaderboard) -> Json:
-    """Return what a fit knows beyond its rows; entrants in order of name."""
+    """Return the fields of a fit beyond its rows; entrants in alphabetical order."""
     ratings = board.ratings
     return {
         "entrants": list(ratings.entrants),

@@ -1,4 +1,4 @@
-"""Elo standings as a table."""
+"""Elo standings as a table, with notes on intervals."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,19 +14,19 @@ from projections.ratings.standings import FEWEST_PROMPTS, Standings
 def elo_table(
     standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
 ) -> Table:
-    """Show every entrant on every dimension, best first; other K beside it if they were rated.
+    """Return a row for each entrant on each dimension, best first, with a column for each other K.
 
     Args:
         standings: By dimension.
         parameters: Of the ratings.
-        judges: Whose verdicts count; of several, their majority's.
+        judges: The judge whose verdicts count, or several whose majority counts.
     """
     standings = tuple(standings)
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
     rows = tuple(row for standing in standings for row in _elo_rows(standing))
     return Table(
         schema="tourney/elo@1",
-        title=f"Elo, K = {parameters.k:g}, {parameters.permutations} orders of play",
+        title=f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
         columns=(
             Column("dimension", "Dimension"),
             Column("entrant", "Entrant"),
@@ -55,7 +55,7 @@ def elo_table(
 
 
 def _interval(resampled: EloBootstrap | None) -> Json:
-    """Say of which kind the interval is, or null where there is none."""
+    """Return the method of the interval; null: there is none."""
     return None if resampled is None else resampled.fields()
 
 
@@ -85,22 +85,22 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"
             yield from _without_interval_notes(each)
         elif parameters.bootstraps:
-            yield f"{each.dimension}: no 95 % interval: it takes matches on two prompts"
-    yield "Order SEM is how far the mean depends on the order of play; it is not uncertainty."
+            yield f"{each.dimension}: no 95 % intervals (matches on two prompts needed)."
+    yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
 
 
 def _without_interval_notes(standings: Standings) -> Iterable[str]:
     for row in standings.rows:
         if row.rating is not None and row.lower is None:
             why = (
-                f"it was met on {counted(row.n_prompts, 'prompt')}, and it takes {FEWEST_PROMPTS}."
+                f"{counted(row.n_prompts, 'prompt')}, {FEWEST_PROMPTS} needed"
                 if row.n_prompts < FEWEST_PROMPTS
-                else "other prompts would move it no more than another order of play does."
+                else "prompts make no more difference than match order"
             )
-            yield f"{row.entrant_id} has no interval on {standings.dimension}: {why}"
+            yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."
 
 
 def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:
     for row in rows:
         if row["rating"] is None:
-            yield f"{row['entrant']} is not rated on {row['dimension']}: no match of it counts."
+            yield f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."

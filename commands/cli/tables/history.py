@@ -1,4 +1,4 @@
-"""What happened, and what an audit found, as tables."""
+"""Events, audits, replays, checkpoints and merges as tables."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from ledger.recorded import StoredEvent
 
 
 def log_table(rows: Iterable[StoredEvent]) -> Table:
-    """Show events, one a line."""
+    """Return a row for each event."""
     return Table(
         schema="tourney/log@1",
         title="Events",
@@ -39,7 +39,7 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
 
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
-    """Return an event with its envelope, whole."""
+    """Return all fields of an event and its envelope."""
     recorded = row.decode()
     return {
         "position": recorded.position,
@@ -53,10 +53,10 @@ def event_fields(row: StoredEvent) -> dict[str, Json]:
 
 
 def faults_table(verified: Verification) -> Table:
-    """Show what a check of the whole ledger found."""
+    """Return a row for each fault that a check of the ledger found."""
     head, n_claims, n_foreign, faults = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
-    foreign = f" ({n_foreign} of merged ledgers were not)" if n_foreign else ""
+    foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
     return Table(
         schema="tourney/verify@1",
         title="Faults",
@@ -73,7 +73,7 @@ def faults_table(verified: Verification) -> Table:
 
 
 def differences_table(replayed: Replayed) -> Table:
-    """Show what a replay found."""
+    """Return a row for each file that differs from the ledger."""
     n_runs = counted(len(replayed.runs), "run")
     return Table(
         schema="tourney/replay@1",
@@ -86,7 +86,7 @@ def differences_table(replayed: Replayed) -> Table:
 
 
 def checkpoint_table(head: Head) -> Table:
-    """Show what names a history; the note is what is to be kept."""
+    """Return the head of a ledger; the note is the line to keep."""
     return Table(
         schema="tourney/checkpoint@1",
         title="Checkpoint",
@@ -98,21 +98,21 @@ def checkpoint_table(head: Head) -> Table:
 
 
 def conflicts_table(taken: Taken) -> Table:
-    """Show what of another ledger contradicts ours."""
+    """Return a row for each event of another ledger that contradicts this one."""
     note = (
-        f"{counted(taken.n_new, 'event')} taken in, {taken.n_known} here already,"
+        f"{counted(taken.n_new, 'event')} imported, {taken.n_known} already here,"
         f" {counted(len(taken.conflicts), 'conflict')},"
-        f" {counted(taken.n_left, 'outcome')} of theirs left to be reconciled again"
+        f" {counted(taken.n_left, 'outcome')} left out, to be reconciled again"
     )
     if taken.n_unfounded:
         left = counted(taken.n_unfounded, "sample or completion", "samples and completions")
-        note += f", {left} of theirs left that do not follow from what is here"
+        note += f", {left} left out that do not match the plans here"
     return Table(
         schema="tourney/merge@1",
-        title="Conflicts: ours were kept",
+        title="Conflicts: this ledger's events were kept",
         columns=(
-            Column("position", "Our position"),
-            Column("their_position", "Their position"),
+            Column("position", "Position here"),
+            Column("their_position", "Position there"),
             Column("stream", "Tournament"),
             Column("type", "Event"),
             Column("key", "Of"),

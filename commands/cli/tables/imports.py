@@ -1,4 +1,4 @@
-"""The battles and ratings of others that an import took in, as tables."""
+"""Imported battles, ratings, responses and adapters as tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,14 @@ from ledger.events.imports import ImportedRating, RatingsImported
 
 
 def battles_table(name: str, of: Format, taken: Taken) -> Table:
-    """Show what a file held; a battle without a verdict is no tie."""
+    """Return one row that counts a file's battles; one without a verdict is not a tie."""
     judges = sorted(taken.judges)
     n_ties = taken.winners["tie"] + taken.winners["tie (bothbad)"]
     notes = []
     if taken.n_known:
-        known = f"{counted(taken.n_known, 'battle')} on the ledger already"
-        notes.append(f"{known}, and not recorded again")
+        notes.append(f"{counted(taken.n_known, 'battle')} were already on record and left out")
     if taken.n_before:
-        notes.append(f"{name} holds {counted(taken.n_in_set, 'battle')} now, with those of before")
+        notes.append(f"{name} now holds {counted(taken.n_in_set, 'battle')}, earlier ones included")
     return Table(
         schema="tourney/imported-battles@1",
         title="Battles",
@@ -55,15 +54,15 @@ def battles_table(name: str, of: Format, taken: Taken) -> Table:
 
 
 def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
-    """Show what others say of each entrant, on their own scale.
+    """Return a row for each imported rating, on its own scale.
 
     Args:
-        newest: By the set of battles that they belong to.
+        newest: The newest ratings of each set.
     """
-    none = "no ratings of others are here; `tourney import elo-ratings` takes them in"
+    none = "no imported ratings; `tourney import elo-ratings` imports some"
     return Table(
         schema="tourney/imported-ratings@1",
-        title="Ratings of others",
+        title="Imported ratings",
         columns=(
             Column("set", "Set"),
             Column("dimension", "Dimension"),
@@ -94,7 +93,7 @@ def _from_the_best_down(each: ImportedRating) -> tuple[str, float]:
 
 
 def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
-    """Show what each adapter was made of."""
+    """Return a row for each adapter, with its source."""
     return Table(
         schema="tourney/hydra-weights@1",
         title=f"Adapters in {out}",
@@ -111,7 +110,7 @@ _Place: TypeAlias = tuple[str, str | None]  # a file, and an entrant
 
 
 def imported_responses_table(imported: ImportedResponses) -> Table:
-    """Show what each file held of each entrant; whose a bad line is, is not asked."""
+    """Return a row for each file and entrant; bad lines count for the file alone."""
     new, known = _counts(imported.new), _counts(imported.known)
     skipped: Counter[_Place] = Counter((str(each.file), None) for each in imported.bad)
     return Table(

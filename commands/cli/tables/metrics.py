@@ -11,18 +11,18 @@ from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics, metric_id
 
-_NOBODY: Final = "nobody was evaluated yet; `tourney apply evaluate` does it"
+_NOBODY: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _CLUSTERED: Final = (
-    "Standard errors are clustered by prompt (Liang and Zeger 1986, times C / (C - 1) for C"
-    " clusters); low and high are of 95 %."
+    "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
+    " C / (C - 1) for C clusters). Low and high: 95 % interval."
 )
 _COMPARABLE: Final = (
-    "Perplexity per token compares entrants of one tokenizer only; bits per byte compare all."
+    "Perplexity per token compares only entrants of one tokenizer; bits per byte compare all."
 )
 
 
 def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Table:
-    """Show each metric with its standard error and interval, and what does not count."""
+    """Return a row for each metric, with its standard error, interval and unscorable samples."""
     every = tuple(every)
     return Table(
         schema="tourney/metrics@1",
@@ -72,13 +72,13 @@ def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
 
 
 def _of_run(each: RunMetrics) -> Iterator[str]:
-    """Say which part of what could be observed the metrics are of."""
+    """Yield notes on missing, unscorable and unplanned samples of a run."""
     plan, counts = each.run.plan, each.counts
     name = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = counts.n_planned - len(each.run.missing)
     if each.run.missing:
         samples = counted(counts.n_planned, "sample")
-        resume = "`tourney apply evaluate` goes on"
+        resume = "continue with `tourney apply evaluate`"
         yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
     for reason, fates in groupby(sorted(each.run.unscorable, key=_reason), _reason):
         first, *others = fates
@@ -94,12 +94,12 @@ def _reason(fate: SampleUnscorable) -> str:
 def differences_table(
     pair: tuple[str, str], every: Iterable[RunComparison], facts: Mapping[str, Json]
 ) -> Table:
-    """Show by how much the second entrant's metrics are larger than the first's."""
+    """Return a row for each metric: the second entrant's minus the first's."""
     every = tuple(every)
     first, second = pair
     return Table(
         schema="tourney/metric-differences@1",
-        title=f"{second} less {first}",
+        title=f"{second} minus {first}",
         columns=(
             Column("evaluation", "Evaluation"),
             Column("metric", "Metric"),
@@ -134,19 +134,19 @@ def _difference(each: RunComparison, metric: Metric) -> dict[str, Json]:
 
 
 def _of_pair(each: RunComparison) -> Iterator[str]:
-    """Say what stands in the way of comparing, if something does."""
+    """Yield warnings on what limits a comparison."""
     plan = each.first.plan
     name = plan.evaluation
     if plan.settings != each.second.plan.settings:
         yield f"{name}: the two were evaluated with different settings: {_settings(each)}"
     if plan.run_key == each.second.plan.run_key:
-        yield f"{name}: both labels are of one and the same run"
+        yield f"{name}: both labels name the same run"
     if each.n_left_out:
         samples = counted(each.n_left_out, "sample")
-        yield f"{name}: {samples} left out, which not both have observed"
+        yield f"{name}: {samples} left out, which only one of them has"
     apart = [each_.name for each_ in each.metrics if _is_apart(each_)]
     if apart:
-        yield f"{name}: {', '.join(apart)} cannot be compared, as tokenizers cut differently"
+        yield f"{name}: {', '.join(apart)} cannot be compared: the tokenizers differ"
 
 
 def _is_apart(metric: Metric) -> bool:
@@ -154,7 +154,7 @@ def _is_apart(metric: Metric) -> bool:
 
 
 def _settings(each: RunComparison) -> str:
-    """Say what the first was evaluated with, and the second was not, and the reverse."""
+    """Return the settings in which two runs differ."""
     first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
     differing = sorted(
         key for key in first.keys() | second.keys() if first.get(key) != second.get(key)

@@ -1,4 +1,4 @@
-"""Pairs of entrants as tables: win rates and the match list."""
+"""Win rates, matches, responses and progress as tables."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -15,14 +15,14 @@ from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
 
 _TITLES: Final = {
-    "pairs": "Wins by pair, each pairing counted once",
-    "orders": "Wins by pair, each pairing counted twice, once in each order",
+    "pairs": "Wins by pair of entrants, each pair of responses counted once",
+    "orders": "Wins by pair of entrants, each pair of responses counted twice, once in each order",
 }
 _NOTES: Final = {
-    "pairs": "A's share counts a tie as half; its interval is Wilson's.",
+    "pairs": "A's share counts a tie as half a win. Interval: Wilson.",
     "orders": (
-        "A's share counts a tie as half; its interval is Wilson's of half as many trials, as a"
-        " pairing's two orders are not independent."
+        "A's share counts a tie as half a win. Interval: Wilson with half as many trials, since the"
+        " two orders of a pair are not independent."
     ),
 }
 
@@ -34,13 +34,13 @@ def winrates_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Show each pair of entrants; a comes before b in the alphabet.
+    """Return a row for each pair of entrants; a comes before b in the alphabet.
 
     Args:
-        rows: What was counted.
-        counted: Whether each order of a pairing counts for itself.
-        notes: What else must be said.
-        facts: What else JSON has beside the rows.
+        rows: The counts.
+        counted: Whether pairs or their orders are counted.
+        notes: Further notes.
+        facts: Further fields of JSON beside the rows.
     """
     return Table(
         schema="tourney/winrates@1",
@@ -82,12 +82,12 @@ def matches_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Show every pairing and what became of it, or of each of its orders.
+    """Return a row for each pair of responses, or for each of its orders, with its outcome.
 
     Args:
-        settlements: Of the pairings.
-        notes: What else must be said.
-        facts: What else JSON has beside the rows.
+        settlements: The outcomes.
+        notes: Further notes.
+        facts: Further fields of JSON beside the rows.
     """
     settlements = tuple(settlements)
     by_order = any(each.order for each in settlements)
@@ -128,11 +128,11 @@ _NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
         "bypass_jury": None,
     }
 )
-"""What is said, under the same keys, of a response that no heads decided on."""
+"""The diagnostics of a response that no Hydra wrote: the same keys, empty."""
 
 
 def responses_table(tournament: Tournament) -> Table:
-    """Show every response that the tournament wants; one not there is empty."""
+    """Return a row for each response of the tournament; missing ones are empty."""
     prompts = [prompt.prompt_id for prompt in tournament.bank]
     rows = [
         (cell, tournament.responses.get(cell.response_key))
@@ -178,14 +178,14 @@ def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
 
 
 def _n_resampled(response: ResponseGenerated) -> int | None:
-    """Return how many drafts were rejected; of a Hydra's response that was imported, none knows."""
+    """Return how many drafts were rejected; None: unknown, for imported responses of a Hydra."""
     if response.diagnostics is None:
         return 0
     return None if response.imported_from else len(response.diagnostics.resampled_at)
 
 
 def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
-    """Show what is there, what failed and what is owed."""
+    """Return a row for each entrant: responses done, failed and missing."""
     return Table(
         schema="tourney/progress@1",
         title=f"Progress, judge {judge.judge_id}",
@@ -193,7 +193,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
             Column("entrant", "Entrant"),
             Column("generated", "Responses"),
             Column("failed", "Failed"),
-            Column("owed", "Owed"),
+            Column("owed", "Missing"),
         ),
         rows=tuple(
             {
@@ -207,7 +207,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
             *(
-                f"{dimension}: {count} prompts are left out, they have no gold answer."
+                f"{dimension}: {count} prompts without a gold answer are left out."
                 for dimension, count in progress.left_out
                 if count
             ),

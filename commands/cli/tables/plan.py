@@ -1,4 +1,4 @@
-"""What is owed, as tables."""
+"""What remains to be done and what it costs, as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -16,30 +16,29 @@ from projections.tournament.estimate import Basis
 
 _BASES: Final[Mapping[Basis, str]] = MappingProxyType(
     {
-        "replies": "tokens as in the replies of this judge that are on record",
-        "another judge": "an estimate: tokens as in replies of another judge; a few of this"
-        " judge's own would measure them: `tourney apply judge --limit 36`, then plan again",
-        "counts": "an estimate: the provider counted prompts, and nobody knows yet how long"
-        " replies are; a pilot would measure them",
-        "nothing": "an estimate: tokens are guessed from bytes; a pilot would measure them",
+        "replies": "tokens: as in this judge's recorded replies",
+        "another judge": "tokens: estimated from another judge's replies; to measure them, run"
+        " `tourney apply judge --limit 36`, then plan again",
+        "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
+        "nothing": "tokens: estimated from bytes; a pilot measures them",
     }
 )
 
 
 def cost_notes(cost: PlannedCost) -> Iterator[str]:
-    """Say what is expected, in each way; what is spent already; and what to know about it."""
+    """Yield the cost of each way of asking, its basis, the spend so far, and warnings."""
     for way in cost.ways:
         yield f"{_name(way)}: {dollars(way.expected_usd)}, at worst {dollars(way.worst_usd)}"
     yield _BASES[cost.basis]
     yield _standing(cost)
     if any(way.expected_usd is None for way in cost.ways):
-        yield f"{cost.model} is in no price table; add a row by [judge] prices = FILE"
+        yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
     elif cost.n_least_cached is None and any(way.cache != "off" for way in cost.ways):
-        yield f"from how many tokens on {cost.model} caches a prefix is not known"
+        yield f"the shortest prefix that {cost.model} caches is unknown"
     for dimension, n_tokens in cost.too_short.items():
         yield (
-            f"{dimension}: caching does nothing, its prefix of {n_tokens} tokens is below the"
-            f" {cost.n_least_cached} from which {cost.model} caches"
+            f"{dimension}: no caching, since its prefix of {n_tokens} tokens is shorter than the"
+            f" {cost.n_least_cached} tokens that {cost.model} needs"
         )
 
 
@@ -59,7 +58,7 @@ def _standing(cost: PlannedCost) -> str:
 
 
 def cost_fields(cost: PlannedCost) -> dict[str, Json]:
-    """Return the same as data; null where it is not known."""
+    """Return the same as JSON; null: unknown."""
     return {
         "model": cost.model,
         "basis": cost.basis,
@@ -74,20 +73,20 @@ def cost_fields(cost: PlannedCost) -> dict[str, Json]:
     }
 
 
-def served_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
-    """Say what is asked of each server, and what it costs; a price that nobody knows is no $0."""
+def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
+    """Yield the requests to each endpoint entrant and their cost; an unknown price is not $0."""
     for cost in costs:
         yield (
-            f"{cost.entrant_id} is served: {cost.n_requests:,} requests to {cost.model}, about"
-            f" {cost.n_input:,} tokens in, {cost.n_output:,} out at most:"
+            f"{cost.entrant_id} (endpoint): {cost.n_requests:,} requests to {cost.model}, about"
+            f" {cost.n_input:,} tokens in, at most {cost.n_output:,} out:"
             f" {dollars(cost.expected_usd)}, at worst {dollars(cost.worst_usd)}"
         )
         if cost.expected_usd is None:
-            yield f"{cost.model} is in no price table; add a row by [judge] prices = FILE"
+            yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
 
 
-def served_fields(costs: Iterable[EndpointCost]) -> list[Json]:
-    """Return the same as data; null where it is not known."""
+def endpoint_fields(costs: Iterable[EndpointCost]) -> list[Json]:
+    """Return the same as JSON; null: unknown."""
     return [asdict(cost) for cost in costs]
 
 
@@ -97,12 +96,12 @@ TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"
 def owed_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
-    """Show what generating would do, and what of it servers are asked for."""
+    """Return a row for each entrant: its missing responses; notes tell the cost of endpoints."""
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
     return Table(
         schema="tourney/plan-generate@1",
-        title="Responses owed",
+        title="Missing responses",
         columns=(
             Column("entrant", "Entrant"),
             Column("n_responses", "Responses"),
@@ -117,47 +116,47 @@ def owed_responses_table(
             for row in rows
         ),
         notes=(
-            f"{total} responses are owed" if total else "nothing is owed",
-            *served_notes(costs),
+            f"{total} responses are missing" if total else "no response is missing",
+            *endpoint_notes(costs),
         ),
-        facts={"n_owed": total, "served": served_fields(costs)},
+        facts={"n_owed": total, "served": endpoint_fields(costs)},
     )
 
 
 def owed_samples_table(
     rows: Iterable[OwedSamples], refused: Sequence[str], costs: Sequence[EndpointCost] = ()
 ) -> Table:
-    """Show what evaluating would do, what of it cannot be done, and what servers are asked for."""
+    """Return a row for each entrant and evaluation: its missing samples; notes on refused ones."""
     rows = tuple(rows)
     total = sum(row.n_owed for row in rows)
     return Table(
         schema="tourney/plan-evaluate@1",
-        title="Samples owed",
+        title="Missing samples",
         columns=(
             Column("entrant", "Entrant"),
             Column("evaluation", "Evaluation"),
             Column("kind", "Kind"),
             Column("n_planned", "Samples"),
-            Column("n_owed", "Owed"),
+            Column("n_owed", "Missing"),
         ),
         rows=tuple(row._asdict() for row in rows),
         notes=(
-            f"{total} samples are owed" if total else "nothing is owed",
-            *served_notes(costs),
+            f"{total} samples are missing" if total else "no sample is missing",
+            *endpoint_notes(costs),
             *refused,
         ),
-        facts={"n_owed": total, "served": served_fields(costs), "refused": list(refused)},
+        facts={"n_owed": total, "served": endpoint_fields(costs), "refused": list(refused)},
     )
 
 
 def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | None = None) -> Table:
-    """Show what judging would do, and what it would cost; without a cost it is free."""
+    """Return a row for each dimension: its open queries; cost None: the judge is free."""
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
     return Table(
         schema="tourney/plan-judge@1",
-        title="Judge queries owed",
+        title="Open judge queries",
         columns=(
             Column("dimension", "Dimension"),
             Column("n_pairs", "Pairs"),
@@ -167,7 +166,7 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
         ),
         rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(
-            f"{total} queries are owed" if total else "no query is owed",
+            f"{total} queries are open" if total else "no query is open",
             *((f"{waiting} pairs wait for responses",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),
@@ -180,7 +179,7 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
 
 
 def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
-    """Return the tokens that a dimension's queries are likely to take; null where it is free."""
+    """Return the estimated tokens of a dimension's queries; null: the judge is free."""
     if cost is None:
         return {"n_input": None, "n_output": None}
     return dict(cost.tokens.get(row.dimension, NO_TOKENS)._asdict())

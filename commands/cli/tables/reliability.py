@@ -1,7 +1,8 @@
-"""How far an entrant's own probability of being right can be believed, bin by bin."""
+"""Agreement of judges, calibration of p_correct, and temperatures as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import Final
 
 from commands.cli.tables.table import Column, Table
@@ -12,9 +13,24 @@ from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import Measure
 from projections.reliability.calibration import Bin, Calibration
 
+_CASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "order consistency": "pairs",
+        "share of A": "verdicts",
+        "tie rate": "verdicts",
+        "Spearman's rho": "entrants",
+        "Kendall's tau-b": "entrants",
+    }
+)
 
-def agreement_table(measures: Iterable[Measure]) -> Table:
-    """Show each figure with the judges it is about and the number of cases that it rests on."""
+
+def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
+    """Return a row for each measure of one judge or of several.
+
+    Args:
+        measures: The measures.
+        by_order: Whether agreement is over single orders, not over pairs.
+    """
     return Table(
         schema="tourney/agreement@1",
         title="Judges, alone and beside one another",
@@ -24,6 +40,7 @@ def agreement_table(measures: Iterable[Measure]) -> Table:
             Column("measure", "Measure"),
             Column("value", "Value", 3),
             Column("n", "n"),
+            Column("n_of", "n of"),
         ),
         rows=tuple(
             {
@@ -32,28 +49,31 @@ def agreement_table(measures: Iterable[Measure]) -> Table:
                 "measure": each.name,
                 "value": each.value,
                 "n": each.n,
+                "n_of": _cases(each.name, by_order=by_order),
             }
             for each in measures
         ),
-        notes=(
-            (
-                "n counts pairs for consistency and agreement (by concatenate their orders for"
-                " agreement), verdicts A or B for the share of A, verdicts for ties, answered"
-                " queries for failures, entrants for rank correlation."
-            ),
-            "A share of A far from 0.5 is a liking for the first slot, or for the second.",
-        ),
+        notes=("A share of A far from 0.5 shows a bias for the first or the second slot.",),
     )
 
 
+def _cases(measure: str, *, by_order: bool) -> str:
+    """Return what the n of a measure counts."""
+    if measure in _CASES:
+        return _CASES[measure]
+    if measure.endswith(" rate"):
+        return "queries"
+    return "orders" if by_order else "pairs"
+
+
 _NOBODY: Final = (
-    "no response says how likely it is right: only entrants with needs_uncertainty = true do"
+    "no response has p_correct: only entrants with needs_uncertainty = true estimate it"
 )
-_BY_GOLD: Final = "Correct: the gold answer's words are in the response, whatever it says of them."
+_BY_GOLD: Final = "Correct: the response contains the words of the gold answer, in any context."
 _BY_VERDICTS: Final = (
-    "Win share: what a response won of its pairs, decided or tied (1/2), which depends on whom it"
-    " met; gap and square are how far confidence is from it (mean over bins, and mean square), not"
-    " ECE and Brier of being right."
+    "Win share: the share of decided and tied (1/2) pairs that a response won; it depends on its"
+    " opponents. Gap and square: the mean over bins, and the mean square, of confidence minus win"
+    " share. They are not the ECE and Brier score of correctness."
 )
 
 
@@ -63,17 +83,17 @@ def calibration_table(
     *,
     accounts: Iterable[str] = (),
 ) -> Table:
-    """Show a reliability table of each entrant, with what sums it up in the notes.
+    """Return the reliability table of each entrant; the notes sum it up.
 
     Args:
-        calibrations: What was measured.
-        judge: By whose verdicts; None: by gold answers.
-        accounts: What became of the pairings that the verdicts are of.
+        calibrations: The bins of each entrant.
+        judge: Whose verdicts were used; None: gold answers were.
+        accounts: Notes on how many pairs have which outcome.
     """
     calibrations = tuple(calibrations)
     return Table(
         schema="tourney/calibration@1",
-        title="Confidence beside the share of wins" if judge else "Confidence beside correctness",
+        title="Confidence and share of wins" if judge else "Confidence and correctness",
         columns=(
             *((Column("dimension", "Dimension"),) if judge else ()),
             Column("entrant", "Entrant"),
@@ -117,38 +137,38 @@ def _notes(calibrations: Sequence[Calibration], *, is_judged: bool) -> Iterator[
     if not calibrations:
         yield _NOBODY
         return
-    lacks = "a pair that was decided or tied" if is_judged else "a gold answer"
+    lacks = "no decided or tied pair" if is_judged else "no gold answer"
     ece, brier = ("gap", "square") if is_judged else ("ECE", "Brier")
     for each in calibrations:
         name = f"{each.entrant_id} on {each.dimension}" if each.dimension else each.entrant_id
         measured = f"{name}: n = {len(each.cases)}"
         if each.ece is not None and each.brier is not None:
             measured += f", {ece} {each.ece:.3f}, {brier} {each.brier:.3f}"
-        yield f"{measured}; {each.n_left_out} left out for want of {lacks}"
+        yield f"{measured}; {each.n_left_out} left out ({lacks})"
     yield _BY_VERDICTS if is_judged else _BY_GOLD
 
 
 _LEVEL: Final = 0.95
 _METHOD: Final = (
-    "By maximum likelihood of people's votes: each beside each answer of the judge on the same"
-    " prompt and entrants. Ties of people are left out. Low and high: the sandwich clustered by"
-    " prompts."
+    "Maximum likelihood of human votes, each paired with each verdict of the judge on the same"
+    " prompt and entrants. Human ties are left out. Low and high: cluster-robust (sandwich),"
+    " clusters: prompts."
 )
 
 
 def temperature_table(
     calibrated: Iterable[JudgeCalibration], *, notes: Iterable[str], facts: Mapping[str, Json]
 ) -> Table:
-    """Show each temperature with its interval, beside how well the usual one does."""
+    """Return a row for each temperature, with its interval and the fit of the usual temperature."""
     return Table(
         schema="tourney/temperature@1",
-        title="Temperature of a judge's marks",
+        title="Temperature of a judge's scores",
         columns=(
             Column("dimension", "Dimension"),
             Column("temperature", "Temperature", 3),
             Column("low", f"{100 * _LEVEL:g} % low", 3),
             Column("high", f"{100 * _LEVEL:g} % high", 3),
-            Column("log_likelihood", "Log likelihood", 2),
+            Column("log_likelihood", "Log-likelihood", 2),
             Column("log_likelihood_usual", f"At {TEMPERATURE:g}", 2),
             Column("n_prompts", "Prompts"),
             Column("n_pairs", "Pairs"),

@@ -1,4 +1,4 @@
-"""Results as text for people and machines: tables round, data never does."""
+"""Write tables in each output format, with text of models escaped. Tables round, data does not."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t")
 
 
 def shown(text: str) -> str:
-    """Return text whose invisible characters are spelled out; line breaks and tabs stay."""
+    """Return text with invisible characters escaped; line breaks and tabs stay."""
     return "".join(
         character.encode("unicode_escape").decode() if _is_hidden(character) else character
         for character in text
@@ -30,19 +30,19 @@ def shown(text: str) -> str:
 
 
 def shown_json(text: str) -> str:
-    """Return JSON whose invisible characters are escaped; it says the same."""
+    """Return the same JSON with invisible characters escaped."""
     return "".join(
         json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text
     )
 
 
 def one_line(text: str) -> str:
-    """Return shown text on one line."""
+    """Return escaped text on one line."""
     return " ".join(shown(text).split())
 
 
 def csv_cell(text: str) -> str:
-    """Return shown text that no spreadsheet reads as a formula."""
+    """Return escaped text that no spreadsheet reads as a formula."""
     safe = shown(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
 
@@ -51,13 +51,13 @@ def _is_hidden(character: str) -> bool:
     return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
-_LARGE: Final = 1e7  # from here on the size of a number says more than its last digits
+_LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
-"""A digest's beginning names it to `tourney show`; tables show no more of it."""
+"""Tables show the first 12 characters of a digest, which `tourney show` accepts."""
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """An output format."""
 
     TABLE = "table"
     JSON = "json"
@@ -68,7 +68,7 @@ class Format(StrEnum):
 
 
 def print_table(table: Table, output_format: Format, console: Console) -> None:
-    """Write a result to a console, which is stdout's."""
+    """Write a table to the console of standard output."""
     if output_format is Format.TABLE:
         if table.rows:
             console.print(_rich(table))

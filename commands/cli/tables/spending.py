@@ -1,4 +1,4 @@
-"""What was spent, as a table."""
+"""Prices and spend as tables."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _SHORT = Usage(n_input=0, n_output=0)
 
 
 def prices_table(prices: PriceTable, today: dt.date) -> Table:
-    """Show the row that holds for each model, in dollars for a million tokens."""
+    """Return the valid price of each model, in dollars per million tokens."""
     held: dict[str, PricedModel] = {}
     for priced in prices.rows:
         held.setdefault(priced.row.id, priced)
@@ -32,7 +32,7 @@ def prices_table(prices: PriceTable, today: dt.date) -> Table:
     ]
     return Table(
         schema="tourney/prices@1",
-        title="Dollars for a million tokens",
+        title="Dollars per million tokens",
         columns=(
             Column("model", "Model"),
             *(Column(key, heading, _FRACTIONS, unknown="?") for key, heading in money),
@@ -46,10 +46,10 @@ def prices_table(prices: PriceTable, today: dt.date) -> Table:
 
 
 def age_notes(prices: PriceTable, today: dt.date) -> Iterator[str]:
-    """Say how old each sheet is, and which may be out of date."""
+    """Yield the age of each price table, with a warning where it may be out of date."""
     for named in prices.sheets:
         days = counted(named.sheet.age_days(today), "day")
-        stale = ": prices may have changed, compare them" if named.sheet.is_stale(today) else ""
+        stale = ": prices may have changed, check them" if named.sheet.is_stale(today) else ""
         yield f"{named.title}, {days} old{stale}; from {', '.join(named.sheet.sources) or '?'}"
 
 
@@ -93,7 +93,7 @@ def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
 def spend_table(
     spend: Spend, keys: Iterable[SpendKey], served: Sequence[EndpointSpend] = ()
 ) -> Table:
-    """Show the bills of some keys, by judge, dimension and day, and beside them what was served."""
+    """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
     chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
     bills = [(key, spend.bills[key]) for key in chosen]
     total = sum((bill for _, bill in bills), Bill())
@@ -127,7 +127,7 @@ def _named(key: SpendKey) -> dict[str, Json]:
 
 
 def _bill_fields(bill: Bill) -> dict[str, Json]:
-    """Return a bill; where a reply's price is not known, neither is any sum that it is in."""
+    """Return a bill as JSON; an unknown price makes every sum with it unknown."""
     is_known = not bill.n_unpriced
     return {
         "n_replies": bill.n_replies,
@@ -155,11 +155,11 @@ def _on_replies(total: Bill) -> Iterator[str]:
     yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
     if total.n_failed:
         failed = dollars(total.failed_usd if is_known else None)
-        yield f"of these {failed} for {_replies(total.n_failed)} without a verdict"
+        yield f"of which {failed} for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
         yield (
-            f"of these {_replies(total.n_unpriced)} at an unknown price, and the others for"
-            f" {dollars(total.usd)}: add a row by [judge] prices = FILE before the next"
+            f"of which {_replies(total.n_unpriced)} at an unknown price, and the others for"
+            f" {dollars(total.usd)}; set [judge] prices = FILE before the next run"
         )
     saved = round(total.saved_usd, _FRACTIONS)
     if saved:
@@ -167,14 +167,14 @@ def _on_replies(total: Bill) -> Iterator[str]:
 
 
 def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
-    """Say what each entrant took; its answers are on record without a price."""
+    """Yield the spend of each endpoint entrant; the ledger records its tokens, not its prices."""
     for each in served:
         answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
         took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
         by = f" by {each.price_table}" if each.price_table else ""
-        yield f"{each.entrant_id} was served: {answers}, {took}: {dollars(each.usd)}{by}"
+        yield f"{each.entrant_id} (endpoint): {answers}, {took}: {dollars(each.usd)}{by}"
         if each.usd is None:
-            yield f"{each.model} is in no price table; add a row by [judge] prices = FILE"
+            yield f"{each.model} has no price; add it to a table and set [judge] prices = FILE"
 
 
 def _replies(n: int) -> str:

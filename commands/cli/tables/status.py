@@ -1,4 +1,4 @@
-"""Where a ledger stands, as a table."""
+"""What a ledger holds, and its batches, as tables."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from projections.tournament.state import Tournament
 
 
 def batches_table(state: Tournament, judge: str | None) -> Table:
-    """Show a tournament's batches, or those of one judge, the oldest first."""
+    """Return a row for each batch of a tournament, or of one judge, the oldest first."""
     rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
     n_open = sum(batch.is_open for batch in rows)
     return Table(
@@ -125,7 +125,7 @@ def _in_flight(batch: Batch, now: datetime) -> str:
     of = f"{batch.stream}: {queries} to {batch.planned.judge.label}"
     until = batch.results_kept_until
     if batch.submitted is None or until is None:
-        return f"{of} were planned as a batch that may exist; `tourney batch wait` finds it"
+        return f"{of} were planned as a batch that may exist; `tourney batch wait` looks for it"
     day = until.date().isoformat()
     urgent = "SOON LOST: " if until - now < _SOON else ""
     return (
@@ -149,7 +149,7 @@ def _imported(name: str, each: ImportedSet) -> str:
     n_battles, n_entrants = each.winners.total(), each.n_entrants
     held = [
         *([f"{counted(n_battles, 'battle')} of {n_entrants} entrants"] if n_battles else []),
-        *([f"ratings of {each.n_ratings} by others"] if each.n_ratings else []),
+        *([f"{each.n_ratings} imported ratings"] if each.n_ratings else []),
     ]
     return f"imported as {name}: {' and '.join(held)}"
 

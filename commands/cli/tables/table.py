@@ -1,4 +1,4 @@
-"""A result as rows: what every format of output is made from."""
+"""A result as rows, columns and notes, from which every output format is made."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,26 +9,26 @@ from ledger.identity import Json
 
 
 def judged_by(judges: Sequence[JudgeSettings]) -> str:
-    """Name the judge, or those whose majority counts."""
+    """Return the note that names the judge, or the judges whose majority counts."""
     names = ", ".join(each.judge_id for each in judges)
     return f"Judge: {names}" if len(judges) == 1 else f"Judges, by majority: {names}"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A key of the rows, its heading, and how many digits a table shows; data keeps all."""
+    """A key of the rows, its heading, and the digits that a table shows; data keeps all."""
 
     key: str
     heading: str
     digits: int | None = None
-    unknown: str = "\N{EN DASH}"  # what a table shows where data has null
-    is_signed: bool = False  # a change: more than nothing has a plus
-    is_counted: bool = False  # of what should not be: where there is none a table leaves it out
+    unknown: str = "\N{EN DASH}"  # shown in place of null
+    is_signed: bool = False  # positive numbers have a plus
+    is_counted: bool = False  # left out of a table if all are zero
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns, with what must be said beside them."""
+    """Rows under columns, with notes and further facts."""
 
     schema: str  # as "tourney/elo@1"
     title: str
@@ -36,17 +36,17 @@ class Table:
     rows: tuple[Mapping[str, Json], ...]
     notes: tuple[str, ...] = ()
     facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
-    named_by: tuple[str, ...] = ()  # columns that say what a row is of
-    compared: tuple[str, ...] = ()  # columns of numbers that may change with the ledger
-    beside: tuple[str, ...] = ()  # columns that say what compared numbers hold among
+    named_by: tuple[str, ...] = ()  # columns that identify a row
+    compared: tuple[str, ...] = ()  # columns whose change --diff shows
+    beside: tuple[str, ...] = ()  # columns shown then and now, without a change
     zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
-    """Of a compared column, by the row's name: what its numbers are counted from."""
+    """By compared column and row: the reference of its numbers, without which none subtract."""
 
 
 def difference_table(then: Table, now: Table) -> Table:
-    """Show rows as they were beside what they are; new ones and those that are gone are marked.
+    """Return rows as they were and as they are; new rows and removed ones are marked.
 
-    Both tables are the same reading, of an earlier and a later position.
+    Both tables are the same view, of an earlier and a later position.
     """
     columns = {column.key: column for column in (*then.columns, *now.columns)}
     rows, since = tuple(_rows(then, now)), then.facts["as_of"]
@@ -94,12 +94,12 @@ def _zero(table: Table, key: str, name: tuple[Json, ...]) -> Hashable:
     return table.zeros.get(key, {}).get(name)
 
 
-def _by_name(table: Table, named: Table) -> dict[tuple[Json, ...], Mapping[str, Json]]:
-    return {tuple(row[key] for key in named.named_by): row for row in table.rows}
+def _by_name(table: Table, joined_names: Table) -> dict[tuple[Json, ...], Mapping[str, Json]]:
+    return {tuple(row[key] for key in joined_names.named_by): row for row in table.rows}
 
 
 def _change(key: str, then: Json, now: Json, *, is_moved: bool) -> dict[str, Json]:
-    """Return both numbers and their difference, if they are counted from the same."""
+    """Return both numbers, and their difference if they have the same reference."""
     is_known = isinstance(then, int | float) and isinstance(now, int | float) and not is_moved
     change = now - then if is_known else None  # type: ignore[operator]  # both are numbers
     return {f"{key}_then": then, f"{key}_now": now, f"{key}_change": change}
@@ -110,11 +110,11 @@ def _notes(then: Table, now: Table) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         changed = [name for name in after if after[name] != before.get(name)]
         for name in changed:
-            yield f"{name} was {before.get(name)!r} then: not all change is of verdicts."
+            yield f"{name} was {before.get(name)!r} then: not every change comes from verdicts."
 
 
 def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str]:
-    """Say whose numbers do not subtract; the last part of a row's name tells it from its kin."""
+    """Yield notes on the rows whose numbers do not subtract."""
     for key in now.zeros:
         moved: dict[str, list[str]] = {}
         for row in rows:
@@ -124,6 +124,6 @@ def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str
         for where, names in moved.items():
             have = "has" if len(names) == 1 else "have"
             yield (
-                f"{where}: {joined_names(names)} {have} no change of {key}: it is counted from the"
-                " anchor or the mean of the group, and that was another then."
+                f"{where}: {joined_names(names)} {have} no change of {key}: its reference, the"
+                " anchor or the mean of the group, was another then."
             )

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commands.cli.shared.ledger import read_tournament
-from commands.cli.shared.options import DEFAULT_CONFIG
+from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.runs.choices import position_at
 from ledger.store import Ledger

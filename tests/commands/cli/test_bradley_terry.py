@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_options import Softness
-from commands.cli.project.bt_views import among_others
-from commands.cli.shared.options import DEFAULT_CONFIG
-from commands.cli.shared.reading import Asked, pinned, read_verdicts
+from commands.cli.project.bt_options import SoftScoring
+from commands.cli.project.bt_views import with_imported
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
@@ -23,7 +23,7 @@ from tests.projections.juries import TIE, A, B, court, heard
 
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
-PLAIN, SOFT = BradleyTerryParameters(), Softness("soft", None)
+PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft", None)
 RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
 LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
 WINNERS = ("model_a", "model_b")
@@ -101,8 +101,8 @@ def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
     "options",
     [
         ("--ties", "davidson"),
-        ("--interval", "bayesian", "--resamples", "40", "--seed", "3"),
-        ("--interval", "multinomial", "--unit", "battles", "--resamples", "40"),
+        ("--interval", "bayesian", "--bootstraps", "40", "--seed", "3"),
+        ("--interval", "multinomial", "--unit", "battles", "--bootstraps", "40"),
         ("--prior-sd", "200"),
         ("--policy", "concatenate"),
         ("--judge", "bob"),
@@ -119,7 +119,7 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
     ("words", "why"),
     [
         ("--level 2", "--level: Expected"),
-        ("--interval bayesian --resamples 1", "--resamples 1: an interval of 90 % takes 20"),
+        ("--interval bayesian --bootstraps 1", "--bootstraps 1: an interval of 90 % takes 20"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
         ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
@@ -197,18 +197,18 @@ def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
 
 def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tourney) -> None:
     """A tournament and others' battles are read one after the other, as of one position."""
-    now = Asked(folder / "tournament.db", DEFAULT_CONFIG, None, None, None, None, RECORDED)
+    now = Selection(folder / "tournament.db", DEFAULT_CONFIG, None, None, None, None, RECORDED)
     header, _, _ = VOTES.partition("\n")
     (folder / "more.csv").write_text(f"{header}\nkim,zoe,model_a,q8,human,\n")
     tourney("import", "battles", "votes.csv", "--name", "people")
-    asked = pinned(now)
-    source = read_verdicts(asked)
+    selection = pinned(now)
+    source = read_verdicts(selection)
 
-    before = among_others(source, asked, "people", PLAIN, SOFT)
+    before = with_imported(source, selection, "people", PLAIN, SOFT)
     tourney("import", "battles", "more.csv", "--name", "people")
 
-    assert among_others(source, asked, "people", PLAIN, SOFT) == before
-    assert among_others(source, pinned(now), "people", PLAIN, SOFT).rows != before.rows
+    assert with_imported(source, selection, "people", PLAIN, SOFT) == before
+    assert with_imported(source, pinned(now), "people", PLAIN, SOFT).rows != before.rows
 
 
 def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:

@@ -47,9 +47,12 @@ def test_no_k_of_a_sweep_is_endless() -> None:
         ({"prior_sd": 1e-300}, "--prior-sd: .* >= 0.01"),
         ({"level": ALMOST_SURE}, "--level: .* <= 0.999999"),
         ({"level": 1e-300}, "--level: .* >= 0.001"),
-        ({"resamples": BILLION}, "--resamples: .* <= 1000000"),
-        ({"interval": "bayesian", "resamples": 39}, "--resamples 39: .* takes 40 resamples"),
-        ({"interval": "multinomial", "level": 0.999}, "--resamples 1000: .* takes 2,000 resamples"),
+        ({"resamples": BILLION}, "--bootstraps: .* <= 1000000"),
+        ({"interval": "bayesian", "resamples": 39}, "--bootstraps 39: .* takes 40 resamples"),
+        (
+            {"interval": "multinomial", "level": 0.999},
+            "--bootstraps 1000: .* takes 2,000",
+        ),
     ],
 )
 def test_what_no_strength_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
