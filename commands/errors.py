@@ -1,4 +1,4 @@
-"""What a user can put right: settings, files, models."""
+"""The errors that a user can correct, and helpers for wording them: counts, lists, options."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import msgspec
 
 from ledger.errors import TourneyError
 
-MOST_NAMES: Final = 6  # in a sentence
+MOST_NAMES: Final = 6  # that a sentence lists
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -19,14 +19,14 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def joined_names(entrants: Sequence[str]) -> str:
-    """Name entrants, but no crowd of them."""
+    """Join names; beyond the first few, only count them."""
     shown = ", ".join(entrants[:MOST_NAMES])
     n_more = len(entrants) - MOST_NAMES
     return shown if n_more <= 0 else f"{shown} and {n_more} more"
 
 
 class ConfigurationError(TourneyError):
-    """Settings or input files are wrong; every fault found is in the message."""
+    """Settings or input files are wrong; the message lists every fault."""
 
     exit_code: ClassVar[int] = 2
 
@@ -58,20 +58,21 @@ class MissingExtra(TourneyError):
 
 
 class NothingRecorded(TourneyError):
-    """A ledger holds nothing of the tournament that was asked for."""
+    """A ledger lacks the tournament that was named, or any."""
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, stream: str, place: Path) -> None:
+    def __init__(self, stream: str | None, place: Path) -> None:
+        lacking = "no tournament" if stream is None else f"no tournament {stream!r}"
         super().__init__(
-            f"{place} holds nothing of tournament {stream!r}; name another tournament or ledger,"
-            " or start with `tourney run`"
+            f"{place} holds {lacking}; name another tournament or ledger, or start with"
+            " `tourney run`"
         )
         self.stream, self.place = stream, place
 
 
 class EvaluationFault(TourneyError):
-    """An evaluation's own code failed; whoever wrote it can put that right."""
+    """An evaluation's own code failed; its author can correct it."""
 
     exit_code: ClassVar[int] = 2
 
@@ -79,7 +80,7 @@ class EvaluationFault(TourneyError):
         *_, (path, line, *_rest) = extract_tb(error.__traceback__)
         super().__init__(
             f"evaluation {evaluation!r} failed at {doing}: {type(error).__name__}: {error}"
-            f" ({path}:{line}); put that right and run the same command again"
+            f" ({path}:{line}); correct it and run the same command again"
         )
         self.evaluation, self.doing = evaluation, doing
 
@@ -91,7 +92,7 @@ class NotFound(TourneyError):
 
 
 class AuditDisagrees(TourneyError):
-    """What was checked is not what was recorded."""
+    """A check found something other than what was recorded."""
 
     exit_code: ClassVar[int] = 8
 
@@ -103,15 +104,15 @@ class DoneWithGaps(TourneyError):
 
 
 class NotReady(TourneyError):
-    """This machine or ledger is not fit for work."""
+    """This machine or ledger is not ready for a run."""
 
     def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__(f"not ready: {', '.join(parts)}; see what was found above")
+        super().__init__(f"not ready: {', '.join(parts)}; see the findings above")
         self.parts = parts
 
 
 class NoCredentials(TourneyError):
-    """A provider is to be asked, and there is no key for it, or a wrong one."""
+    """A provider needs an API key, and there is none, or a wrong one."""
 
     exit_code: ClassVar[int] = 4
 
@@ -126,7 +127,7 @@ class NoCredentials(TourneyError):
 
 
 class ProviderError(TourneyError):
-    """A provider cannot be reached, or fails; what was recorded is kept."""
+    """A provider cannot be reached, or fails; everything recorded is kept."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}; run the same command again to go on")
@@ -134,43 +135,47 @@ class ProviderError(TourneyError):
 
 
 class LeftUnanswered(ProviderError):
-    """A server answers, but for single requests: others may still be put there."""
+    """A server left single requests unanswered; others may still be sent to it."""
 
     def __init__(self, details: Mapping[str, Sequence[str]]) -> None:
-        """Tell of whom how much was left, with what a server said to each request."""
+        """Count the unanswered requests.
+
+        Args:
+            details: The error of each unanswered request, by whom it was sent to.
+        """
         lost = (
-            f"{len(said)} requests to {whom} were left unanswered, the first with {said[0]!r}"
-            for whom, said in details.items()
+            f"{counted(len(errors), 'request')} to {whom} got no answer, first error: {errors[0]!r}"
+            for whom, errors in details.items()
         )
         super().__init__("; ".join(lost))
         self.details = details
 
 
 class BatchRefused(ProviderError):
-    """A provider took no batch: nothing was paid."""
+    """A provider rejected a batch: nothing is billed."""
 
 
 class BatchUncertain(ProviderError):
-    """No answer came to a batch that was sent: it may exist."""
+    """A batch was sent and no answer came: it may exist."""
 
 
 class BatchGone(ProviderError):
-    """A provider does not know a batch: it was deleted, or belongs to another workspace."""
+    """A provider does not have a batch: it was deleted, or belongs to another workspace."""
 
     def __init__(self, provider_batch_id: str) -> None:
         super().__init__(
-            f"the provider knows no batch {provider_batch_id}: with the right key, it was deleted,"
-            f" and `tourney batch forget {provider_batch_id}` gives it up"
+            f"the provider has no batch {provider_batch_id}; if the API key is the right one, the"
+            f" batch was deleted: `tourney batch forget {provider_batch_id}` reopens its queries"
         )
         self.provider_batch_id = provider_batch_id
 
 
 class ResultsLost(ProviderError):
-    """A batch's results are no longer kept."""
+    """A provider no longer keeps a batch's results."""
 
 
 class Refused(TourneyError):
-    """Spending was not agreed to, or would go beyond what was."""
+    """Spending was not confirmed, or might exceed the cap."""
 
     exit_code: ClassVar[int] = 5
 
@@ -191,7 +196,7 @@ class WorkInFlight(TourneyError):
 
 
 class ReplicaFailed(TourneyError):
-    """A process that does a share of the work could not go on."""
+    """A process that does a share of the work failed."""
 
     def __init__(self, failures: Sequence[str]) -> None:
         super().__init__("\n".join(dict.fromkeys(failures)))
@@ -203,14 +208,14 @@ N_LINES: Final = 20
 
 
 def shortened(faults: Sequence[str], separator: str = ", ") -> str:
-    """Put faults in a line, the first few in full; it is short enough for a terminal."""
+    """Join the first faults in one line, and say how many more there are."""
     n_more = len(faults) - _N_IN_A_LINE
     first = separator.join(faults[:_N_IN_A_LINE])
     return f"{first}{separator}and {n_more} more" if n_more > 0 else first
 
 
 def first_lines(lines: Sequence[str], n_lines: int, noun: str) -> Iterator[str]:
-    """Yield the first lines, and one that counts the others.
+    """Yield the first lines, then one that counts the rest.
 
     Args:
         lines: At least the first N_LINES of them.
@@ -232,6 +237,6 @@ def as_option(name: str) -> str:
 
 
 def place_and_fault(error: msgspec.ValidationError) -> tuple[str, str]:
-    """Return the dotted name of the field, empty for the whole, and what is wrong with it."""
+    """Return the dotted name of the faulty field, empty for the whole, and its fault."""
     why, _, place = str(error).partition(" - at `$")
     return re.sub(r"^\.|`$", "", place), why.replace("`", "")

@@ -1,6 +1,6 @@
-"""The doors to the outside: who generates responses, who judges them, and who is told.
+"""Ports to the outside: generators, likelihood models, judges, token counters and the console.
 
-Values in, values out; no type of torch or of a vendor's SDK crosses.
+Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,17 +18,17 @@ from projections.verdicts.queries import JudgeQuery
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """How a prompt is put to an entrant, and where its answer ends."""
+    """How a prompt is sent to an entrant, and where its response ends."""
 
-    is_chat: bool = True  # as a user's turn, by the chat template; else the text alone
-    top_p: float = 1.0  # draw from the likeliest tokens that have this probability together
-    stop: tuple[str, ...] = ()  # texts that end an answer, and are no part of it
-    may_truncate: bool = False  # leave out the beginning of a prompt that is too long
+    is_chat: bool = True  # as a user turn of the chat template; False: the text alone
+    top_p: float = 1.0  # sample from the smallest set of likeliest tokens that reaches this
+    stop: tuple[str, ...] = ()  # texts that end a response and are not part of it
+    may_truncate: bool = False  # drop the beginning of a prompt that is too long
 
 
 @dataclass(frozen=True)
 class GenerationTask:
-    """One response that is owed."""
+    """One response to generate."""
 
     response_key: Digest
     entrant: Entrant
@@ -39,7 +39,7 @@ class GenerationTask:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """What an entrant answered to a task."""
+    """A generated response."""
 
     response_key: Digest
     text: str
@@ -49,59 +49,59 @@ class GeneratedText:
     elapsed_s: float
     p_correct: float | None = None
     diagnostics: Diagnostics | None = None
-    is_truncated: bool = False  # the beginning of the prompt was left out
-    prompt_ids: tuple[int, ...] = ()  # tokens; empty of an entrant that does not show them
-    generated_ids: tuple[int, ...] = ()  # likewise, the one that ended it included
+    is_truncated: bool = False  # the beginning of the prompt was dropped
+    prompt_ids: tuple[int, ...] = ()  # tokens; empty if the entrant does not show them
+    generated_ids: tuple[int, ...] = ()  # likewise, including the one that ended it
 
 
 @dataclass(frozen=True)
 class GenerationFailure:
-    """Why a task has no answer: a fact about the task, not a fault of the program."""
+    """Why a task has no response: a fact about the task, not a bug."""
 
     response_key: Digest
     reason: ResponseFailureReason
     detail: str
-    usage: Usage | None = None  # of an answer that was kept back
+    usage: Usage | None = None  # of an answer that the server withheld
 
 
 class Generator(Protocol):
-    """Answers prompts as entrants."""
+    """Generates responses as entrants."""
 
     def generate(
         self, tasks: Sequence[GenerationTask]
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
-        """Yield what each finished batch made, in any order, each task exactly once."""
+        """Yield the results of each finished batch, in any order, each task exactly once."""
         ...
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A text whose tokens are weighed, each by how likely it is behind those before it."""
+    """A text whose log-likelihood is computed, given the context before it."""
 
-    key: str  # of its own among those that are read together
+    key: str  # unique among those computed together
     entrant: Entrant
     context: str
     text: str
-    rolls: bool = False  # read a text that is too long window by window, rather than not at all
+    rolls: bool = False  # split a text that is too long into windows instead of failing
 
 
 @dataclass(frozen=True)
 class ContinuationLikelihood:
-    """How likely the tokens of a passage's text are."""
+    """The log-likelihood of a continuation, with its tokens."""
 
     key: str
-    log_likelihood: float  # nats, of all text_ids
-    context_ids: tuple[int, ...]  # as read, with the token that begins a text, if there is one
+    log_likelihood: float  # nats, summed over text_ids
+    context_ids: tuple[int, ...]  # as used, with the token that begins a text, if there is one
     text_ids: tuple[int, ...]
-    predicted_ids: tuple[int, ...]  # the likeliest token in the place of each of text_ids
+    predicted_ids: tuple[int, ...]  # the likeliest token at the place of each of text_ids
     predicted: str  # those, decoded
-    is_truncated: bool = False  # the beginning of the context was left out
+    is_truncated: bool = False  # the beginning of the context was dropped
     n_windows: int = 1
 
 
 @dataclass(frozen=True)
 class LikelihoodFailure:
-    """Why a passage could not be read: a fact about it, not a fault of the program."""
+    """Why a continuation has no log-likelihood: a fact about it, not a bug."""
 
     key: str
     reason: UnscorableReason
@@ -109,21 +109,21 @@ class LikelihoodFailure:
 
 
 class LikelihoodModel(Protocol):
-    """Reads texts as entrants."""
+    """Computes log-likelihoods as entrants."""
 
     def log_likelihoods(
-        self, passages: Sequence[Continuation]
+        self, continuations: Sequence[Continuation]
     ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
-        """Yield what each finished batch showed, in any order, each passage exactly once.
+        """Yield the results of each finished batch, in any order, each continuation exactly once.
 
-        Passages of one context are read together.
+        Continuations of one context are computed together.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a judge answered to a query, before anyone read a verdict into it."""
+    """A judge's raw reply to a query."""
 
     query_key: Digest
     text: str
@@ -134,7 +134,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class NoReply:
-    """Why a query has no answer; the detail says if it may have been paid for all the same."""
+    """Why a query has no reply; `detail` tells whether it may have been billed."""
 
     query_key: Digest
     reason: Literal["errored", "rejected", "expired", "canceled"]
@@ -145,16 +145,16 @@ Answer: TypeAlias = Reply | NoReply
 
 
 class Judge(Protocol):
-    """Compares the two responses of a query, while the process waits."""
+    """Answers queries while the process waits."""
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-        """Yield answers as they come, in any order, each query at most once."""
+        """Yield answers as they come, in any order, at most one per query."""
         ...
 
 
 @dataclass(frozen=True)
 class BatchState:
-    """A batch as the provider tells of it; the counts are zero until it has ended."""
+    """A batch's status at the provider; the counts are zero until it has ended."""
 
     provider_batch_id: str
     created_at: datetime
@@ -165,35 +165,32 @@ class BatchState:
     n_errored: int = 0
     n_canceled: int = 0
     n_expired: int = 0
-    has_results: bool = True  # False: deleted, or older than the provider keeps them
+    has_results: bool = True  # False: deleted, or too old for the provider to keep
 
 
 class BatchJudge(Protocol):
-    """Compares in batches, which go on without this process.
+    """Answers queries in batches, which go on without this process.
 
-    Every method but `create` may be repeated at will, and repeats itself where a failure passes.
-
-    Raises, each of them:
-        NoCredentials: No key, or one that the provider refuses.
-        ProviderError: The provider cannot be reached, or failed again and again.
+    Every method but `create` is safe to repeat, and retries passing failures by itself. Each raises
+    `NoCredentials` without a valid key, and `ProviderError` if the provider keeps failing.
     """
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Send a batch, at most once.
 
         Raises:
-            BatchRefused: The provider said no: there is no such batch, and nothing is paid.
+            BatchRefused: The provider rejected it: no batch exists, and nothing is billed.
             BatchUncertain: No answer came: the batch may exist.
-            SpendLimitReached: The provider's own limit; there is no such batch.
+            SpendLimitReached: The provider's spend limit is reached; no batch exists.
         """
         ...
 
     def n_bytes(self, query: JudgeQuery) -> int:
-        """Return what a query takes of the size that a batch may have."""
+        """Return how many bytes a query adds to a batch."""
         ...
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
-        """Return how a batch is doing."""
+        """Return a batch's status."""
         ...
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
@@ -209,59 +206,59 @@ class BatchJudge(Protocol):
         ...
 
     def cancel(self, provider_batch_id: str) -> BatchState:
-        """Stop what is not yet answered; what is answered is paid for, and kept."""
+        """Stop a batch; what is answered already is billed and kept."""
         ...
 
 
 class TokenCounter(Protocol):
-    """Counts the input of queries, at no cost."""
+    """Counts the input tokens of queries, free of charge."""
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
-        """Return the input tokens of queries, cached or not, by query key.
+        """Return the number of input tokens, cached ones included, by query key.
 
         Raises:
-            NoCredentials: No key, or one that the provider refuses.
-            ProviderError: The provider cannot be reached, or failed again and again.
+            NoCredentials: There is no key, or the provider refuses it.
+            ProviderError: The provider keeps failing.
         """
         ...
 
 
 class OnProgress(Protocol):
-    """Listens to a use case."""
+    """Hears how far a use case is."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Hear that of a total this much is done."""
+        """Hear that `done` of `total` are done; `what` names them."""
         ...
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """Listen to nothing."""
+    """Ignore progress."""
 
 
 Tell: TypeAlias = Callable[[str], None]
-"""Says a line about the work."""
+"""Shows a line about the work."""
 
 Confirm: TypeAlias = Callable[[str], bool]
 """Asks a question, and returns whether the answer was yes."""
 
 
 class Console(NamedTuple):
-    """How a use case talks to whoever started it."""
+    """How a use case talks to the user."""
 
     tell: Tell
-    confirm: Confirm | None  # None: nobody is there to answer
+    confirm: Confirm | None  # None: there is no terminal to answer at
     on_progress: OnProgress
 
 
 class Backends(Protocol):
-    """Makes generators and judges; each is made only when there is something to ask."""
+    """Makes generators and judges, each only once it is needed."""
 
     def generator(self) -> Generator:
-        """Return what answers as the entrants."""
+        """Return the generator of all entrants."""
         ...
 
     def judge(self, judge: JudgeSettings) -> Judge:
-        """Return what compares while the process waits.
+        """Return a judge that answers while the process waits.
 
         Raises:
             NoCredentials: The provider needs a key, and there is none.
@@ -269,7 +266,7 @@ class Backends(Protocol):
         ...
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
-        """Return what compares in batches.
+        """Return a judge that answers in batches.
 
         Raises:
             NoCredentials: There is no key.

@@ -249,8 +249,8 @@ def test_a_view_stays_as_it_was_read(tmp_path: Path) -> None:
     ("chosen", "why"),
     [
         ({"tournament": "none"}, "nothing of tournament 'none'"),
-        ({"judge": "dan"}, "^judge 'dan' is none of ann, bob, cleo"),
-        ({"dimension": "wit"}, "^dimension 'wit' is none of: factuality, utility"),
+        ({"judge": "dan"}, "^judge 'dan' is not a judge; known: ann, bob, cleo"),
+        ({"dimension": "wit"}, "^dimension 'wit' is not a dimension; known: factuality, utility"),
         ({"policy": "mojority"}, "^policy 'mojority' is not known; did you mean 'majority'"),
         ({"parser": "none"}, "^parser 'none' is not known"),
         ({"policy": "majority", "judge": "ann"}, "^policy majority .* leave out judge"),
@@ -273,7 +273,7 @@ def test_an_unknown_name_is_named_as_python_spells_it(
         (lambda view: view.bradley_terry(level=2), "^level: "),
         (
             lambda view: view.bradley_terry(anchor="dan"),
-            "anchor 'dan' is none of: zoe",
+            "anchor 'dan' is not an entrant; known: zoe",
         ),
     ],
 )

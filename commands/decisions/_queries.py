@@ -1,4 +1,7 @@
-"""Decisions on one query: submit it, and make of its answer a verdict or a failure."""
+"""Decisions on queries and batches: submit them, record answers, close batches.
+
+An answer becomes a verdict or a failure here, by the judge's parser.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -25,7 +28,7 @@ from projections.tournament.progress import OpenQuery
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
 
-# However the text ends, a reply that stopped so is no verdict.
+# A reply that stopped for one of these reasons is no verdict, however its text ends.
 _NO_VERDICT: Final[Mapping[str, FailureReason]] = MappingProxyType(
     {"refusal": "refused", "max_tokens": "truncated"}
 )
@@ -42,7 +45,7 @@ class NeverSubmitted(TourneyError):
 def submit(
     judge: JudgeId, query: OpenQuery, state: Tournament, *, in_batch: Digest | None = None
 ) -> tuple[Event, ...]:
-    """Return the submission of a query, be it in a batch; none where it is asked or answered."""
+    """Return the submission of a query; none if this attempt was submitted, or it has a verdict."""
     (pairing, response_a, response_b, *_), question, n_failed = query
     key, attempt = question.query_key, n_failed + 1
     if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
@@ -66,23 +69,23 @@ def submit(
 
 
 def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
-    """Return what an answer says; nothing where it is known already.
+    """Return the verdict or the failure of an answer; nothing if it is recorded already.
 
     Raises:
         NeverSubmitted: The query was not submitted.
     """
     key = command.answer.query_key
-    if key in state.verdicts:  # be it another tournament's, which is why it was not submitted
+    if key in state.verdicts:  # perhaps another tournament's, so it was never submitted here
         return ()
     if key not in state.attempts:
         raise NeverSubmitted(key)
     event = _read(command, state.attempts[key])
-    # an attempt fails once, but a verdict is worth having whatever was recorded before it came
+    # an attempt fails once; a verdict is kept even after a failure of its attempt
     return (event,) if isinstance(event, VerdictReceived) or is_unanswered(key, state) else ()
 
 
 def is_unanswered(key: Digest, state: Tournament) -> bool:
-    """Say whether a query was submitted and is not answered."""
+    """Return whether a query was submitted and has neither a verdict nor a failure."""
     failure = state.query_failures.get(key)
     is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
     return key in state.attempts and key not in state.verdicts and not is_answered
@@ -125,7 +128,7 @@ def _failure_reason(reply: Reply) -> FailureReason:
 def decide_on_batch(
     command: PlanBatch | SubmitBatch | DropBatch | EndBatch, state: Tournament
 ) -> tuple[Event, ...]:
-    """Return the events that a command adds to a batch's history."""
+    """Return the events that a command adds to a batch."""
     match command:
         case PlanBatch():
             return (_planned(command, state),)

@@ -1,4 +1,4 @@
-"""What may be asked of a tournament: intentions, which a decision accepts or refuses."""
+"""The commands to a tournament: intentions that `decide` turns into events or refuses."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,21 +22,21 @@ from projections.tournament.progress import OpenQuery
 
 @dataclass(frozen=True)
 class OpenTournament:
-    """Open under a configuration, or open again if it changed, and register what it names."""
+    """Open a tournament, or open it again if its configuration changed, and register the parts."""
 
-    opening: TournamentOpened  # its number is given by the decision
+    opening: TournamentOpened  # `decide` gives its number
     registrations: tuple[Registration, ...]
 
     @property
     def bank(self) -> tuple[Prompt, ...]:
-        """The prompts that it registers, in order."""
+        """The prompts to register, in order."""
         events = self.registrations
         return tuple(event.prompt for event in events if isinstance(event, PromptRegistered))
 
 
 @dataclass(frozen=True)
 class RecordResponse:
-    """Keep what a generator made for a cell."""
+    """Record what a generator made of a planned response."""
 
     cell: PlannedResponse
     result: GeneratedText | GenerationFailure
@@ -44,14 +44,14 @@ class RecordResponse:
 
 @dataclass(frozen=True)
 class ImportResponse:
-    """Keep a response that was generated elsewhere."""
+    """Record a response that was generated elsewhere."""
 
     response: ResponseGenerated
 
 
 @dataclass(frozen=True)
 class SubmitQuery:
-    """Put an open query to a judge."""
+    """Record that an open query is sent to a judge."""
 
     judge: JudgeId
     query: OpenQuery
@@ -59,7 +59,7 @@ class SubmitQuery:
 
 @dataclass(frozen=True)
 class ReceiveAnswer:
-    """Read a judge's answer, at the price as it is known when that comes."""
+    """Record a judge's answer, with the price that holds when it comes."""
 
     judge: JudgeSettings
     answer: Answer
@@ -68,7 +68,7 @@ class ReceiveAnswer:
 
 @dataclass(frozen=True)
 class PlanBatch:
-    """Intend to send open queries as one batch."""
+    """Record the plan to send open queries as one batch."""
 
     judge: JudgeSettings
     queries: tuple[OpenQuery, ...]
@@ -80,7 +80,7 @@ class PlanBatch:
 
 @dataclass(frozen=True)
 class SubmitBatch:
-    """Take note that a planned batch is with the provider, and of what it asks."""
+    """Record that a planned batch is with the provider, and which queries it has."""
 
     batch_key: Digest
     state: BatchState
@@ -89,7 +89,7 @@ class SubmitBatch:
 
 @dataclass(frozen=True)
 class DropBatch:
-    """Take note that a planned batch does not exist."""
+    """Record that a planned batch was never created."""
 
     batch_key: Digest
     why: str
@@ -97,7 +97,7 @@ class DropBatch:
 
 @dataclass(frozen=True)
 class EndBatch:
-    """Close a batch whose results were all read, or are lost."""
+    """Close a batch whose results are all recorded, or lost."""
 
     batch_key: Digest
     state: BatchState
@@ -105,7 +105,7 @@ class EndBatch:
 
 @dataclass(frozen=True)
 class ReconcilePair:
-    """Decide a match from its two verdicts, or from its two responses if they are identical."""
+    """Reconcile a match's two verdicts, or tie two identical responses."""
 
     judge: JudgeId
     policy: str
@@ -114,7 +114,7 @@ class ReconcilePair:
 
 @dataclass(frozen=True)
 class PublishRatings:
-    """Claim a run's ratings."""
+    """Record the digests of a run's published files."""
 
     ratings: RatingsPublished
 

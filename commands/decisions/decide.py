@@ -1,4 +1,4 @@
-"""Decisions: what a command adds to a tournament's history. Pure; repeating one adds nothing.
+"""Decide which events a command adds to a tournament. Pure; repeating a command adds nothing.
 
 The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
 """
@@ -40,11 +40,11 @@ from projections.verdicts.policies import POLICIES
 
 
 def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
-    """Return the events that a command adds to what is known; none if they are there already.
+    """Return the events that a command adds; none if they are recorded already.
 
     Raises:
-        NeverSubmitted: A reply came for a query that was not submitted.
-        KeyError: A policy is unknown, or a match is to be reconciled that lacks a verdict.
+        NeverSubmitted: An answer came for a query that was not submitted.
+        KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
     """
     match command:
         case OpenTournament():
@@ -106,7 +106,7 @@ def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
 
 
 def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
-    """Return what records the answer to a cell, once it is told what was answered."""
+    """Return `ResponseGenerated` with the planned response's fields; the caller adds the text's."""
     return partial(
         ResponseGenerated,
         response_key=cell.response_key,

@@ -1,4 +1,8 @@
-"""Deciding and recording: holds the state between appends, so that it is never read again."""
+"""Decide on commands and append their events, keeping the state in memory between appends.
+
+`Recorder` is for a tournament, `EvaluationRecorder` for its evaluations. What is missing can be
+counted here, and a command can be rehearsed without a ledger.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -37,11 +41,11 @@ from projections.tournament.state import Tournament, advance, evolve, tournament
 
 
 class EvaluationRecorder:
-    """The evaluations of one tournament of a ledger, open for more."""
+    """Appends to the evaluations of one tournament."""
 
     def __init__(self, ledger: Ledger, stream: StreamId) -> None:
         self._ledger = ledger
-        self._position = 0  # the last that the state knows of
+        self._position = 0  # the last event in the state
         self.state = Evaluations(stream)
         self._catch_up()
 
@@ -51,7 +55,7 @@ class EvaluationRecorder:
         self._catch_up()
 
     def plan(self, plan: EvaluationPlanned) -> EvaluationPlanned:
-        """Take note of a plan, and return it as numbered; the newest is not repeated."""
+        """Record a plan unless it equals the newest one; return it with its number."""
         last = self.state.plans.get(labels_of(plan))
         if last is not None and replace(plan, number=last.number) == last:
             return last
@@ -60,7 +64,7 @@ class EvaluationRecorder:
         return numbered
 
     def complete(self, plan: EvaluationPlanned) -> None:
-        """Take note that nothing of a numbered plan is owed any more, if that is so and new."""
+        """Record that a numbered plan is complete, if it is and this is not recorded yet."""
         run = self.state.run(plan)
         if run.missing or self.state.is_completed(plan):
             return
@@ -80,7 +84,7 @@ class EvaluationRecorder:
 
 
 class MissingResponses(NamedTuple):
-    """What one entrant owes."""
+    """The responses that one entrant lacks."""
 
     entrant_id: EntrantId
     n_responses: int
@@ -88,16 +92,16 @@ class MissingResponses(NamedTuple):
 
 
 class MissingVerdicts(NamedTuple):
-    """What a judge would be asked on one dimension."""
+    """The pairs of one dimension without an outcome, and the queries that are open for them."""
 
     dimension: Dimension
     n_pairs: int
-    n_queries: int  # that can be put now
+    n_queries: int  # that can be sent now
     n_waiting: int  # pairs that lack a response
 
 
 def rehearse(state: Tournament, command: Command) -> Tournament:
-    """Return what would be known after a command, without a ledger."""
+    """Return the state after a command, without writing to a ledger."""
     for event in decide(command, state):
         state = evolve(
             state,
@@ -116,13 +120,13 @@ def rehearse(state: Tournament, command: Command) -> Tournament:
 def count_missing_responses(
     state: Tournament, prompts: Collection[PromptId]
 ) -> tuple[MissingResponses, ...]:
-    """Count the responses owed by each entrant of the roster."""
-    owed = Counter(cell.entrant.entrant_id for cell in missing_responses(state, prompts))
+    """Count the missing responses of each entrant of the roster."""
+    missing = Counter(cell.entrant.entrant_id for cell in missing_responses(state, prompts))
     return tuple(
         MissingResponses(
             entrant.entrant_id,
-            owed[entrant.entrant_id],
-            owed[entrant.entrant_id] * entrant.max_new_tokens,
+            missing[entrant.entrant_id],
+            missing[entrant.entrant_id] * entrant.max_new_tokens,
         )
         for entrant in state.roster
     )
@@ -131,7 +135,7 @@ def count_missing_responses(
 def count_missing_verdicts(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
 ) -> tuple[MissingVerdicts, ...]:
-    """Count the queries open on each dimension, and the pairs that wait for responses."""
+    """Count each dimension's open queries, and its pairs that wait for responses."""
     queries = open_queries(state, prompts, judge, rules)
     n_queries = Counter(query.match.pairing.rubric.dimension for query in queries)
     return tuple(
@@ -145,30 +149,32 @@ def count_missing_verdicts(
     )
 
 
+# Commands that another process's events do not invalidate.
 _STILL_VALID: Final = (
-    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # it has happened
-    ReconcilePair,  # it follows from what is known, be it more
+    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # these have happened
+    ReconcilePair,  # more verdicts do not change it
 )
 
 
 class Recorder:
-    """One tournament of a ledger, open for decisions."""
+    """Decides on commands to one tournament and appends their events."""
 
     def __init__(self, ledger: Ledger, stream: StreamId) -> None:
         self.ledger = ledger
-        self._position = 0  # the last that the state knows of
+        self._position = 0  # the last event in the state
         self.state: Tournament = Tournament(stream)
         self._catch_up()
 
     def record(self, *commands: Command) -> int:
-        """Decide commands on the state in hand and append their events, all or none.
+        """Decide on commands by the state in memory, and append their events, all or none.
 
         Returns:
-            How many events were appended; the commands must not be about the same thing.
+            How many events were appended. No two commands may be about the same thing: each is
+            decided on without the others' events.
 
         Raises:
-            StaleVersion: The tournament got events since, by a merge say, and what was intended
-                may not be wanted any more: they are known now, so look again.
+            StaleVersion: Another process appended to the tournament, a merge for example, so the
+                commands may no longer apply. The state is up to date now: plan again.
         """
         try:
             return self._append(commands)
@@ -187,11 +193,11 @@ class Recorder:
         return len(events)
 
     def as_of(self, position: int) -> Tournament:
-        """Return what was known at an earlier position."""
+        """Return the state as of an earlier position."""
         return fold(tournament_of(self.state.stream), self.ledger.read(until=position))
 
     def _catch_up(self) -> None:
-        """Read on: other tournaments may have appended before us, and a state skips nothing."""
+        """Read what was appended since, by other tournaments as well."""
         until = self.ledger.head.position
         news = self.ledger.read(after=self._position, until=until)
         self.state, self._position = advance(self.state, news), until

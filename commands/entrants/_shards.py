@@ -1,14 +1,14 @@
-"""The LoRA shards of a Hydra's heads: which files of a folder they are.
+"""Find the LoRA shards of a Hydra's heads in a folder.
 
-A set of shards lies in one of three layouts, told apart by what is there:
+A set of shards has one of three layouts:
 
     shard_0/adapter_config.json, and step_50/shard_0/... at an earlier step    folders of peft
     shard_0_lora.pt                                                            published files
-    shard_0/RUN/checkpoints/checkpoint_step_50.pt, checkpoint_final.pt         a training's own
+    shard_0/RUN/checkpoints/checkpoint_step_50.pt, checkpoint_final.pt         training checkpoints
 
-Entrants are made of folders of peft; `tourney import hydra-weights` makes those of the others. A
-training may keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the
-slim file is the one that is read.
+Entrants need folders of peft; `tourney import hydra-weights` converts the other two. A training may
+keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the slim file is
+read.
 """
 
 import re
@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from commands.errors import WeightsError
 
 FINAL: Final = -1
-"""The checkpoint that training ended with; any other is called by its step."""
+"""The checkpoint at the end of training; others are named by their step."""
 
-_SETTINGS: Final = "adapter_config.json"  # what peft makes a folder an adapter by
+_SETTINGS: Final = "adapter_config.json"  # makes a folder a peft adapter
 _LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
@@ -36,13 +36,13 @@ _LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
-"""Where to look, and what is a shard of it."""
+"""Glob of the files to look at, and the pattern of those that are shards."""
 
 
 class _ShardFile(NamedTuple):
     head: int
     checkpoint: int
-    source: str  # what one training left
+    source: str  # the training that it is from
     path: Path
 
 
@@ -50,27 +50,27 @@ def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path
     """Return the shard of each head, in order: a folder of peft or a `.pt` file.
 
     Raises:
-        WeightsError: There is no such folder or checkpoint, its shards are more or fewer than the
-            heads, or a head has shards of several trainings.
+        WeightsError: There is no such folder or checkpoint, it does not have one shard per head,
+            or a head has shards of several trainings.
     """
     checkpoints = _checkpoints(folder)
     if checkpoint not in checkpoints:
         there = ", ".join(map(_name, _in_order(checkpoints)))
-        why = f"it has no {_name(checkpoint)}; the checkpoints there are: {there}"
+        why = f"it has no {_name(checkpoint)}; it has: {there}"
         raise WeightsError(folder, why, "name one of them, or another folder")
     shards, heads = checkpoints[checkpoint], range(n_heads)
     faults = [
         *(f"shard {head} is missing" for head in heads if head not in shards),
-        *(f"shard {head} is left over" for head in sorted(shards) if head not in heads),
+        *(f"shard {head} is one too many" for head in sorted(shards) if head not in heads),
     ]
     if faults:
-        why = f"its {_name(checkpoint)} is not one of {n_heads} heads: {', '.join(faults)}"
+        why = f"its {_name(checkpoint)} does not fit {n_heads} heads: {', '.join(faults)}"
         raise WeightsError(folder, why, "complete it, or set heads to the number of its shards")
     return tuple(shards[head] for head in heads)
 
 
 def checkpoints_of(folder: Path) -> tuple[int, ...]:
-    """Return the steps that a folder has shards of, in order; FINAL, where it is there, is last.
+    """Return the steps that a folder has shards of, in order; FINAL comes last.
 
     Raises:
         WeightsError: There is no such folder, or no shard in it, or a head has shards of several
@@ -86,7 +86,7 @@ def uncertainty_of(path: Path) -> Path:
         path: The adapter itself, or a folder that holds `checkpoint_final.pt`.
 
     Raises:
-        WeightsError: There is no such adapter, or it is not clear which of two is meant.
+        WeightsError: There is no such adapter, or the folder holds two.
     """
     if path.is_file():
         return path

@@ -1,6 +1,6 @@
-"""What an entrant is made of, named by content: its files are found and checked for fit.
+"""Make an entrant from its settings: find its files, digest them, and check that they fit.
 
-No torch is needed.
+It needs no torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ _SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 def read_entrant(
     section: AnyEntrantSection, generation: GenerationSection, folder: Path
 ) -> Entrant:
-    """Return what an entrant is, by its settings and the files that they name.
+    """Return an entrant, with the digests of the files that its settings name.
 
     Args:
         section: The entrant's own settings.
-        generation: What holds where they say nothing.
+        generation: The defaults of all entrants.
         folder: What relative paths start from.
 
     Raises:
@@ -49,7 +49,7 @@ def read_entrant(
 
 
 def _endpoint_entrant(section: EndpointSection, max_new_tokens: int) -> Entrant:
-    """Name the weights by all that is known of them; nothing is asked of the server."""
+    """Digest the settings in place of the weights; no request is sent."""
     return Entrant(
         entrant_id=EntrantId(section.id),
         loader=section.loader,
@@ -88,7 +88,7 @@ def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
 
 
 def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path, ...]]:
-    """Return the shards of each set by head; none of a set that is not asked for."""
+    """Return each set's shards, in the order of the heads; none of a set that is not used."""
     security = shards_of((folder / section.security).resolve(), section.heads)
     robustness: tuple[Path, ...] = ()
     if section.robustness is not None and section.rob_checkpoint is not None:
@@ -103,8 +103,8 @@ def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path
 def _shard(path: Path, name: _SetName, base: Path, layers: range) -> Adapter:
     if path.is_file():
         command = f"tourney import hydra-weights {base} OUT --{name} DIR"
-        remedy = f"run `{command}`, DIR being the folder of this set, and name OUT/{name} instead"
-        raise WeightsError(path, "an entrant's shard is a folder of peft, and this a file", remedy)
+        remedy = f"run `{command}`, where DIR is the folder of this set, and use OUT/{name} instead"
+        raise WeightsError(path, "a shard must be a peft folder, and this is a file", remedy)
     digest = folder_digest(path)
     require_head_fit(base, path, layers)
     return Adapter(path=str(path), digest=digest)

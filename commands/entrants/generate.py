@@ -1,4 +1,4 @@
-"""Use case: generate the responses that are owed, and keep each batch as it is made."""
+"""Use case: generate missing responses, and record each batch as soon as it is done."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
@@ -23,7 +23,7 @@ from projections.tournament.progress import missing_responses
 
 
 class GenerationSummary(NamedTuple):
-    """What a run of the generator added."""
+    """How many responses were missing before, and what became of them."""
 
     n_missing: int
     n_generated: int
@@ -38,9 +38,9 @@ def generate_missing(
     on_progress: OnProgress,
     limit: int | None = None,
 ) -> GenerationSummary:
-    """Generate every response that the ledger lacks; a kill loses the batch in flight only.
+    """Generate every response that the ledger lacks; a kill loses at most the current batch.
 
-    The generator is made only when something is owed.
+    The generator is made only if a response is missing.
     """
     owed = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
     if not owed:
@@ -67,10 +67,10 @@ def generate_with_consent(
     spending: SpendingOptions,
     console: Console,
 ) -> GenerationSummary:
-    """Generate every response that the ledger lacks, after asking about what it costs.
+    """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
     Raises:
-        Refused: Nobody agreed, or the cap is too low; nothing was sent.
+        Refused: The user did not confirm, or the cap is too low; nothing was sent.
     """
     owed = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
@@ -85,22 +85,22 @@ def generate_with_consent(
 
 
 class GeneratorByLoader:
-    """A generator of all loaders, which makes those that the tasks need and no others."""
+    """Generates for entrants of all loaders; makes only the generators that the tasks need."""
 
-    def __init__(self, local: Callable[[], Generator], served: Callable[[], Generator]) -> None:
-        """Take what makes the generator of weights here, and of those behind endpoints."""
-        self._local, self._served = local, served
+    def __init__(self, local: Callable[[], Generator], endpoint: Callable[[], Generator]) -> None:
+        """Take the makers of the generator for local weights and of the one for endpoints."""
+        self._local, self._endpoint = local, endpoint
 
     def generate(
         self, tasks: Sequence[GenerationTask]
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
-        """Yield what each finished batch made, endpoints first: they are quick to fail.
+        """Yield each finished batch's results, endpoints first: they fail fast.
 
         Raises:
-            MissingExtra: What a loader needs is not installed; nothing was generated.
+            MissingExtra: A loader's packages are not installed; nothing was generated.
         """
-        there = [task for task in tasks if task.entrant.loader == "endpoint"]
-        here = [task for task in tasks if task.entrant.loader != "endpoint"]
-        parts = ((self._served, there), (self._local, here))
+        remote = [task for task in tasks if task.entrant.loader == "endpoint"]
+        local = [task for task in tasks if task.entrant.loader != "endpoint"]
+        parts = ((self._endpoint, remote), (self._local, local))
         for generator, part in [(make(), part) for make, part in parts if part]:
             yield from generator.generate(part)

@@ -1,4 +1,4 @@
-"""The shards of a Hydra, however they were kept, written anew as folders of peft.
+"""Use case: convert a Hydra's shards, whatever their layout, to folders of peft.
 
 All of them are read and compared with the weights before any is written.
 """
@@ -15,24 +15,24 @@ from commands.errors import ConfigurationError, WeightsError
 from ledger.storage.files import write_files
 
 DEFAULT_DEPTH: Final = 3
-_MANIFEST: Final = "manifest.json"  # says, beside some sets, how they were trained
+_MANIFEST: Final = "manifest.json"  # tells how a set was trained, where it is there
 
 
 class PeftFolder(NamedTuple):
-    """An adapter as peft keeps it, in memory."""
+    """A peft adapter in memory."""
 
     rank: int
-    alpha: int  # lora_alpha: over the rank, the scale that it is merged at
+    alpha: int  # lora_alpha; alpha / rank is the scale of the merge
     shapes: Mapping[str, tuple[int, ...]]  # of its tensors
     files: Mapping[str, bytes]  # by name
 
 
 ToPeft: TypeAlias = Callable[[Path, range, str], PeftFolder]
-"""Reads a shard of a head of these layers, which was trained on the weights so named."""
+"""Reads a head's shard, given the head's layers and the name of the weights."""
 
 
 class ShardSets(NamedTuple):
-    """The folders that shards are in; None: there is no such set."""
+    """The folder of each set of shards; None: there is no such set."""
 
     security: Path | None = None
     robustness: Path | None = None
@@ -40,7 +40,7 @@ class ShardSets(NamedTuple):
 
 
 class ImportedAdapter(NamedTuple):
-    """A shard, the name of the folder that it became, and what is in that."""
+    """A shard and the folder that it was converted to."""
 
     source: Path
     name: str
@@ -56,22 +56,22 @@ def import_hydra(
     n_heads: int,
     heads_depth: int | None = None,
 ) -> list[ImportedAdapter]:
-    """Write sets of shards as folders of peft, at every checkpoint that there is.
+    """Write every checkpoint of each set of shards as folders of peft.
 
     Args:
-        weights: The folder of the weights that they were trained on.
-        out: The folder to write, which must not be there.
+        weights: The folder of the weights that the shards were trained on.
+        out: The folder to write; it must not exist.
         sets: Where the shards are.
-        to_peft: What reads a shard.
-        n_heads: How many shards a set has, uncertainty's apart.
-        heads_depth: How many layers a head has; None: as the security shards' manifest says.
+        to_peft: Reads a shard.
+        n_heads: How many shards a set has; the uncertainty set has one.
+        heads_depth: How many layers a head has; None: as the security manifest says.
 
     Raises:
         ConfigurationError: No set is named.
-        WeightsError: A shard is missing, unreadable, does not fit the weights or is not as its
-            manifest says; nothing is written.
-        FolderTaken: Something is there already.
-        CannotWrite: The place refuses; nothing is left behind.
+        WeightsError: A shard is missing, is unreadable, or fits neither the weights nor its
+            manifest; nothing is written.
+        FolderTaken: `out` exists.
+        CannotWrite: `out` cannot be written; nothing is left behind.
     """
     if not any(sets):
         raise ConfigurationError([f"nothing to import: name one of {', '.join(sets._fields)}"])
@@ -84,7 +84,7 @@ def import_hydra(
 
 
 class _Training(BaseModel):
-    """How a set was trained, as far as its manifest says."""
+    """How a set was trained, by its manifest; None: it does not say."""
 
     lora_r: PositiveInt | None = None
     lora_alpha: PositiveInt | None = None
@@ -118,7 +118,7 @@ def _shards(sets: ShardSets, n_heads: int) -> Iterator[_ShardToImport]:
 def _imported(
     shard: _ShardToImport, to_peft: ToPeft, weights: Path, layers: range
 ) -> ImportedAdapter:
-    """Read a shard, which must fit the weights and be what its manifest says."""
+    """Read a shard, and check that it fits the weights and its manifest."""
     folder = to_peft(shard.path, layers, str(weights))
     require_tensors_fit(weights, shard.path, folder.shapes)
     _require_as_said(shard, folder)
@@ -126,7 +126,7 @@ def _imported(
 
 
 def _require_as_said(shard: _ShardToImport, folder: PeftFolder) -> None:
-    """Require the manifest's rank, and its alpha, which a `.pt` file does not hold."""
+    """Require the rank and the alpha of the manifest; a `.pt` file does not hold its alpha."""
     manifest, said = shard.set_of / _MANIFEST, shard.training
     if said.lora_r not in {None, folder.rank}:
         why = f"its rank is {folder.rank}, and {manifest} says lora_r {said.lora_r}"
@@ -152,5 +152,5 @@ def _training_of(folder: Path | None) -> _Training:
     try:
         return _Manifest.model_validate_json(file.read_bytes()).config
     except (OSError, ValidationError) as error:
-        why = "it does not say lora_r, lora_alpha and heads_depth under config as numbers from 1"
-        raise WeightsError(file, why, "correct it, or take it away") from error
+        why = "lora_r, lora_alpha and heads_depth under config are not all whole numbers from 1"
+        raise WeightsError(file, why, "correct or remove it") from error

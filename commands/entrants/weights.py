@@ -1,6 +1,6 @@
-"""Weights as they lie on the disk: their digests, and the shapes of their tensors.
+"""Weights on disk: their digests, the shapes of their tensors, and whether adapters fit them.
 
-Everything here reads files only, without torch: a misfit is found before anything is recorded.
+Only files are read, without torch, so that a misfit is found before anything is recorded.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
 
-# What transformers and peft read; anything else in the folder does not change a response.
+# What transformers and peft read; other files in the folder do not change a response.
 _READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
 _POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
 
 
 def folder_digest(folder: Path) -> Digest:
-    """Name a model folder by the names and contents of the files that are read.
+    """Digest a folder of weights: the names and contents of the files that are read.
 
     Raises:
-        WeightsError: There is no such folder, or it holds no safetensors, or cannot be read.
+        WeightsError: The folder is missing, holds no safetensors, or cannot be read.
     """
     if not folder.is_dir():
         remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
@@ -36,12 +36,12 @@ def folder_digest(folder: Path) -> Digest:
 
 
 def file_digest(file: Path) -> Digest:
-    """Name a file by its content; one that is as it was is not read again.
+    """Digest a file. The digest is cached until the file's size, times or inode change.
 
-    Training saves to the same file again and again, in one process.
+    A training loop saves to the same file again and again, in one process.
 
     Raises:
-        WeightsError: It cannot be read, or only a Git LFS pointer stands in for it.
+        WeightsError: It cannot be read, or is a Git LFS pointer.
     """
     try:
         now = file.stat()
@@ -79,7 +79,7 @@ def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
 
 
 class _Entry(BaseModel):
-    """What a safetensors header says of a tensor; `__metadata__` has no shape."""
+    """A tensor in a safetensors header; `__metadata__` has no shape."""
 
     shape: tuple[int, ...] = ()
 
@@ -95,7 +95,7 @@ def _safetensors_header(file: Path) -> Mapping[str, _Entry]:
             # Eight bytes of another format, such as a Git LFS pointer, ask for exabytes.
             return _Header.validate_json(stream.read(min(length, file.stat().st_size)))
     except (OSError, ValueError) as error:
-        remedy = "fetch the file again, it is cut or no safetensors"
+        remedy = "fetch the file again: it is cut off, or not safetensors"
         raise WeightsError(file, "its header cannot be read", remedy) from error
 
 
@@ -112,16 +112,16 @@ def require_fit(base: Path, adapter: Path) -> None:
     """Require that every LoRA pair of an adapter has a weight in the base to be added to.
 
     Raises:
-        WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
+        WeightsError: The adapter holds no LoRA pair, or pairs without such a weight.
     """
     require_tensors_fit(base, adapter, tensor_shapes(adapter))
 
 
 def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
-    """Require the same of an adapter whose tensors, by peft's names, have these shapes.
+    """Require the same of an adapter that is given as its tensors' shapes, by peft's names.
 
     Raises:
-        WeightsError: The adapter holds no LoRA pair, or pairs that fit nowhere, which are listed.
+        WeightsError: The adapter holds no LoRA pair, or pairs without such a weight.
     """
     pairs = _pairs(shapes)
     if not pairs:
@@ -134,18 +134,18 @@ def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) 
 
 
 def head_layers(base: Path, heads_depth: int) -> range:
-    """Return the layers of which every head of a Hydra has its own: the last of the weights.
+    """Return the layers that each head of a Hydra has of its own: the last ones of the weights.
 
     Raises:
-        WeightsError: The weights are no OLMo 2, or have no layer left for a trunk.
+        WeightsError: The weights are not OLMo 2, or have no layer left for a trunk.
     """
     config = _config(base)
     if config.model_type != "olmo2":
-        why = f"its model_type is {config.model_type!r}; a Hydra grows on 'olmo2' only"
-        raise WeightsError(base, why, 'name other weights, or set loader = "hf"')
+        why = f"its model_type is {config.model_type!r}; loader 'hydra' needs 'olmo2'"
+        raise WeightsError(base, why, 'use other weights, or set loader = "hf"')
     n_layers = config.num_hidden_layers
     if n_layers <= heads_depth:
-        why = f"it has {n_layers} layers, of which heads of depth {heads_depth} leave no trunk"
+        why = f"it has {n_layers} layers; heads of depth {heads_depth} leave none for the trunk"
         raise WeightsError(base, why, f"set heads_depth below {n_layers}")
     return range(n_layers - heads_depth, n_layers)
 
@@ -154,13 +154,13 @@ def require_head_fit(base: Path, shard: Path, layers: range) -> None:
     """Require that a folder of peft changes the MLPs of these layers and nothing else.
 
     Raises:
-        WeightsError: Tensors of it belong elsewhere or fit nowhere; they are listed.
+        WeightsError: It has tensors for other modules, or tensors that fit no weight.
     """
     shapes = tensor_shapes(shard)
     strays = [key for key in sorted(shapes) if not _is_of_head(key, layers)]
     if strays:
         here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
-        why = f"it is LoRA for another layer or module than {here}: {shortened(strays, '; ')}"
+        why = f"it has LoRA tensors outside {here}: {shortened(strays, '; ')}"
         raise WeightsError(shard, why, "set heads_depth to what it was trained with")
     require_tensors_fit(base, shard, shapes)
 
@@ -171,7 +171,7 @@ def _is_of_head(key: str, layers: range) -> bool:
 
 
 class _Config(BaseModel):
-    """What a model's config.json says of its architecture."""
+    """The architecture in a config.json."""
 
     model_type: str
     num_hidden_layers: int
@@ -181,7 +181,7 @@ def _config(base: Path) -> _Config:
     try:
         return _Config.model_validate_json((base / "config.json").read_bytes())
     except (OSError, ValidationError) as error:
-        why = f"its config.json does not say {' and '.join(_Config.model_fields)}, as OLMo 2's does"
+        why = f"its config.json lacks {' or '.join(_Config.model_fields)}"
         raise WeightsError(base, why, "fetch the folder again") from error
 
 

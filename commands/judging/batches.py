@@ -1,8 +1,7 @@
-"""Use case: judge in batches that go on without this process, and never pay twice for one.
+"""Use case: judge in batches that go on without this process, and never pay for one twice.
 
-A plan is committed before a batch is sent, and a batch is sent at most once. What is with the
-provider is known from the ledger or found there (commands/judging/recovery.py), so the same command
-run again goes on wherever the last one died.
+A plan is recorded before its batch is sent, and a batch is sent at most once. Batches of unknown
+fate are recovered (recovery.py), so the same command run again continues where the last one died.
 """
 
 from collections import Counter
@@ -38,11 +37,11 @@ _MOST_BYTES: Final = 64_000_000
 def fitting_prefix(
     queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
 ) -> Sequence[OpenQuery]:
-    """Return the longest start of the queries whose bytes fit a batch; one query always does.
+    """Return as many of the first queries as fit a batch by bytes, and at least one.
 
     Args:
-        queries: What is to be sent.
-        n_bytes: What a batch grows by with a query.
+        queries: The queries to send, in order.
+        n_bytes: Returns how many bytes a query adds to a batch.
     """
     sizes = accumulate(n_bytes(query.asked) for query in queries)
     n_fitting = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES, sizes))
@@ -50,7 +49,7 @@ def fitting_prefix(
 
 
 def first_of_each_rubric(queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
-    """Return one query for each system text: what a provider caches before the rest comes."""
+    """Return one query for each system text, the prefix that a provider caches."""
     firsts: dict[str, OpenQuery] = {}
     for query in queries:
         firsts.setdefault(query.asked.system, query)
@@ -59,18 +58,18 @@ def first_of_each_rubric(queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
 
 Stop: TypeAlias = BudgetReached | BatchRefused
 
-_MOST_DROPPED: Final = 3  # batches that never came to be, before it is called a failure
+_MOST_DROPPED: Final = 3  # batches that were never created, before giving up
 
 
 def judge_in_batches(
     recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
 ) -> JudgingSummary:
-    """Send what is open, receive what is in flight, until neither is left; then reconcile.
+    """Send open queries and receive batches until neither is left; then reconcile.
 
     Raises:
-        WorkInFlight: Nobody waits for the batches; they go on.
-        BudgetReached: What is left to ask might cost more than the cap; the rest is done.
-        ProviderError: The provider cannot be asked; what was recorded is kept.
+        WorkInFlight: The command does not wait for the batches; they go on.
+        BudgetReached: The remaining queries might exceed the cap; the others are done.
+        ProviderError: The provider fails; everything recorded is kept.
     """
     try:
         resume_batches(recorder, make_port, options)
@@ -85,9 +84,9 @@ def judge_in_batches(
 
 @contextmanager
 def reconciling(recorder: Recorder, rules: AskingRules) -> Iterator[None]:
-    """Decide at the end the pairs of every judge that batches asked, even if something fails.
+    """Reconcile at the end the pairs of every judge with batches, even after an error.
 
-    Whichever command comes first receives a batch, be it about another judge.
+    A command may receive batches of another judge than its own.
     """
     try:
         yield
@@ -109,10 +108,10 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
 def resume_batches(
     recorder: Recorder, make_port: Callable[[], BatchJudge], options: BatchOptions
 ) -> None:
-    """Go on with what an earlier command left in flight: what fails there is open again.
+    """Receive the batches of earlier commands, or only resolve unknown ones if nobody waits.
 
     Raises:
-        WorkInFlight: What became of a batch cannot be told yet, and nobody waits.
+        WorkInFlight: A batch's fate is not known yet, and the command does not wait.
     """
     if not recorder.state.open_batches:
         return
@@ -125,7 +124,7 @@ def resume_batches(
 def _judge(
     recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
 ) -> tuple[int, Sequence[Digest]]:
-    """Ask, and return how many queries were open, and which were chosen: their texts are let go."""
+    """Judge, and return the number of open queries and the keys of those that were chosen."""
     queries = open_now(recorder, task)
     chosen = queries[: task.limit]
     if chosen or recorder.state.open_batches:
@@ -135,7 +134,7 @@ def _judge(
 
 
 class _BatchJudging:
-    """One tournament's batches at one provider."""
+    """Sends and receives one tournament's batches at one provider."""
 
     def __init__(
         self, recorder: Recorder, port: BatchJudge, options: BatchOptions, exposure: Exposure
@@ -147,13 +146,13 @@ class _BatchJudging:
         self._n_dropped = 0
 
     def judge(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
-        """Go round until the chosen queries are answered, or cannot be."""
+        """Send and receive until the chosen queries are answered, or cannot be."""
         if self._options.prewarm and self._options.polling.waits:
             self._prewarm(task, chosen)
         while True:
             stopped_by = self._send_all(task, chosen)
             if stopped_by is not None:
-                self._options.tell(f"not all is sent yet: {stopped_by}")
+                self._options.tell(f"some queries are not sent yet: {stopped_by}")
             if self._recorder.state.open_batches:
                 self._reception.receive_some()
             elif stopped_by is not None:
@@ -162,7 +161,7 @@ class _BatchJudging:
                 return
 
     def _prewarm(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
-        """Let the provider cache each rubric's prefix before all the others ask for it."""
+        """Send one query per rubric first, so that the others find its prefix in the cache."""
         queries = self._sendable(task, chosen)
         firsts = first_of_each_rubric(queries)
         if len(queries) > 2 * len(firsts) and task.pricing.caches(queries[0].asked):
@@ -170,34 +169,34 @@ class _BatchJudging:
             self._reception.receive_all()
 
     def _send_all(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Stop | None:
-        """Send what may be sent, and return what stopped it; more may be when a batch has ended."""
+        """Send batches until none may be sent now; return what stopped it, or None."""
         at_most, remaining = self._options.batch_queries, chosen
         while remaining:
             next_ones, remaining = remaining[:at_most], remaining[at_most:]
-            if not (wanted := self._sendable(task, next_ones)):
+            if not (sendable := self._sendable(task, next_ones)):
                 continue
             try:
-                n_sent = self._send(task, fitting_prefix(wanted, self._port.n_bytes))
+                n_sent = self._send(task, fitting_prefix(sendable, self._port.n_bytes))
             except (BudgetReached, BatchRefused) as stop:
                 return stop
-            remaining = (*wanted[n_sent:], *remaining)
+            remaining = (*sendable[n_sent:], *remaining)
         return None
 
     def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
         most = task.rules.retries
-        wanted = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
-        return still_open(self._recorder, task, wanted)
+        retriable = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
+        return still_open(self._recorder, task, retriable)
 
     def _send(self, task: JudgeTask, queries: Sequence[OpenQuery]) -> int:
-        """Commit a plan, then send it once; return how many queries it asks.
+        """Record a plan, then send it once; return its number of queries.
 
         Raises:
             BudgetReached: It might cost more than is left; nothing was planned.
-            BatchRefused: The provider took it not; nor will it next time.
+            BatchRefused: The provider rejected the batch, and would again.
         """
-        n_wanted = len(queries)
+        n_requested = len(queries)
         queries = affordable(self._recorder, task, queries, self._exposure)
-        if len(queries) < n_wanted:
+        if len(queries) < n_requested:
             self._options.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
@@ -205,7 +204,7 @@ class _BatchJudging:
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
         try:
             self._recorder.record(plan)
-        except StaleVersion:  # by a merge, which may have answered some: look again
+        except StaleVersion:  # a merge may have answered some: plan again
             return 0
         key = self._key_of_plan(version + 1)
         self._n_sent.update(question.query_key for question in asked)
@@ -216,7 +215,7 @@ class _BatchJudging:
             self._n_sent.subtract(question.query_key for question in asked)
             raise
         except BatchUncertain as error:
-            self._options.tell(f"{error.why}; looking for it")
+            self._options.tell(f"{error.why}; looking for the batch at the provider")
             resolve_batches(self._recorder, self._port, self._options)
             self._count_dropped(key, asked, error)
         else:
@@ -225,7 +224,7 @@ class _BatchJudging:
         return len(queries)
 
     def _key_of_plan(self, version: int) -> Digest:
-        """Return the plan's key by its place: a merge may have brought others since."""
+        """Return the key of the plan at a version; a merge may have added others since."""
         own = self._recorder.state.own_batches
         (key,) = (each.planned.batch_key for each in own if each.recorded.version == version)
         return key
@@ -233,7 +232,7 @@ class _BatchJudging:
     def _count_dropped(
         self, key: Digest, asked: Sequence[JudgeQuery], error: BatchUncertain
     ) -> None:
-        """Let a batch that never came to be count as not sent, but not for ever."""
+        """Count a batch that was never created as not sent; give up after several."""
         if self._recorder.state.batches[key].status != "not created":
             return
         self._n_dropped += 1

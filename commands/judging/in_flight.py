@@ -1,4 +1,4 @@
-"""Batches that the command at hand does not receive, and what they still ask."""
+"""Batches in flight that the current command does not receive, and their open queries."""
 
 from collections.abc import Collection, Iterator
 
@@ -11,16 +11,16 @@ from projections.tournament.state import Tournament
 
 
 def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[str]:
-    """Say which batches keep queries back that this command does not receive."""
+    """Yield a message for each batch in flight that this command does not receive."""
     for batch in state.batches.values():
         if batch.is_open and batch.stream != state.stream:
             yield (
-                f"a batch of tournament {batch.stream!r} is in flight: what it asks is not asked"
-                " again; receive it by its own settings"
+                f"a batch of tournament {batch.stream!r} is in flight; its queries are not sent"
+                " again; receive it with that tournament's settings"
             )
         elif batch.is_open and not judge.is_batched:
             yield (
-                f"a batch to {batch.planned.judge.label!r} is in flight: what it asks is not asked"
+                f"a batch to {batch.planned.judge.label!r} is in flight; its queries are not sent"
                 " again; `tourney batch wait` receives it"
             )
 
@@ -28,10 +28,10 @@ def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[st
 def require_none_in_flight(
     state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
 ) -> None:
-    """Refuse to call judging done while a batch asks what has no verdict, whoever sent it.
+    """Require that no batch in flight holds queries of this judge without a verdict.
 
     Raises:
-        WorkInFlight: One does: the judge's provider was another, or it is another tournament's.
+        WorkInFlight: One does: it is another tournament's, or the judge's provider was changed.
     """
     asked = _in_flight(state, judge, prompts)
     for batch in state.batches.values():
@@ -56,4 +56,4 @@ def _in_flight(
 def _how_to_receive(batch: Batch, state: Tournament) -> str:
     if batch.stream == state.stream:
         return "`tourney batch wait` receives them"
-    return f"receive them by the settings of tournament {batch.stream!r}"
+    return f"receive them with the settings of tournament {batch.stream!r}"

@@ -1,4 +1,7 @@
-"""Use case: put the open queries to a judge, keep each answer, and reconcile the pairs."""
+"""Use case: send open queries to a judge, record each answer, and reconcile the pairs.
+
+Judging in batches shares the task, the cap and the reconciliation.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,44 +26,44 @@ from projections.tournament.progress import (
 from projections.tournament.spend import may_have_been_billed
 from projections.verdicts.policies import DEFAULT_POLICY
 
-_CHUNK: Final = 256  # queries submitted in one transaction, and then waited for
-_MOST_UNCERTAIN: Final = 10  # in a row, perhaps billed: one cut ends the 8 that are asked at a time
+_CHUNK: Final = 256  # queries submitted in one transaction, then waited for
+_MOST_UNCERTAIN: Final = 10  # failures in a row; a lost connection fails the 8 in parallel
 
 
 def free_of_charge(_: JudgeSettings) -> Pricing:
-    """Price every judge as one on this machine."""
+    """Price every judge as free."""
     return FREE_OF_CHARGE
 
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """What is to be judged, by whom, and what may be spent on it."""
+    """The judge, the prompts, the rules, and the cap of one judging command."""
 
     judge: JudgeSettings
     prompts: Collection[PromptId]
     rules: AskingRules
     pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
     max_usd: float | None = None  # None: no cap
-    spent_elsewhere_usd: float = 0.0  # at servers of entrants, where the cap is on that, too
-    limit: int | None = None  # queries put now, at most
+    spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
+    limit: int | None = None  # most queries to send now
 
     @property
     def pricing(self) -> Pricing:
-        """What its judge costs."""
+        """The prices of its judge."""
         return self.pricing_of(self.judge)
 
 
 class JudgingSummary(NamedTuple):
-    """What a run of the judge added."""
+    """How many queries were open before, and what became of them."""
 
     n_open: int
     n_verdicts: int
-    n_failed: int  # of those asked now, without a verdict at the end
+    n_failed: int  # sent now, and without a verdict at the end
     n_reconciled: int
 
 
 def open_now(recorder: Recorder, task: JudgeTask) -> tuple[OpenQuery, ...]:
-    """Return what a task would ask at this moment."""
+    """Return the queries of a task that are open now."""
     return open_queries(recorder.state, task.prompts, task.judge, task.rules)
 
 
@@ -71,17 +74,17 @@ def judge_open(
     *,
     on_progress: OnProgress,
 ) -> JudgingSummary:
-    """Ask for every verdict that the ledger lacks; a reply that says none is asked for again.
+    """Ask for every missing verdict; a query whose reply has none is retried.
 
     Raises:
-        Refused: The next queries might cost more than is left; what was paid for is recorded.
-        ProviderError: The judge cannot be asked, or leaves request after request unanswered.
+        Refused: The next queries might exceed the cap; all answers are recorded.
+        ProviderError: The judge fails, or leaves request after request unanswered.
     """
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
     try:
         if asked:
-            _DirectJudging(recorder, task, make_judge(), on_progress).ask_and_again(asked)
+            _DirectJudging(recorder, task, make_judge(), on_progress).ask_with_retries(asked)
     except (Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
@@ -91,7 +94,7 @@ def judge_open(
 
 
 class _DirectJudging:
-    """One judge that is asked while the process waits."""
+    """Sends queries to one judge and waits for the answers."""
 
     def __init__(
         self, recorder: Recorder, task: JudgeTask, port: Judge, on_progress: OnProgress
@@ -101,13 +104,13 @@ class _DirectJudging:
         self._exposure = Exposure(recorder, task.pricing_of)
         self._n_uncertain = 0  # failures in a row that may have been billed
 
-    def ask_and_again(self, chosen: Sequence[OpenQuery]) -> None:
-        """Ask, and ask again what has no verdict, as long as the rules allow it."""
+    def ask_with_retries(self, chosen: Sequence[OpenQuery]) -> None:
+        """Send queries, and retry those without a verdict as often as the rules allow."""
         for _ in range(self._task.rules.retries + 1):
             self._ask(still_open(self._recorder, self._task, chosen))
 
     def _ask(self, queries: Sequence[OpenQuery]) -> None:
-        """Submit a chunk, record its answers as they come, go on to the next."""
+        """Submit the queries in chunks, and record answers as they come."""
         task, n_done, remaining = self._task, 0, queries
         while remaining:
             wanted = still_open(self._recorder, task, remaining[:_CHUNK])
@@ -122,7 +125,7 @@ class _DirectJudging:
                 self._require_certain(answer)
 
     def _submits(self, chunk: Sequence[OpenQuery]) -> bool:
-        """Put queries on record, unless a merge came between, which may have answered some."""
+        """Record the submission; return False if a merge came first, and may have answered some."""
         judge = self._task.judge.judge_id
         try:
             self._recorder.record(*(SubmitQuery(judge, query) for query in chunk))
@@ -131,22 +134,21 @@ class _DirectJudging:
         return True
 
     def _require_certain(self, answer: Answer) -> None:
-        """Stop where requests may be billed one after the other, and none is answered."""
+        """Stop if request after request is unanswered and may be billed."""
         if not isinstance(answer, NoReply) or not may_have_been_billed(answer.detail):
             self._n_uncertain = 0
             return
         self._n_uncertain += 1
         if self._n_uncertain == _MOST_UNCERTAIN:
             raise ProviderError(
-                f"{_MOST_UNCERTAIN} requests in a row were left unanswered, the last with"
-                f" {answer.detail!r}"
+                f"{_MOST_UNCERTAIN} requests in a row got no answer, last error: {answer.detail!r}"
             )
 
 
 def still_open(
     recorder: Recorder, task: JudgeTask, queries: Iterable[OpenQuery]
 ) -> tuple[OpenQuery, ...]:
-    """Leave out what is answered: a merge may bring verdicts while the judge is asked."""
+    """Return the queries that are still open: a merge may bring verdicts meanwhile."""
     now = (refreshed_query(recorder.state, query, task.rules) for query in queries)
     return tuple(query for query in now if query is not None)
 
@@ -154,7 +156,7 @@ def still_open(
 def affordable(
     recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery], exposure: Exposure
 ) -> Sequence[OpenQuery]:
-    """Return the start of the queries that the cap allows, whatever is in flight costs.
+    """Return as many of the first queries as the cap allows in the worst case.
 
     Raises:
         BudgetReached: Not even the first is affordable.
@@ -169,13 +171,13 @@ def affordable(
 
 
 def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:
-    """Return the command to keep an answer, with the price that holds for it."""
+    """Return the command to record an answer, with its price."""
     usage = answer.usage if isinstance(answer, Reply) else None
     return ReceiveAnswer(judge, answer, None if usage is None else pricing.price_of(usage))
 
 
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
-    """Decide every pair that can be decided, and say how many were."""
+    """Reconcile every pair that can be; return how many were."""
     judge, skips = task.judge, task.rules.skip_identical
     matches = unreconciled(
         recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips

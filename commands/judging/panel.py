@@ -1,4 +1,4 @@
-"""The panel: which judges the settings describe, and which one a mode asks."""
+"""The panel: the judges that the settings describe, and the one that a mode asks."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -12,20 +12,20 @@ from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 
-REFERENCE_MODEL: Final = "chrF2"  # what the offline judge compares by
+REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
 Parameters = tuple[tuple[str, str | float], ...]
 
 
 def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
-    """Return the judges: the headline's, the pilot's if it is another, then the jury.
+    """Return the judges: the headline judge, the pilot judge if it differs, then the jury.
 
     Args:
         settings: The configuration.
         folder: What its relative paths start from.
 
     Raises:
-        ConfigurationError: Two judges have one name, one has two, or one lacks what its provider
-            needs.
+        ConfigurationError: Two judges have the same id or are the same judge, or a judge lacks a
+            key that its provider needs.
     """
     modes: tuple[Mode, ...] = ("headline", "pilot")
     main = (judge_of_mode(settings, mode, folder) for mode in modes)
@@ -47,13 +47,13 @@ def judge_of_mode(settings: Settings, mode: Mode, folder: Path) -> JudgeSettings
 
 
 def section_of(settings: Settings, judge: JudgeSettings) -> JurorSection:
-    """Return the table that describes a judge of the panel."""
+    """Return the section that describes a judge of the panel."""
     jurors = (juror for juror in settings.jury if juror.id == judge.judge_id)
     return next(jurors, settings.judge)
 
 
 def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
-    """Return where the weights of a panel's judge of provider `hf` lie."""
+    """Return the weights folder of a panel's `hf` judge."""
     section = section_of(settings, judge)
     if isinstance(section, JurySection):
         return (folder / section.model).resolve()
@@ -62,14 +62,14 @@ def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
 
 
 def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:
-    """Find one judge that would be asked once and count as two, and two that go by one name."""
+    """Yield a fault for two judges that are the same, and for two with the same id."""
     for one, other in combinations(panel, 2):
         if one.digest == other.digest:
             parts = ", ".join(["model", *dict(one.parameters)])
             yield (
-                f"judges {one.judge_id!r} and {other.judge_id!r} are one and the same, and would"
-                f" count as two: leave one out, or one of {parts} must differ; where and how a"
-                " judge is asked (base_url, batches) makes no other judge of it"
+                f"judges {one.judge_id!r} and {other.judge_id!r} are the same judge: remove one, or"
+                f" change one of {parts}; judges that differ only in id, base_url or batches are"
+                " duplicates"
             )
         elif one.judge_id == other.judge_id:
             remedy = "give [[jury]] another id, or a folder of weights another name"
@@ -86,7 +86,7 @@ def _judge(section: JurorSection, name: str, model: str, folder: Path) -> JudgeS
 
 
 def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> Parameters:
-    """Return what determines a judge's replies, beside its model."""
+    """Return what determines a judge's replies, apart from its model."""
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
     match section.provider:
         case "reference":

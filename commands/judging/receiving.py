@@ -1,4 +1,7 @@
-"""Receiving batches: wait until one has ended, and record every result before its end."""
+"""Use case: receive batches, or forget a lost one.
+
+A batch is polled until it has ended; all its results are recorded before its end is.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,34 +16,34 @@ from commands.ports import Answer, BatchJudge, BatchState, NoReply
 from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
 
-_GROUP: Final = 100  # answers that one transaction records; they can be read again until then
+_GROUP: Final = 100  # answers in one transaction
 
 
 def receive_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
-    """Settle what is uncertain and receive what is in flight; send nothing.
+    """Resolve batches of unknown fate and receive those in flight; send nothing.
 
     Raises:
-        WorkInFlight: Nobody waits for them.
-        ProviderError: The provider cannot be asked.
+        WorkInFlight: Batches go on, and the command does not wait.
+        ProviderError: The provider fails.
     """
     BatchReceiver(recorder, port, options).receive_all()
 
 
 def forget_batch(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
-    """Give up a batch whose results its provider no longer has; what it asked is open again.
+    """Close a batch whose results the provider no longer has; its queries are open again.
 
     Raises:
-        NotFound: No batch of that name is in flight, or it can still be received.
+        NotFound: No batch with that id is in flight, or it can still be received.
     """
     for batch in recorder.state.open_batches:
         if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
             recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
             return
-    raise NotFound(f"no batch named {provider_batch_id!r} is in flight; see `tourney batch list`")
+    raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
 
 
 def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
-    """Return the state of a batch that is lost, having made sure that it is."""
+    """Return the final status of a lost batch, after checking that it is lost."""
     name = submitted.provider_batch_id
     try:
         state = port.retrieve(name)
@@ -49,38 +52,40 @@ def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
             name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
         )
     if state.has_results:
-        raise NotFound(f"{name} is alive: `tourney batch wait` receives it, `cancel` stops it")
+        raise NotFound(
+            f"{name} can still be received: `tourney batch wait` receives it, `cancel` stops it"
+        )
     return state
 
 
 class BatchReceiver:
-    """Receives one tournament's batches from one provider, whoever sent them."""
+    """Receives one tournament's batches from one provider, whichever process sent them."""
 
     def __init__(self, recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
         self._recorder, self._port, self._options = recorder, port, options
         self._n_received = 0
-        self._why_not = ""  # what the provider last said of a query without a reply
+        self._why_not = ""  # the provider's last error of a query
 
     def receive_all(self) -> None:
-        """Receive until nothing is in flight."""
+        """Receive until no batch is in flight."""
         while self._recorder.state.open_batches:
             self.receive_some()
 
     def receive_some(self) -> None:
-        """Wait for a batch to end, and receive each that has, once none is uncertain.
+        """Resolve batches of unknown fate, wait until one has ended, and receive all that have.
 
         Raises:
-            WorkInFlight: Nobody waits.
-            BatchGone: The provider knows a batch no more; all that have ended are received.
+            WorkInFlight: None has ended, and the command does not wait.
+            BatchGone: The provider no longer has a batch; all that have ended are received.
         """
         resolve_batches(self._recorder, self._port, self._options)
         for delay_s in self._options.polling.delays_s():
             gone: list[BatchGone] = []
-            looked_at = [*self._looked_at(gone)]
-            ended = [(batch, state) for batch, state in looked_at if state.has_ended]
+            statuses = [*self._statuses(gone)]
+            ended = [(batch, state) for batch, state in statuses if state.has_ended]
             for batch, state in ended:
                 self._receive(batch, state)
-            if ended or not (looked_at or gone):
+            if ended or not (statuses or gone):
                 return
             if gone:
                 raise gone[0]
@@ -88,10 +93,10 @@ class BatchReceiver:
                 raise WorkInFlight(self._in_flight())
             self._options.polling.sleep(delay_s)
 
-    def _looked_at(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
-        """Yield how batches are doing; those that the provider knows no more are collected."""
+    def _statuses(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
+        """Yield the status of each batch; those that the provider no longer has go into `gone`."""
         for batch in self._recorder.state.open_batches:
-            if batch.submitted is None:  # a merge brought it since: it is settled before long
+            if batch.submitted is None:  # a merge added it: it is resolved next time
                 continue
             try:
                 yield batch, self._port.retrieve(batch.submitted.provider_batch_id)
@@ -111,10 +116,10 @@ class BatchReceiver:
         try:
             self._read(batch, state)
         except ResultsLost as lost:
-            self._options.tell(f"{lost.why}: what it asked is open again")
+            self._options.tell(f"{lost.why}: its queries are open again")
         self._recorder.record(EndBatch(batch.planned.batch_key, state))
         if self._why_not:
-            self._options.tell(f"among what was not answered: {self._why_not}")
+            self._options.tell(f"the last error: {self._why_not}")
         self._options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {state.n_queries - state.n_succeeded} not"
@@ -124,7 +129,7 @@ class BatchReceiver:
         """Record a batch's answers as they are read.
 
         Raises:
-            ProviderError: They are not all there; nothing may be asked again for that.
+            ProviderError: Results are missing; the batch stays open, so nothing is asked again.
         """
         missing = set(batch.planned.queries)
         answers = self._port.results(state.provider_batch_id)
@@ -141,7 +146,7 @@ class BatchReceiver:
             )
 
     def _tell_progress(self, batch: Batch, n_missing: int) -> None:
-        """Tell how many replies came of those that did and those still asked, whoever asked."""
+        """Report the replies received, out of those and the ones still in flight."""
         others = sum(
             len(each.planned.queries)
             for each in self._recorder.state.open_batches

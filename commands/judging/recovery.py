@@ -1,8 +1,8 @@
-"""What became of a batch that was planned and perhaps sent: look for it at the provider.
+"""Recover batches whose fate is unknown, and say how batches are polled and sent.
 
-The process died, or no answer came, between the plan and the provider's id. The batch is looked
-for by time and number of queries, and confirmed by the queries that its results name. It is
-given up only when it cannot exist: then its queries are asked anew, in another batch.
+The process died, or no answer came, between the plan and the provider's id. The batch is searched
+for at the provider by time and number of queries, and identified by the queries in its results. Its
+queries are sent again only once it certainly does not exist.
 """
 
 import random
@@ -27,22 +27,22 @@ from projections.tournament.state import Tournament
 
 _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
-_JITTER: Final = 0.1  # of a delay: processes that began together do not ask together
+_JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 
 
 @dataclass(frozen=True)
 class Polling:
-    """The clock on the wall, and the patience of whoever looks at it."""
+    """How often to poll, how long to wait, and the clock to do it by."""
 
-    poll_s: float  # between looks, at most
-    settle_s: float  # until a batch that was sent without an answer shows, if it exists
-    waits: bool = True  # False: come back later
+    poll_s: float  # longest time between two polls
+    settle_s: float  # after it, a batch that was sent must show at the provider
+    waits: bool = True  # False: poll once, and leave the rest to a later command
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = utc_now
     rng: random.Random = field(default_factory=random.Random)  # no secret
 
     def delays_s(self) -> Iterator[float]:
-        """Yield how long to sleep between looks: longer and longer, up to `poll_s`."""
+        """Yield the delays between polls: longer and longer, up to `poll_s`."""
         delay_s = min(_FIRST_S, self.poll_s)
         while True:
             yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
@@ -51,7 +51,7 @@ class Polling:
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """What the settings and the command line say of batches."""
+    """How batches are sent and polled, by the settings and the command line."""
 
     batch_queries: int  # in one batch, at most
     prewarm: bool
@@ -61,37 +61,37 @@ class BatchOptions:
     on_progress: OnProgress
 
 
-SKEW: Final = timedelta(days=1)  # how far this clock may be from the provider's
-_SAMPLE: Final = 100  # results that must name queries of the plan
+SKEW: Final = timedelta(days=1)  # how far this clock may be off the provider's
+_SAMPLE: Final = 100  # results that must be of planned queries
 
 
 class AnotherWorkspace(TourneyError):
-    """The key in use does not see the batches that were sent before."""
+    """The API key does not see the batches that were sent before."""
 
     def __init__(self, provider_batch_id: str) -> None:
         super().__init__(
-            f"this key does not see batch {provider_batch_id}, so it may not see a batch that was"
-            " planned either; use the key of the workspace that it was sent from"
+            f"this API key does not see batch {provider_batch_id}, so a planned batch may exist"
+            " unseen; use the key of the workspace that sent it"
         )
         self.provider_batch_id = provider_batch_id
 
 
 class NotTheSameQuestions(TourneyError):
-    """A planned batch asks what this version of tourney would not ask."""
+    """A planned batch has queries that this version of tourney would not make."""
 
     def __init__(self, batch: Batch, n_unknown: int) -> None:
         super().__init__(
             f"{n_unknown} queries of the batch planned at position {batch.recorded.position} are"
-            " unknown to this version of tourney; go on with the version that planned it"
+            " unknown to this version of tourney; continue with the version that planned it"
         )
 
 
 def resolve_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
-    """Find out what became of the batches that were planned, and perhaps sent.
+    """Find out whether planned batches exist: adopt those that do, drop the others.
 
     Raises:
-        WorkInFlight: It cannot be told yet, and nobody waits.
-        AnotherWorkspace: This key does not see what was sent before.
+        WorkInFlight: It cannot be known yet, and the command does not wait.
+        AnotherWorkspace: The API key does not see the batches that were sent before.
     """
     for batch in recorder.state.open_batches:
         if batch.status == "unknown":
@@ -99,23 +99,23 @@ def resolve_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions)
 
 
 def _resolve(recorder: Recorder, port: BatchJudge, batch: Batch, options: BatchOptions) -> None:
-    """Adopt the batch if the provider has it; drop the plan if it certainly has not."""
+    """Adopt a batch if the provider has it; drop its plan if it certainly does not exist."""
     found = _found(recorder.state, port, batch, options.polling)
     if found is None and (too_early_s := _too_early_s(batch, options.polling)) > 0:
-        options.tell(f"whether a batch was created shows in {too_early_s:.0f} s")
+        options.tell(f"whether a batch was created will be known in {too_early_s:.0f} s")
         _sleep(options.polling, too_early_s)
         found = _found(recorder.state, port, batch, options.polling)
     if found is None:
         _require_same_workspace(recorder.state, port)
-        options.tell("a planned batch was never created: its queries are asked anew")
+        options.tell("a planned batch was never created: its queries are sent again")
         recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
     else:
         adopt(recorder, batch, found)
-        options.tell(f"batch {found.provider_batch_id} was sent before, and is taken up again")
+        options.tell(f"found batch {found.provider_batch_id}, which was sent before")
 
 
 def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
-    """Make sure that this key would see the batch: it sees the last one that was sent."""
+    """Require that the API key sees the last batch that was sent, and so would see this one."""
     sent = [batch for batch in state.batches.values() if batch.submitted is not None]
     newest = max(sent, key=lambda batch: batch.recorded.position, default=None)
     if newest is None or newest.submitted is None:
@@ -127,7 +127,7 @@ def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
 
 
 def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
-    """Record that a plan became a batch, with the queries as they were when it was planned."""
+    """Record that a planned batch exists, with the queries as of its plan."""
     before = recorder.as_of(batch.recorded.position - 1)
     judge = recorder.state.judges[batch.planned.judge]
     everyone = [prompt.prompt_id for prompt in before.bank]
@@ -141,33 +141,34 @@ def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
 
 
 def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
-    """Adopt a batch that somebody found at the provider.
+    """Adopt a batch by the id that the user found at the provider.
 
     Raises:
-        NotFound: Nobody knows it, it has not ended yet, or no plan of uncertain fate asks the same.
+        NotFound: The provider does not have it, it has not ended, or no plan of unknown fate has
+            its queries.
     """
     state = recorder.state
     known = _known_ids(state)
     if provider_batch_id in known:
-        raise NotFound(f"{provider_batch_id} is known already; see `tourney batch list`")
+        raise NotFound(f"{provider_batch_id} is recorded already; see `tourney batch list`")
     try:
         found = port.retrieve(provider_batch_id)
     except BatchGone as error:
         raise NotFound(
-            f"no batch is named {provider_batch_id!r}, here or where this key sees; known here:"
-            f" {', '.join(sorted(known)) or 'none'}"
+            f"the provider has no batch {provider_batch_id!r} that this API key sees; recorded"
+            f" here: {', '.join(sorted(known)) or 'none'}"
         ) from error
     if not found.has_ended:
-        raise NotFound(f"{provider_batch_id} has not ended: what it asks shows only then")
+        raise NotFound(f"{provider_batch_id} has not ended: its queries are known only then")
     for batch in state.open_batches:
         if batch.status == "unknown" and is_of(batch, found, port):
             adopt(recorder, batch, found)
             return
-    raise NotFound(f"no batch that was planned here asks what {provider_batch_id} asks")
+    raise NotFound(f"no batch planned here has the queries of {provider_batch_id}")
 
 
 def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
-    """Say whether an ended batch asks what was planned."""
+    """Return whether an ended batch has the planned queries."""
     planned = frozenset(batch.planned.queries)
     sample = tuple(islice(port.results(found.provider_batch_id), _SAMPLE))
     return bool(sample) and all(answer.query_key in planned for answer in sample)
@@ -176,9 +177,9 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
 def _found(
     state: Tournament, port: BatchJudge, batch: Batch, polling: Polling
 ) -> BatchState | None:
-    """Look into each batch that may be the one, and wait for those that have not ended.
+    """Return the provider's batch that is the planned one, waiting for candidates to end.
 
-    One that cannot be read any more may have been it: that is returned if no other is.
+    A candidate whose results are lost is returned if no other candidate is the one.
     """
     unreadable: BatchState | None = None
     for candidate in _candidates(state, port, batch, polling.now()):
@@ -198,9 +199,9 @@ def _known_ids(state: Tournament) -> frozenset[str]:
 def _candidates(
     state: Tournament, port: BatchJudge, batch: Batch, now: datetime
 ) -> list[BatchState]:
-    """Return batches of the plan's size, the oldest first, and first those that have ended.
+    """Return unknown batches with the plan's number of queries: ended ones first, oldest first.
 
-    The clock may have been wrong at the plan, or be wrong now: the earlier time counts.
+    The clock may have been wrong at the plan, or be wrong now, so the earlier time counts.
     """
     known, since = _known_ids(state), min(batch.planned.planned_at, now) - SKEW
     n_queries = len(batch.planned.queries)
@@ -221,9 +222,9 @@ def _ended(candidate: BatchState, port: BatchJudge, polling: Polling) -> BatchSt
 
 
 def _too_early_s(batch: Batch, polling: Polling) -> float:
-    """Return how long to wait until a request that was on its way must have arrived.
+    """Return the seconds until a request on its way must have arrived at the provider.
 
-    A plan from the future was made by a clock that was set back since: as if made just now.
+    A plan from the future, made before the clock was set back, counts as made just now.
     """
     ago_s = (polling.now() - batch.planned.planned_at).total_seconds()
     return polling.settle_s - max(0.0, ago_s)

@@ -1,7 +1,7 @@
-"""Use case: judge what is open, within a cap and with consent.
+"""Use case: judge all open queries, with consent and within the cap.
 
-`plan_judging` reads the settings once: who is asked, at what price, under which cap, and how
-batches are sent. Everything after it works with that plan.
+`plan_judging` reads the settings once, and everything else works with its plan: the judge, its
+prices, the cap, and how batches are sent.
 """
 
 import os
@@ -34,17 +34,17 @@ from projections.tournament.state import Tournament
 
 @dataclass(frozen=True)
 class JudgingOptions:
-    """Which judge a command asks, and whether it waits for batches."""
+    """A command's options: which judge, whether to wait for batches, and how far to spend."""
 
     mode: Mode = "headline"
-    judge: str | None = None  # by --judge; None: the mode's judge
+    judge: str | None = None  # its id; None: the mode's judge
     waits: bool = True
     spending: SpendingOptions = field(default_factory=SpendingOptions)
 
 
 @dataclass(frozen=True)
 class JudgingPlan:
-    """What is to be judged, how batches are sent, and how far the command may spend."""
+    """The task, how batches are sent, and how far the command may spend."""
 
     task: JudgeTask
     batch_options: BatchOptions
@@ -52,22 +52,22 @@ class JudgingPlan:
 
     @property
     def judge(self) -> JudgeSettings:
-        """Who is asked."""
+        """The judge that is asked."""
         return self.task.judge
 
 
 def asking_rules(section: JudgeSection) -> AskingRules:
-    """Return when a judge is asked again, and when it is not asked at all."""
+    """Return the settings' rules on retries and identical responses."""
     return AskingRules(section.retries, skip_identical=section.skip_identical)
 
 
 def chosen_judge(
     state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
 ) -> JudgeSettings:
-    """Return the judge that was named, or the mode's judge.
+    """Return the judge that the options name, or else the mode's judge.
 
     Raises:
-        ConfigurationError: The name is not on the panel.
+        ConfigurationError: No judge of the panel has that id.
     """
     named = options.judge or judge_of_mode(settings, options.mode, folder).judge_id
     try:
@@ -85,10 +85,11 @@ def plan_judging(
     options: JudgingOptions,
     console: Console,
 ) -> JudgingPlan:
-    """Read from the settings who is asked, at what price, under which cap, and how.
+    """Plan by the settings which judge is asked, at what price, under which cap, and how.
 
     Raises:
-        ConfigurationError: --judge names nobody, or --no-wait goes with a judge without batches.
+        ConfigurationError: --judge is not on the panel, or --no-wait is given for a judge that is
+            not asked in batches.
     """
     judge = chosen_judge(recorder.state, settings, folder, options)
     if not options.waits and not judge.is_batched:
@@ -117,7 +118,7 @@ def batch_options(
     options: JudgingOptions,
     console: Console,
 ) -> BatchOptions:
-    """Return how the settings want batches to be sent and received."""
+    """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
         batch_queries=section.batch_queries,
         prewarm=section.prewarm and options.mode == "headline",
@@ -131,9 +132,9 @@ def batch_options(
 def _cap(
     recorder: Recorder, section: JudgeSection, book: PriceBook, spending: SpendingOptions
 ) -> tuple[float | None, float]:
-    """Return the cap that leaves less for judging, and what counts against it beside judging.
+    """Return the stricter cap, and the dollars that count against it besides judging.
 
-    --max-usd also covers what endpoint entrants cost; [judge] max_usd does not.
+    --max-usd also covers endpoint entrants; [judge] max_usd does not.
     """
     own = section.max_usd
     if spending.max_usd is None:
@@ -145,37 +146,37 @@ def _cap(
 
 
 def require_cap_can_be_kept(plan: JudgingPlan) -> None:
-    """Find out before anything is generated whether the judge has a price, if there is a cap.
+    """Fail early if there is a cap and the judge has no price.
 
     Raises:
-        Refused: It has none.
+        PriceUnknown: It has none.
     """
     if plan.task.max_usd is not None:
         require_price(plan.task.pricing)
 
 
 def require_key(judge: JudgeSettings) -> None:
-    """Fail early where the provider needs a key and none is set.
+    """Fail early if the provider needs an API key and none is set.
 
     Raises:
-        NoCredentials: There is none.
+        NoCredentials: None is set.
     """
     if judge.provider in ANTHROPIC_PROVIDERS and not any(
         os.environ.get(key) for key in ANTHROPIC_KEYS
     ):
-        raise NoCredentials(f"judge {judge.judge_id!r} needs a key of Anthropic, and none is set")
+        raise NoCredentials(f"judge {judge.judge_id!r} needs an Anthropic API key, and none is set")
 
 
 def judge_with_consent(
     recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
 ) -> JudgingSummary:
-    """Judge what is open, after asking about what it costs.
+    """Judge all open queries, after asking for consent if they cost money.
 
     Raises:
-        NoCredentials: The provider needs a key, and none is set.
-        Refused: Nobody agreed, or the cap is too low.
-        WorkInFlight: Batches go on, and nobody waits for them.
-        ProviderError: The judge cannot be asked.
+        NoCredentials: The provider needs an API key, and none is set.
+        Refused: The user did not confirm, or the cap is too low.
+        WorkInFlight: Batches go on, and the command does not wait for them.
+        ProviderError: The judge fails.
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
@@ -195,10 +196,10 @@ def judge_with_consent(
 def judge_for_rating(
     recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
 ) -> JudgingSummary:
-    """Judge what is open, and make sure that nothing of it is still in flight.
+    """Judge all open queries, and require that none of them is still in flight.
 
     Raises:
-        WorkInFlight: A batch asks some of it that this command does not receive.
+        WorkInFlight: Some are in a batch that this command does not receive.
     """
     judged = judge_with_consent(recorder, plan, backends, console)
     require_none_in_flight(recorder.state, plan.judge, plan.task.prompts)
@@ -207,7 +208,7 @@ def judge_for_rating(
 
 @contextmanager
 def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[None]:
-    """Say at Ctrl-C which batches go on without this process, and how to come back to them."""
+    """On Ctrl-C, list the batches that keep running, and say how to receive or stop them."""
     try:
         yield
     except KeyboardInterrupt:
@@ -221,7 +222,7 @@ def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[Non
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
-    """Ask whether the open queries may be paid for; free ones need no consent."""
+    """Ask for consent to the open queries; a free judge needs none."""
     task = plan.task
     if task.pricing is FREE_OF_CHARGE:
         return

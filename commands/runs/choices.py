@@ -1,4 +1,4 @@
-"""From names to what is read: which tournament, as of when, whose verdicts, by which rule."""
+"""Resolve what a reader names: tournament, position, judge, dimension, policy and parser."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,30 +20,30 @@ from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
 
 
 def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_option) -> StreamId:
-    """Return the tournament of a name, or the only one of a ledger.
+    """Return the tournament with a name, or the only one of the ledger.
 
     Raises:
-        ConfigurationError: There are several, and none is named.
-        NothingRecorded: The one that is named is not there.
+        ConfigurationError: There are several, and no name.
+        NothingRecorded: There is no such tournament, or none at all.
     """
     streams = [stream for stream in ledger.streams() if set_of(stream) is None]
     if name is None and len(streams) > 1:
         several = ", ".join(streams)
         raise ConfigurationError(
-            [f"{ledger.path} holds {several}; choose one by {spelling('tournament')}"]
+            [f"{ledger.path} holds {several}; choose one with {spelling('tournament')}"]
         )
     if name is None and streams:
         return streams[0]
     if name not in streams:
-        raise NothingRecorded(name or "in it", ledger.path)
+        raise NothingRecorded(name, ledger.path)
     return StreamId(name)
 
 
 def position_at(ledger: Ledger, when: str, *, option: str) -> int:
-    """Resolve a position, or a time, to a position.
+    """Resolve a position or a time to a position.
 
     Raises:
-        ConfigurationError: It is neither, or a day whose dashes were left out.
+        ConfigurationError: It is neither, or a day without its dashes.
     """
     if when.isdecimal():
         last = ledger.head.position
@@ -65,17 +65,17 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
 def tournament_at(
     ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
 ) -> Tournament:
-    """Fold a tournament out of an open ledger.
+    """Fold a tournament from an open ledger.
 
     Args:
         ledger: The open ledger.
         stream: The tournament's name.
         until: The last position to read; None: the ledger's last.
-        said: What the caller wrote for that position.
+        said: How the caller wrote that position.
 
     Raises:
-        ConfigurationError: It was not there yet.
-        NothingRecorded: There is nothing of it at any position.
+        ConfigurationError: It was opened after that position.
+        NothingRecorded: It was never opened.
     """
     state = fold(tournament_of(stream), ledger.read(until=until))
     if state.opening is None:
@@ -84,34 +84,35 @@ def tournament_at(
 
 
 def judge_of(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> JudgeSettings:
-    """Return the judge that is named, or the first of the panel that has outcomes on record.
+    """Return the judge with a name, or the first of the panel with outcomes on record.
 
     Raises:
-        ConfigurationError: There is none, or the name stands for none or for several.
+        ConfigurationError: There is no judge yet, no such judge, or several with that name.
     """
     if not state.panel:
-        raise ConfigurationError(
-            [f"no judge of {state.stream!r} was registered yet at that position"]
-        )
+        raise ConfigurationError([f"no judge of {state.stream!r} was registered at that position"])
     if judge is None:
-        heard = {outcome.judge for outcome in state.outcomes}
-        return next((each for each in state.panel if each.judge_id in heard), state.panel[0])
+        with_outcomes = {outcome.judge for outcome in state.outcomes}
+        return next(
+            (each for each in state.panel if each.judge_id in with_outcomes), state.panel[0]
+        )
     named = {each.judge_id: each for each in state.panel}.get(JudgeId(judge))
     earlier = [each for each in state.judges.values() if each.judge_id == judge]
-    if named is None and len(earlier) == 1:  # not on the panel any more, and yet on record
+    if named is None and len(earlier) == 1:  # no longer on the panel
         return earlier[0]
+    if named is None and earlier:
+        several = f"names {len(earlier)} earlier judges, none of them on the panel"
+        raise ConfigurationError([f"{spelling('judge')} {judge!r} {several}"])
     if named is None:
         known = ", ".join(sorted({each.judge_id for each in state.judges.values()}))
-        raise ConfigurationError(
-            [f"{spelling('judge')} {judge!r} is none of {known}, or stands for several"]
-        )
+        raise ConfigurationError([f"{spelling('judge')} {judge!r} is not a judge; known: {known}"])
     return named
 
 
 def on_dimension(
     state: Tournament, dimension: str | None, spelling: Spelling = as_option
 ) -> Tournament:
-    """Return the tournament as if it were on one dimension only.
+    """Return the tournament reduced to one dimension; None: all dimensions.
 
     Raises:
         ConfigurationError: It has no such dimension.
@@ -121,12 +122,14 @@ def on_dimension(
     rubrics = tuple(each for each in state.opening.rubrics if each.label == dimension)
     if not rubrics:
         known = ", ".join(each.label for each in state.opening.rubrics)
-        raise ConfigurationError([f"{spelling('dimension')} {dimension!r} is none of: {known}"])
+        raise ConfigurationError(
+            [f"{spelling('dimension')} {dimension!r} is not a dimension; known: {known}"]
+        )
     return replace(state, opening=msgspec.structs.replace(state.opening, rubrics=rubrics))
 
 
 def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> Rule:
-    """Return the rule by its policy and parser; a parser without a version is its newest.
+    """Return the rule of a policy and a parser; a parser without a version is its newest.
 
     Raises:
         ConfigurationError: There is no such policy or parser.
@@ -141,14 +144,16 @@ def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> 
 
 
 def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> None:
-    """Refuse a majority of one judge, whether one is named or alone.
+    """Require several judges for the majority policy.
 
     Raises:
-        ConfigurationError: It is.
+        ConfigurationError: A judge is named, or the panel has only one.
     """
     policy = f"{spelling('policy')} {MAJORITY}"
     if judge is not None:
-        raise ConfigurationError([f"{policy} asks the whole panel; leave out {spelling('judge')}"])
+        raise ConfigurationError(
+            [f"{policy} counts the whole panel; leave out {spelling('judge')}"]
+        )
     if len(state.panel) == 1:
         fault = f"{policy} needs two judges, and the panel has one; see [[jury]]"
         raise ConfigurationError([fault])
@@ -157,7 +162,7 @@ def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_o
 def _not_there(
     ledger: Ledger, stream: StreamId, until: int | None, said: str | None
 ) -> TourneyError:
-    """Return why there is nothing to read: too early a position, or none at all."""
+    """Return the error: too early a position, or no such tournament."""
     begun = next(iter(ledger.read(stream=stream, types={"TournamentOpened"})), None)
     if begun is None:
         return NothingRecorded(stream, ledger.path)

@@ -1,4 +1,4 @@
-"""Use case: is this machine, and this ledger, ready for work that costs money?"""
+"""Use case: check that this machine and this ledger are ready for a run that costs money."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ WAL_RESET_FIXED: Final = (3, 51, 3)  # sqlite.org/wal.html#walresetbug; broken s
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     grade: Literal["good", "beware", "bad"]
@@ -38,14 +38,14 @@ class Finding(NamedTuple):
 def findings(
     ledger: Path, sqlite_version: tuple[int, ...], *, today: date, providers: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Look at what a run needs; nothing is changed and nothing is sent.
+    """Check what a run needs; nothing is changed and nothing is sent.
 
     Args:
-        ledger: Where it is or will be.
-        sqlite_version: Of the library that Python uses.
-        today: From which prices are old.
-        providers: Each judge's, by its table in the settings; of the jury one is asked only where
-            it is named.
+        ledger: Where the ledger is or will be.
+        sqlite_version: The version of Python's SQLite library.
+        today: The date to compare the prices' with.
+        providers: Each judge's provider, by its table in the settings. A judge of the jury is asked
+            only if it is named, so its missing key is no obstacle.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
@@ -58,7 +58,7 @@ def findings(
 
 
 def _key(providers: Mapping[str, str]) -> Finding:
-    """Say whether there is a key where one is needed, and nothing of what is in it."""
+    """Check that an API key is set if one is needed; the key itself is not shown."""
     found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
     needing = [table for table, provider in providers.items() if provider in ANTHROPIC_PROVIDERS]
     if found:
@@ -86,7 +86,7 @@ def _sqlite(version: tuple[int, ...]) -> Finding:
 def _file_system(ledger: Path) -> Finding:
     kind = network_kind(ledger)
     if kind is None:
-        return Finding("file system", "good", "local, or not known to be a network's")
+        return Finding("file system", "good", "local, as far as can be known")
     return Finding("file system", "bad", f"{kind}: keep the ledger on a local disk")
 
 
@@ -99,11 +99,11 @@ def _disk(folder: Path) -> Iterator[Finding]:
         return
     enough: Literal["good", "beware"] = "good" if n_free > _LITTLE_SPACE else "beware"
     yield Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
-    yield Finding("flushes", "good", f"{rate:.0f} a second: at most so many single appends")
+    yield Finding("flushes", "good", f"{rate:,.0f} per second, the most single appends")
 
 
 def _flushes_per_s(folder: Path) -> float:
-    """Measure how often 4 KiB can be appended and flushed, the median of a few."""
+    """Measure appends of 4 KiB, each flushed to disk; return the rate at the median."""
     times = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for _ in range(_N_FLUSHES):
@@ -118,9 +118,9 @@ def _ledger(path: Path) -> Finding:
     try:
         with Ledger.read_only(path) as ledger:
             require_writable(path)
-            return Finding("ledger", "good", f"{path}, checkpoint {ledger.head}")
+            return Finding("ledger", "good", f"{path}, head {ledger.head}")
     except NoLedger:
-        return Finding("ledger", "good", f"{path}: not there yet")
+        return Finding("ledger", "good", f"{path}: not created yet")
     except LedgerError as error:
         return Finding("ledger", "bad", str(error))
 
@@ -136,7 +136,7 @@ def _models() -> Finding:
 
 
 def _prices(today: date) -> Finding:
-    """Look at the shipped prices only: a user's own table says its age in `tourney prices`."""
+    """Check the age of the shipped prices; `tourney prices` shows that of a user's own."""
     (shipped,) = price_table().sheets
     says = f"{shipped.title}, {counted(shipped.sheet.age_days(today), 'day')} old"
     if shipped.sheet.is_stale(today):

@@ -1,4 +1,4 @@
-"""Use case: find the events that a short id means."""
+"""Use case: find events by a position, label or short id, or follow them as they come."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,13 +14,13 @@ from ledger.store import Ledger
 
 
 def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
-    """Return the event at a position, of a label, or those whose key or id begins so.
+    """Return the events of a name: a position, a label, or the beginning of a key or id.
 
-    A label that was registered more than once means its newest registration, one that was not the
-    newest sample or plan of an evaluation. A query's key means its submission and its verdict.
+    A label means its newest registration, or else the newest sample or plan of an evaluation. A
+    query's key means its submission and its verdict.
 
     Raises:
-        NotFound: It names nothing, or several things.
+        NotFound: The name means nothing, or several things.
     """
     found = (
         _at(ledger, name)
@@ -28,17 +28,19 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
         or (*with_id(ledger, name), *_keyed(ledger, name))
     )
     if not found:
-        raise NotFound(f"{name!r} is no position, label or key in {ledger.path}; see `tourney log`")
+        raise NotFound(
+            f"{name!r} is not a position, label or key in {ledger.path}; see `tourney log`"
+        )
     if len({each.decode().event.natural_key[0] for each in found}) > 1:
         meant = shortened([f"{each.position} {each.type}" for each in found])
         raise NotFound(
-            f"{name!r} means {len(found)} events: {meant}; give more of it, or a position"
+            f"{name!r} means {len(found)} events: {meant}; give more of the id, or a position"
         )
     return found
 
 
 def _at(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
-    """Return the event at a position; an id or key, too, may begin with decimals only."""
+    """Return the event at a position; too large a number may be the beginning of an id."""
     position = int(name) if name.isdecimal() else 0
     if position > ledger.head.position:
         return ()
@@ -46,7 +48,7 @@ def _at(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
 
 
 def _labelled(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
-    """Return the newest registration under a label; else the newest sample or plan."""
+    """Return the newest registration of a label, or else the newest sample or plan."""
 
     def is_registration(recorded: Recorded) -> bool:
         event = recorded.event
@@ -65,7 +67,7 @@ def _labelled(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
 
 
 def _keyed(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
-    """Return the events of responses or queries whose key begins so."""
+    """Return the events of responses and queries whose key begins with a name."""
 
     def is_meant(recorded: Recorded) -> bool:
         key = recorded.event.natural_key[0]
@@ -84,18 +86,18 @@ def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[Sto
 
 
 def follow(path: Path, after: int, wait: Callable[[], None]) -> Iterator[StoredEvent]:
-    """Yield events behind a position, and whatever is appended while somebody asks.
+    """Yield the events after a position, and go on with those that are appended later.
 
-    It is opened anew for each look: a file that nobody was writing may be open as one that never
-    changes, and would be for as long as one looks.
+    The ledger is opened anew for each look: SQLite may open a file without a writer as one that
+    never changes.
 
     Args:
         path: The ledger; others append to it.
-        after: The last position known.
-        wait: Returns when it is time to look again; raise in it to end.
+        after: The last position to leave out.
+        wait: Returns when it is time to look again; it ends the iteration by raising.
 
     Raises:
-        CannotRead: What lies there now is another ledger, or an older copy.
+        CannotRead: The file was replaced by another ledger, or by an older copy.
     """
     chain: Digest | None = None  # at the last position known
     while True:

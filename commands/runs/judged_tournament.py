@@ -1,4 +1,4 @@
-"""A tournament as a ledger has it up to a position, seen through one judge's verdicts."""
+"""A tournament as of a position, with the outcomes by one judge, or by the majority of a panel."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,35 +19,35 @@ from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 @dataclass(frozen=True)
 class JudgedTournament:
-    """A tournament as of a position, seen through one judge's verdicts."""
+    """A tournament as of a position, judged by one judge or by the majority of its panel."""
 
     state: Tournament
     judge: JudgeSettings
     ledger: Path
-    until: int | None  # the last position that is read; None: the ledger's last
-    named_judge: str | None = None  # by the caller
-    named_dimension: str | None = None  # by the caller
+    until: int | None  # the last position to read; None: the ledger's last
+    named_judge: str | None = None  # as the caller chose
+    named_dimension: str | None = None  # as the caller chose
     rule: Rule = RECORDED
 
     @property
     def facts(self) -> dict[str, Json]:
-        """What every result in JSON says of where it comes from."""
+        """The tournament and the position, which every result in JSON names."""
         newest = self.state.newest
         return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
 
     @property
     def judges(self) -> tuple[JudgeSettings, ...]:
-        """Whose verdicts count: one judge's, or the majority of a panel's."""
+        """The judges whose verdicts count."""
         return self.state.panel if self.rule.policy == MAJORITY else (self.judge,)
 
     @property
     def judge_id(self) -> JudgeId | None:
-        """Who judged; None where it was a jury."""
+        """The judge's id; None for a majority."""
         return None if self.rule.policy == MAJORITY else self.judge.judge_id
 
     @property
     def judge_model(self) -> str | None:
-        """Which model judged; None where it was a jury."""
+        """The judge's model; None for a majority."""
         return None if self.rule.policy == MAJORITY else self.judge.model
 
     @property
@@ -57,7 +57,7 @@ class JudgedTournament:
 
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
-        """What became of every pairing, by dimension."""
+        """The settlement of every pairing, by dimension."""
         prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
         if self.rule.policy == MAJORITY:
             panel, parser = self.state.panel, self.rule.parser
@@ -67,13 +67,13 @@ class JudgedTournament:
         return by_dimension(self.state, settled)
 
     def folded(self, projection: Projection[State]) -> State:
-        """Return what another projection makes of the same events."""
+        """Fold the same events by another projection."""
         with Ledger.read_only(self.ledger) as opened:
             return fold(projection, opened.read(until=self.until))
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Say for each dimension what became of every pairing."""
+        """A sentence per dimension that accounts for every pairing."""
         return tuple(
             f"{dimension}: {account_of(group).sentence()}"
             for dimension, group in self.settlements.items()
@@ -81,7 +81,7 @@ class JudgedTournament:
 
 
 class Perspective(NamedTuple):
-    """Whose verdicts count, on which dimension, and by which rule; None: not chosen."""
+    """The judge, the dimension and the rule that a reader chose; None: not chosen."""
 
     judge: str | None = None
     dimension: str | None = None
@@ -95,17 +95,17 @@ def judged_tournament(
     perspective: Perspective,
     spelling: Spelling = as_option,
 ) -> JudgedTournament:
-    """Return a tournament as it is seen from a perspective.
+    """Return a tournament as judged from a perspective.
 
     Args:
         state: The tournament.
-        ledger: Where it was read.
+        ledger: The ledger that it was read from.
         until: The last position that was read; None: the ledger's last.
         perspective: What the caller chose.
         spelling: How messages name what the caller chose.
 
     Raises:
-        ConfigurationError: A name is not known, or does not go with the policy.
+        ConfigurationError: A name is unknown, or does not go with the policy.
     """
     judge, dimension, rule = perspective
     seen = on_dimension(state, dimension, spelling)

@@ -1,4 +1,4 @@
-"""How ratings are computed: by the recorded settings, except for what the caller chose."""
+"""Rating parameters: the recorded settings, overridden by what the caller chose."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -18,36 +18,35 @@ Parameters = TypeVar("Parameters")
 def elo_parameters(
     state: Tournament, chosen: Mapping[str, object], spelling: Spelling = as_option
 ) -> EloParameters:
-    """Return the recorded settings of Elo with what was chosen in their place.
+    """Return the recorded Elo parameters, overridden by the chosen ones.
 
-    The settings at hand are not read, so whoever reads the ledger gets the same numbers. A
-    tournament that was opened before there were intervals has them now. Other values of K are rated
-    only where they are chosen.
+    tournament.toml is not read, so everybody who reads the ledger gets the same numbers. If no
+    number of resamples is recorded, the default holds. Further values of K must be chosen.
 
     Raises:
         ConfigurationError: A value is out of range, or asks for too few resamples.
     """
     recorded = {"bootstraps": BOOTSTRAPS, **_recorded(state, "elo"), "k_sweep": ()}
-    parameters = overruled(EloParameters, recorded, by=chosen, spelling=spelling)
+    parameters = overridden(EloParameters, recorded, by=chosen, spelling=spelling)
     if parameters.bootstraps and chosen.get("bootstraps") is not None:
         require_resamples(spelling("bootstraps"), parameters.bootstraps, level=LEVEL)
     return parameters
 
 
 def bradley_terry_settings(state: Tournament) -> Mapping[str, object]:
-    """Return [bradley_terry] as a tournament recorded it; empty where it recorded none."""
+    """Return [bradley_terry] as the tournament recorded it; empty if it did not."""
     return _recorded(state, "bradley_terry")
 
 
 def bradley_terry_parameters(
     recorded: Mapping[str, object], chosen: Mapping[str, object], spelling: Spelling = as_option
 ) -> BradleyTerryParameters:
-    """Return recorded settings of Bradley-Terry with what was chosen in their place.
+    """Return the recorded Bradley-Terry parameters, overridden by the chosen ones.
 
     Raises:
-        ConfigurationError: A value is out of range, or too few resamples for a level were chosen.
+        ConfigurationError: A value is out of range, or the resamples are too few for the level.
     """
-    parameters = overruled(BradleyTerryParameters, recorded, by=chosen, spelling=spelling)
+    parameters = overridden(BradleyTerryParameters, recorded, by=chosen, spelling=spelling)
     is_chosen = any(chosen.get(name) is not None for name in ("interval", "level", "resamples"))
     if parameters.interval != "sandwich" and is_chosen:
         require_resamples(spelling("resamples"), parameters.resamples, level=parameters.level)
@@ -55,24 +54,26 @@ def bradley_terry_parameters(
 
 
 def require_anchor(parameters: BradleyTerryParameters, roster: Collection[str]) -> None:
-    """Refuse an anchor that is no entrant.
+    """Require that the anchor is an entrant.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is not.
     """
     if parameters.anchor not in {None, *roster}:
         known = ", ".join(roster)
-        raise ConfigurationError([f"the anchor {parameters.anchor!r} is none of: {known}"])
+        raise ConfigurationError(
+            [f"the anchor {parameters.anchor!r} is not an entrant; known: {known}"]
+        )
 
 
-def overruled(
+def overridden(
     kind: type[Parameters],
     settings: Mapping[str, object],
     *,
     by: Mapping[str, object],
     spelling: Spelling = as_option,
 ) -> Parameters:
-    """Return settings with what was chosen in their place; a value of None was not chosen.
+    """Return settings as a structure, overridden by the chosen values; None: not chosen.
 
     Raises:
         ConfigurationError: A value is out of range.
@@ -86,10 +87,10 @@ def overruled(
 
 
 def require_resamples(named: str, resamples: int, *, level: float) -> None:
-    """Refuse an interval by too few resamples.
+    """Require enough resamples for an interval of a level.
 
     Raises:
-        ConfigurationError: They cannot tell its level.
+        ConfigurationError: They are too few.
     """
     if why := too_few_resamples(resamples, level):
         raise ConfigurationError([f"{named} {resamples}: {why}"])

@@ -1,4 +1,4 @@
-"""Use case: read what tournament.toml names, check it whole, then register it in one append."""
+"""Use case: read and check everything that tournament.toml names, ready to be registered."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -37,15 +37,17 @@ Read = TypeVar("Read")
 def opening_of(
     settings: Settings, folder: Path, versions: Sequence[tuple[str, str]]
 ) -> OpenTournament:
-    """Read bank, rubrics and model files, and say what is to be registered; records nothing.
+    """Read the bank, rubrics and weights, and return the command to register them.
+
+    Nothing is recorded yet.
 
     Args:
         settings: The configuration.
         folder: What its relative paths start from.
-        versions: Packages and their versions, kept with the opening.
+        versions: Packages and their versions, recorded with the opening.
 
     Raises:
-        ConfigurationError: Files are missing or wrong; all faults are listed.
+        ConfigurationError: Files are missing or wrong; every fault is listed.
     """
     faults: list[str] = []
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
@@ -55,7 +57,7 @@ def opening_of(
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], rubrics, entrants, panels[0])
-    configuration = canonical_json(_said(settings))
+    configuration = canonical_json(_configuration(settings))
     opening = TournamentOpened(
         opening=1,
         tournament_id=settings.tournament.id,
@@ -71,16 +73,20 @@ def opening_of(
     return OpenTournament(opening, registrations)
 
 
-def _said(settings: Settings) -> dict[str, Json]:
-    """Return the settings as JSON; those without evaluations say nothing of them."""
-    said: dict[str, Json] = settings.model_dump(mode="json")
-    return {section: value for section, value in said.items() if section != "evaluations" or value}
+def _configuration(settings: Settings) -> dict[str, Json]:
+    """Return the settings as JSON, without [[evaluations]] if there are none."""
+    settings_json: dict[str, Json] = settings.model_dump(mode="json")
+    return {
+        section: value
+        for section, value in settings_json.items()
+        if section != "evaluations" or value
+    }
 
 
 def _read_each(
     read: Callable[[Named], Read], named: Iterable[Named], faults: list[str]
 ) -> tuple[Read, ...]:
-    """Read what can be read, and note the faults of the rest: a user hears of all at once."""
+    """Read what can be read, and collect the faults of the rest."""
     things = []
     for each in named:
         try:
@@ -94,8 +100,8 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
     judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
     faults = [
-        f"rubrics.dimension {rubric.dimension!r} uses no gold answer, which {name} provider"
-        " 'reference' compares with; leave the rubric out, or name another provider"
+        f"rubrics.dimension {rubric.dimension!r} does not use gold answers, which provider"
+        f" 'reference' of {name} needs; remove the rubric, or use another provider"
         for name, judge in judges.items()
         if judge.provider == "reference" and not rubric.needs_gold
     ]
@@ -134,10 +140,10 @@ def _references(
 def selected_prompts(
     bank: Sequence[Prompt], settings: Settings, mode: Mode
 ) -> tuple[PromptId, ...]:
-    """Return the prompts of a mode, in bank order: the whole bank, or the pilot's subset.
+    """Return a mode's prompts in bank order: the whole bank, or the pilot's subset.
 
     Raises:
-        ConfigurationError: The pilot asks for more than the bank holds.
+        ConfigurationError: The pilot draws more prompts than the bank has.
     """
     if mode == "headline":
         return tuple(prompt.prompt_id for prompt in bank)

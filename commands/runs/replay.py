@@ -1,4 +1,4 @@
-"""Use case: fold again from the first event and compare each run byte for byte."""
+"""Use case: rebuild published runs from the events, and compare them byte for byte."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -22,12 +22,12 @@ _PAGE: Final = 10_000  # events
 
 
 class Claim(NamedTuple):
-    """A publication and where it stands."""
+    """A publication and its position: the digests that a run's files must have."""
 
     position: int
     stream: StreamId
     ratings: RatingsPublished
-    is_foreign: bool  # it came in by a merge
+    is_foreign: bool  # merged from another ledger
 
     @property
     def run(self) -> str:
@@ -36,24 +36,24 @@ class Claim(NamedTuple):
 
     @property
     def as_of(self) -> int:
-        """The last position that was rated."""
+        """The last position that the run rates."""
         return self.ratings.publication.as_of
 
     def is_of(self, ledger: Ledger) -> bool:
-        """Say whether it rates the ledger's own history, and not that of one merged into it."""
+        """Return whether it rates this ledger's history, not that of a merged one."""
         return ledger.chain_at(self.as_of) == self.ratings.publication.head
 
 
 class Rebuilt(NamedTuple):
-    """A claim and its files as they follow from the ledger today."""
+    """A claim, and its files as the ledger gives them today."""
 
     claim: Claim
-    files: Mapping[str, bytes]  # that it claims
-    renderings: Mapping[str, bytes]  # that stand beside them, and are compared with nothing
+    files: Mapping[str, bytes]  # compared with the claim
+    renderings: Mapping[str, bytes]  # beside them, and not compared
 
 
 class Difference(NamedTuple):
-    """A file of a run that is not what the ledger says."""
+    """A file of a run that differs from what the ledger gives."""
 
     run: str
     path: str
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """The runs that were rebuilt, and every difference found."""
+    """The runs that were rebuilt, and all differences."""
 
     runs: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -75,17 +75,17 @@ def replay(
     against: Path | None = None,
     out: Path | None = None,
 ) -> Replayed:
-    """Rebuild published runs, and compare them with what was claimed.
+    """Rebuild published runs, and compare them with the recorded digests.
 
     Args:
-        ledger: Where the events are.
+        ledger: The ledger.
         stream: The tournament.
         until: The last position to read.
-        against: A run's folder, to compare byte for byte; only that run is rebuilt.
-        out: A folder to write the rebuilt runs into.
+        against: The folder of a run to compare with; only that run is rebuilt.
+        out: A folder to write the rebuilt runs to.
 
     Raises:
-        NotFound: There is no such folder, or no run of its name was published.
+        NotFound: There is no such folder, or no published run with its name.
     """
     claims = _selected_claims(ledger, stream, until=until, against=against)
     differences: list[Difference] = []
@@ -103,8 +103,8 @@ def _selected_claims(
 ) -> list[Claim]:
     if against is not None and not against.is_dir():
         raise NotFound(
-            f"there is no folder {against.absolute()}; name one of those that `tourney run` wrote,"
-            " beside the settings in runs/"
+            f"there is no folder {against.absolute()}; name a run's folder, which `tourney run`"
+            " writes to runs/ beside the settings"
         )
     claims = [
         claim
@@ -114,12 +114,12 @@ def _selected_claims(
         and (against is None or claim.run == against.resolve().name)
     ]
     if against is not None and not claims:
-        raise NotFound(f"{against}: no run of that name was published in {ledger.path}")
+        raise NotFound(f"{against}: no run with that name was published in {ledger.path}")
     return claims
 
 
 def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
-    """Return what was published and can be read, in order of position."""
+    """Return the publications that can be read, in order of position."""
     types = {type_name(RatingsPublished), type_name(LedgerMerged)}
     found = [each for each in read_with_faults(ledger, until, types) if isinstance(each, Recorded)]
     return tuple(
@@ -130,7 +130,7 @@ def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
 
 
 def _took_in(merge: Recorded, each: Recorded) -> bool:
-    """Say whether a merge took an event in: what it took stands right before its note."""
+    """Return whether a merge added an event: those stand right before the merge's own event."""
     return (
         isinstance(merge.event, LedgerMerged)
         and merge.stream == each.stream
@@ -139,7 +139,7 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
 
 
 def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
-    """Fold events once and yield each claim with its files, in the order of what was rated."""
+    """Fold the events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
     in_order = sorted(claims, key=_as_of)
     for as_of, group in groupby(in_order, key=_as_of):
@@ -155,7 +155,7 @@ def _as_of(claim: Claim) -> int:
 
 
 def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
-    """Return what follows from a claim's terms: nothing, where they name what is not there."""
+    """Return a claim with its files: none if its terms name something that is not there."""
     try:
         results = results_of(state, claim.ratings.publication)
         return Rebuilt(claim, files_of(results), renderings_of(results))
@@ -164,7 +164,7 @@ def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
 
 
 def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
-    """Yield events up to a position, and leave the rest where it is."""
+    """Yield events up to a position, and leave the rest in the iterator."""
     for recorded in events:
         yield recorded
         if recorded.position >= position:
@@ -172,18 +172,18 @@ def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
 
 
 def differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
-    """Yield what does not follow any more from the events as it was published."""
+    """Yield the files that the events no longer give as they were published."""
     run = rebuilt.claim.run
     for artifact in rebuilt.claim.ratings.artifacts:
         content = rebuilt.files.get(artifact.path)
         if content is None:
-            yield Difference(run, artifact.path, "was published and is not made any more")
+            yield Difference(run, artifact.path, "was published and is no longer made")
         elif digest_of_bytes(content) != artifact.digest:
-            yield Difference(run, artifact.path, "folds to other bytes than were published")
+            yield Difference(run, artifact.path, "differs from what was published")
 
 
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
-    """Yield the files of a folder that are not what the ledger says, missing ones included."""
+    """Yield the files of a folder that are missing, or differ from what the ledger gives."""
     run = rebuilt.claim.run
     for path, content in rebuilt.files.items():
         file = folder / path
@@ -194,7 +194,7 @@ def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Differe
 
 
 def _first_change(file: Path, content: bytes) -> int:
-    """Return the offset, from 0, of the first byte that is not the same."""
+    """Return the offset, from 0, of the first byte that differs."""
     found = file.read_bytes()
     pairs = zip(found, content, strict=False)
     same = next((n for n, (a, b) in enumerate(pairs) if a != b), None)

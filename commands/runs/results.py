@@ -1,4 +1,4 @@
-"""From a tournament that was read to its results as rows, ready for a data frame."""
+"""A tournament's results as typed rows: ratings, win rates, outcomes, spend, metrics."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -37,7 +37,7 @@ from projections.tournament.state import Tournament
 
 
 def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator[EloRow]:
-    """Yield Elo ratings, by the recorded settings except for what was chosen.
+    """Yield Elo ratings; chosen parameters override the recorded settings.
 
     Raises:
         ConfigurationError: A value is out of range, or asks for too few resamples.
@@ -51,11 +51,11 @@ def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator
 def bradley_terry_rows(
     source: JudgedTournament, chosen: Mapping[str, object]
 ) -> Iterator[BradleyTerryRow]:
-    """Yield Bradley-Terry ratings, by the recorded settings except for what was chosen.
+    """Yield Bradley-Terry ratings; chosen parameters override the recorded settings.
 
     Raises:
-        ConfigurationError: A value is out of range, or the anchor is no entrant.
-        CannotRate: There is no such rating.
+        ConfigurationError: A value is out of range, or the anchor is not an entrant.
+        CannotRate: The ratings cannot be computed.
     """
     parameters = bradley_terry_parameters(bradley_terry_settings(source.state), chosen, str)
     require_anchor(parameters, source.roster)
@@ -74,7 +74,7 @@ def win_rate_rows(source: JudgedTournament) -> Iterator[WinRateRow]:
 
 
 def outcome_rows(source: JudgedTournament) -> Iterator[OutcomeRow]:
-    """Yield every planned comparison and what became of it."""
+    """Yield every planned comparison with its status."""
     for dimension, group in source.settlements.items():
         for settlement in group:
             pairing = settlement.pairing
@@ -90,13 +90,13 @@ def outcome_rows(source: JudgedTournament) -> Iterator[OutcomeRow]:
 
 
 def response_rows(state: Tournament) -> Iterator[ResponseRow]:
-    """Yield every response that a tournament asks for, also those that are missing."""
+    """Yield every planned response, missing ones included."""
     for cell in planned_responses(state, [prompt.prompt_id for prompt in state.bank]):
         yield _response_row(state, cell)
 
 
 def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
-    """Yield what was paid to judges, by judge, dimension and day."""
+    """Yield the cost of judging, by judge, dimension and day."""
     bills = source.folded(spend_of(source.state.stream)).bills
     judge, dimension = source.named_judge, source.named_dimension
     for key in sorted(bills, key=lambda each: (each.judge, each.dimension or "", each.day)):
@@ -105,7 +105,7 @@ def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
 
 
 def entrant_spend_rows(source: JudgedTournament, prices: Path | None) -> Iterator[EntrantSpendRow]:
-    """Yield what entrants behind endpoints used; prices of a file go before the shipped ones.
+    """Yield the tokens and cost of endpoint entrants; a price file goes before the shipped one.
 
     Raises:
         ConfigurationError: The price table cannot be read.
@@ -172,7 +172,7 @@ def _response_row(state: Tournament, cell: PlannedResponse) -> ResponseRow:
 
 
 def _spend_row(key: SpendKey, bill: Bill) -> SpendRow:
-    """Return a bill; where the price of a reply is unknown, so are the sums it belongs to."""
+    """Return a bill as a row; sums with a reply of unknown price are None."""
     is_known = not bill.n_unpriced
     return SpendRow(
         *key,

@@ -1,4 +1,4 @@
-"""Results as typed rows, which become a data frame where pandas or polars is installed."""
+"""The typed rows of results, and their conversion to a data frame of pandas or polars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,10 +55,10 @@ class Rows(Sequence[Row]):
         """Return the rows as a data frame with a column for each field.
 
         Args:
-            library: Whose frame; None: that of pandas where it is installed, else of polars.
+            library: The library of the frame; None: pandas if it is installed, else polars.
 
         Raises:
-            ModuleNotFoundError: The library is not installed, or neither is.
+            ModuleNotFoundError: The library is not installed; None: neither is.
         """
         module, columns = import_module(library or _installed()), list(self.kind._fields)
         if module.__name__ == "pandas":
@@ -76,14 +76,14 @@ def _installed() -> str:
 
 
 class EloRow(NamedTuple):
-    """The Elo rating of an entrant on a dimension; None where it has no counted match."""
+    """The Elo rating of an entrant on a dimension; None if it has no counted match."""
 
     dimension: str
     entrant: str
     rating: float | None
     ci95_low: float | None  # by resampling prompts
     ci95_high: float | None
-    order_sem: float | None  # how far the mean depends on the order of play
+    order_sem: float | None  # standard error of the mean over match orders
     n_matches: int
 
 
@@ -95,7 +95,7 @@ class BradleyTerryRow(NamedTuple):
     rating: float | None
     low: float | None  # of the interval, by default of 95 %
     high: float | None
-    rank: int | None  # 1 + the number of entrants that are significantly better
+    rank: int | None  # 1 + the number of significantly better entrants
     worst_rank: int | None  # the number of entrants that are not significantly worse
     n_battles: int
     group: int | None  # ratings of different groups cannot be compared
@@ -119,19 +119,19 @@ class WinRateRow(NamedTuple):
 
 
 class OutcomeRow(NamedTuple):
-    """What became of one planned comparison of two responses."""
+    """The outcome of one planned comparison of two responses."""
 
     dimension: str
     prompt: str
     entrant_a: str
     entrant_b: str
-    order: str | None  # only where a policy counts each order on its own
+    order: str | None  # only if the policy counts each order on its own
     status: str  # a, b, tie, inconsistent, pending, or why there is no outcome
     winner: str | None
 
 
 class ResponseRow(NamedTuple):
-    """The response of an entrant to a prompt; empty while there is none."""
+    """The response of an entrant to a prompt; None while it is missing."""
 
     prompt: str
     entrant: str
@@ -144,7 +144,7 @@ class ResponseRow(NamedTuple):
 
 
 class SpendRow(NamedTuple):
-    """What a judge's replies used and cost on a dimension on a day, in UTC."""
+    """The tokens and cost of a judge's replies on a dimension and day, in UTC."""
 
     judge: str
     dimension: str | None
@@ -165,7 +165,7 @@ class SpendRow(NamedTuple):
 
 
 class EntrantSpendRow(NamedTuple):
-    """What an entrant behind an endpoint used, and its cost by today's prices."""
+    """The tokens of an endpoint entrant, and their cost by today's prices."""
 
     entrant: str
     model: str

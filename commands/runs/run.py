@@ -1,4 +1,7 @@
-"""Use case: a whole tournament, from registering to ratings; each step does what is still owed."""
+"""Use case: run a whole tournament, from registration to published files.
+
+Each step does only what is missing, so running it again resumes.
+"""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -36,7 +39,7 @@ from projections.verdicts.policies import DEFAULT_POLICY
 
 
 class PublishedRun(NamedTuple):
-    """A published run: its results, and whether it was published just now."""
+    """A published run: its folder, its results, and whether it was published just now."""
 
     folder: Path
     results: Results
@@ -46,16 +49,16 @@ class PublishedRun(NamedTuple):
 def publish(
     recorder: Recorder, terms: PublicationTerms, *, runs: Path, now: datetime
 ) -> PublishedRun:
-    """Publish what is known now, unless just that was published already.
+    """Publish the ratings of now, unless the same terms and events were published already.
 
-    The claim is recorded first and the files follow, whole: a run killed between the two finds
-    its claim again and writes the files that it lacks. The folder is made before both, empty, so
-    that other tournaments which publish beside this one find its name taken.
+    First an empty folder is made, so that its name is taken; then the claim is recorded; then the
+    files are written, all at once. A run killed before the last step writes the files when it is
+    run again.
 
     Raises:
-        CannotWrite: The place refuses.
+        CannotWrite: The folder cannot be written.
         FolderTaken: An earlier publication's folder holds something else.
-        AuditDisagrees: An earlier publication folds to other bytes.
+        AuditDisagrees: An earlier publication gives other files today.
     """
     state = recorder.state
     published = _published(state, terms)
@@ -73,19 +76,19 @@ def publish(
 
 
 def _again(state: Tournament, published: RatingsPublished, runs: Path) -> PublishedRun:
-    """Return an earlier publication, and write its files if it was killed before it did."""
+    """Return an earlier publication; write its files if they were never written."""
     results = results_of(state, published.publication)
     files, name = files_of(results), published.publication.run
     if _claim(published.publication, files) != published:
         raise AuditDisagrees(
-            f"run {name} was published and folds to other bytes today; see `tourney replay`"
+            f"run {name} gives other files today than were published; see `tourney replay`"
         )
     folder = runs / name
     manifest = folder / "manifest.json"
     if not folder.is_dir() or not any(folder.iterdir()):
         write_files(folder, files | renderings_of(results))
     elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
-        raise FolderTaken(folder)  # of another run; what else was changed `tourney replay` tells
+        raise FolderTaken(folder)  # another run's; `tourney replay` finds any other change
     return PublishedRun(folder, results, is_new=False)
 
 
@@ -109,23 +112,23 @@ def _publication(
 
 def _newest(state: Tournament) -> Recorded:
     if state.newest is None:
-        raise ValueError(f"tournament {state.stream!r} was not opened, there is nothing to rate")
+        raise ValueError(f"tournament {state.stream!r} was never opened: there is nothing to rate")
     return state.newest
 
 
 def _reserved(state: Tournament, runs: Path, name: str) -> Path:
-    """Make an empty folder, of a name that is neither on record nor on the disk."""
+    """Make an empty folder under a name that is neither recorded nor on the disk."""
     taken = {ratings.publication.run for ratings in state.publications}
     names = (name if n == 1 else f"{name}_{n}" for n in count(1))
     try:
-        runs.mkdir(parents=True, exist_ok=True)  # a link that leads nowhere is an error here
+        runs.mkdir(parents=True, exist_ok=True)  # a broken link is an error here
         return next(runs / each for each in names if each not in taken and _makes(runs / each))
     except OSError as error:
         raise CannotWrite(runs, str(error)) from error
 
 
 def _makes(folder: Path) -> bool:
-    """Make a folder, unless there is something of that name."""
+    """Make a folder; return False if the name is taken."""
     try:
         folder.mkdir()
     except FileExistsError:
@@ -144,7 +147,7 @@ def _claim(publication: Publication, files: Mapping[str, bytes]) -> RatingsPubli
 
 
 class RunSummary(NamedTuple):
-    """What a run did and what came of it."""
+    """What a run generated, judged and published."""
 
     generated: GenerationSummary
     judged: JudgingSummary
@@ -153,22 +156,22 @@ class RunSummary(NamedTuple):
 
 def run_tournament(
     recorder: Recorder,
-    place: Workspace,
+    workspace: Workspace,
     options: JudgingOptions,
     backends: Backends,
     console: Console,
     *,
     now: datetime,
 ) -> RunSummary:
-    """Register, generate, judge, reconcile, rate and publish; what is there is not done again.
+    """Register, generate, judge, reconcile, rate and publish; nothing is done twice.
 
     Raises:
-        Refused: Nobody agreed to what it costs, or the cap is too low.
-        WorkInFlight: A batch asks some of it that this run does not receive.
+        Refused: The user did not confirm the cost, or the cap is too low.
+        WorkInFlight: Queries are in a batch that this run does not receive.
     """
-    settings, folder = place.settings, place.folder
-    prompts = selected_prompts(place.opening.bank, settings, options.mode)
-    recorder.record(place.opening)
+    settings, folder = workspace.settings, workspace.folder
+    prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
+    recorder.record(workspace.opening)
     plan = partial(plan_judging, recorder, settings, folder, prompts, options, console)
     if missing_responses(recorder.state, prompts):
         require_cap_can_be_kept(plan())

@@ -1,4 +1,4 @@
-"""Use case: check a ledger whole: its bytes, what its events mean, and what was claimed of it."""
+"""Use case: verify a whole ledger: its hash chain, its events' meaning, and published ratings."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ _NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 
 
 def noted_heads(name: str) -> tuple[Head, ...]:
-    """Return the head that is spelt out, or all that a file has in it.
+    """Return the head hash that is given, or all of those in a file.
 
     Raises:
-        ConfigurationError: The file cannot be read, or has none in it.
-        NotAHead: There is no such file, and it is no head.
+        ConfigurationError: The file cannot be read, or has no head hash.
+        NotAHead: It is neither a file nor a head hash.
     """
     path = Path(name)
     try:
@@ -34,30 +34,30 @@ def noted_heads(name: str) -> tuple[Head, ...]:
             return (Head.parse(name),)
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
     if not found:
-        raise ConfigurationError([f"{path}: there is no checkpoint in it, as DIGEST@POSITION"])
+        raise ConfigurationError([f"{path}: it holds no head hash, such as DIGEST@POSITION"])
     return found
 
 
-_TOLD_EVERY: Final = 10_000  # events
+_PROGRESS_EVERY: Final = 10_000  # events
 
 
 class Verification(NamedTuple):
-    """What was looked at, and every fault, by position."""
+    """What was checked, and every fault, by position."""
 
     head: Head
-    n_claims: int  # publications whose ratings were folded again
-    n_foreign: int  # publications of merged ledgers: only those can fold them again
+    n_claims: int  # publications whose files were rebuilt
+    n_foreign: int  # publications of merged ledgers, which only those can rebuild
     faults: tuple[Fault, ...]
 
 
 def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verification:
-    """Check everything, and stop at nothing.
+    """Check everything, without stopping at the first fault.
 
     Args:
-        ledger: Open for reading; what is appended meanwhile is left for the next time.
-        noted: Heads that were written down elsewhere; only they can show that the end was cut
-            off, an older copy put back, or every hash made anew.
-        on_progress: Told how many events were checked.
+        ledger: Open for reading; events appended meanwhile are not checked.
+        noted: Head hashes that were kept elsewhere. Only they can show that the end was cut off,
+            an older copy was restored, or all hashes were computed anew.
+        on_progress: Hears how many events were checked.
     """
     head = ledger.head
     claims = claims_in(ledger, head.position)
@@ -78,17 +78,17 @@ def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Itera
         if each.position > head.position:
             yield Fault(
                 head.position,
-                f"the ledger ends here, and checkpoint {each} has seen more:"
-                " the end was cut off, or an older copy was put back",
+                f"the ledger ends here, before the kept head {each}: the end was cut off, or an"
+                " older copy was restored",
             )
         elif ledger.chain_at(each.position) != each.chain:
-            yield Fault(each.position, f"checkpoint {each} names another history than this")
+            yield Fault(each.position, f"the kept head {each} is of another history")
 
 
 def _unfounded(claim: Claim) -> Fault:
     publication = claim.ratings.publication
     head = Head(publication.as_of, publication.head)
-    return Fault(claim.position, f"it rates the history {head}, which this ledger does not hold")
+    return Fault(claim.position, f"it rates the history {head}, which this ledger does not have")
 
 
 def _faults_of_meaning(
@@ -109,12 +109,12 @@ def _faults_of_meaning(
 def _sound(
     ledger: Ledger, head: Head, faults: list[Fault], on_progress: OnProgress
 ) -> Iterator[Recorded]:
-    """Yield the events that can be read; note what is wrong with the others, and with these."""
+    """Yield the events that can be read; collect the faults of all."""
     meaning = ConsistencyCheck()
     last = head.position
     for each in read_with_faults(ledger, last):
         position = each.position
-        if position % _TOLD_EVERY == 0 or position == last:
+        if position % _PROGRESS_EVERY == 0 or position == last:
             on_progress("events", position, last)
         if isinstance(each, Fault):
             faults.append(each)

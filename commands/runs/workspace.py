@@ -1,4 +1,4 @@
-"""A tournament to work on: its settings, its checked inputs, and its ledger's place."""
+"""A tournament to work on: its settings, its checked inputs, and the ledger to write to."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -25,27 +25,27 @@ from ledger.store import Ledger
 
 @dataclass(frozen=True)
 class Workspace:
-    """Settings read, inputs checked, and the ledger's place known; nothing recorded yet."""
+    """The settings and the checked inputs of a tournament, before anything is recorded."""
 
     settings: Settings
-    folder: Path  # what the settings' relative paths start from
+    folder: Path  # of the settings; their relative paths start here
     ledger: Path
     opening: OpenTournament
 
     @property
     def stream(self) -> StreamId:
-        """The tournament that the settings are of."""
+        """The tournament's stream."""
         return StreamId(self.settings.tournament.id)
 
     @contextmanager
     def recorder(self, tell: Tell) -> Iterator[Recorder]:
-        """Open the ledger for work on the tournament, alone, and close it at the end.
+        """Open the ledger for this command alone, and close it at the end.
 
-        A second command that works on the same ledger waits: what the first records is then
-        there, and is not paid for again.
+        A second command on the same ledger waits until the first is done, so that nothing is paid
+        for twice.
 
         Raises:
-            AuditDisagrees: It is not as it was recorded; nothing may be built on it.
+            AuditDisagrees: The ledger is damaged.
         """
         allow_network = self.settings.tournament.network_ledger
         with ExitStack() as closing:
@@ -62,16 +62,16 @@ class Workspace:
 
 @contextmanager
 def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Iterator[Ledger]:
-    """Open a ledger for writing, and say which process that waits for."""
+    """Open a ledger for writing; tell the user which process it has to wait for."""
     with Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network) as ledger:
         yield ledger
 
 
 def require_sound(ledger: Ledger) -> None:
-    """Refuse to build on a damaged ledger.
+    """Require that a ledger is not damaged.
 
     Raises:
-        AuditDisagrees: It is not as it was recorded.
+        AuditDisagrees: It is.
     """
     for position, why in audit(ledger):
         raise AuditDisagrees(f"{ledger.path}, position {position}: {why}; see `tourney verify`")
@@ -79,7 +79,7 @@ def require_sound(ledger: Ledger) -> None:
 
 def _telling_whom(tell: Tell) -> Callable[[Holder | None], None]:
     return lambda holder: tell(
-        f"waiting for {holder or 'another process'}, which works on the same ledger"
+        f"waiting for {holder or 'another process'}, which is using the same ledger"
     )
 
 
@@ -93,13 +93,13 @@ def open_workspace(
     """Read the settings and everything that they name.
 
     Args:
-        config: The settings' file.
-        ledger: In place of the one that the settings name.
+        config: The settings file.
+        ledger: Replaces the ledger that the settings name.
         versions: Packages and their versions, recorded with the opening.
-        provider: In place of [judge] provider.
+        provider: Replaces [judge] provider.
 
     Raises:
-        ConfigurationError: Something is missing or wrong; the ledger was not touched.
+        ConfigurationError: Something is missing or wrong; the ledger is not touched.
     """
     settings = read_settings(config, os.environ)
     if provider is not None:

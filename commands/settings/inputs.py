@@ -1,10 +1,13 @@
-"""Reading a rubric: a version on the first line, TOML front matter, then Markdown for the judge.
+"""Read the files that tournament.toml names: the prompt bank and the rubrics.
 
-<!-- version: 1 -->
-+++
-needs_gold = true
-+++
-# Factuality
+The shipped data is found here, too, and laid out as a demo. A rubric file has a version on its
+first line, TOML front matter, then Markdown for the judge:
+
+    <!-- version: 1 -->
+    +++
+    needs_gold = true
+    +++
+    # Factuality
 """
 
 import json
@@ -25,11 +28,11 @@ from ledger.storage.files import write_files
 
 
 def read_bank(path: Path) -> tuple[Prompt, ...]:
-    """Read every prompt; `_provenance` may say where one comes from and is not kept.
+    """Read a prompt bank; a prompt's `_provenance` is for people and is not kept.
 
     Raises:
-        ConfigurationError: The file is missing or empty, or lines are not prompts or repeat an
-            id; all faults are listed, each with its line.
+        ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
+            there twice; every fault is listed with its line.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -83,7 +86,7 @@ def _prompt(line: str) -> Prompt:
 
 
 def _choices(field: str) -> str:
-    """Name what a field may be, where that is a list."""
+    """List the values that a field may have, if it has a list."""
     kinds = {each.name: get_args(each.type) for each in msgspec.structs.fields(Prompt)}
     literals = [value for kind in kinds.get(field, ()) for value in get_args(kind)]
     return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
@@ -94,7 +97,7 @@ _FRONT_MATTER: Final = re.compile(r"\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
 
 
 class FrontMatter(Section):
-    """What of the prompt the judge is shown beside the question."""
+    """What a judge sees of a prompt beside its text."""
 
     needs_gold: bool
     shows_expected_behavior: bool = False
@@ -143,7 +146,7 @@ def _front_matter(path: Path, rest: str) -> FrontMatter:
 
 
 def _in_one_line(error: ValidationError) -> str:
-    """Say everything that was found, without pydantic's links."""
+    """Join pydantic's errors, without its links."""
     return "; ".join(
         f"{'.'.join(map(str, each['loc']))!r}: {each['msg']}" if each["loc"] else each["msg"]
         for each in error.errors()
@@ -155,7 +158,7 @@ _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were
 
 
 def shipped_data() -> Path:
-    """Return the folder that the repository calls data/."""
+    """Return the folder of the shipped data: data/ of the repository, or its copy in the wheel."""
     in_wheel = _PACKAGE / "shipped_data"
     return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / "data"
 
@@ -171,7 +174,7 @@ def lay_out_demo(folder: Path) -> None:
     if (folder / "tournament.toml").exists():
         return
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise ConfigurationError([f"{folder} is there and is no demo; name a new folder"])
+        raise ConfigurationError([f"{folder} exists and is not a demo; name a new folder"])
     quickstart = shipped_data() / "quickstart"
     files = {
         str(file.relative_to(quickstart)): file.read_bytes()

@@ -1,6 +1,7 @@
-"""Look up what a reading command needs of tournament.toml: where the ledger is, prices, judges.
+"""Look up single keys of tournament.toml: enough for read-only commands.
 
-Reading goes on while other sections are being edited, and does not wait for the checks of all.
+They look for the ledger's place, the price table or the judges' providers. Faults in other sections
+do not stop them, and no other section is checked.
 """
 
 import re
@@ -14,13 +15,13 @@ from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.toml import Location, line_of, parse, read_text, value, variable
 
 JUDGE: Final = "[judge]"
-"""The table of the judge that is asked unless another one is named."""
+"""The table of the default judge."""
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
 
 class TournamentLocation(msgspec.Struct, frozen=True):
-    """A tournament's name, and its ledger relative to the settings file."""
+    """A tournament's name and its ledger, as [tournament] says; paths as written there."""
 
     id: str
     ledger: str = "tournament.db"
@@ -44,19 +45,19 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLocation:
-    """Return where a tournament is kept.
+    """Read only [tournament]: enough for read-only commands.
 
     Raises:
-        ConfigurationError: The file cannot be read, or [tournament] is not as it must be.
+        ConfigurationError: The file cannot be read, or [tournament] is wrong.
     """
     return _Sections(path).table("tournament", TournamentLocation, environ)
 
 
 def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the user's own price table; None: the settings name none.
+    """Return the path of the user's own price table; None: the settings name none.
 
     Raises:
-        ConfigurationError: The file cannot be read, or names no file.
+        ConfigurationError: The file cannot be read, or the key is not a path.
     """
     named = _Sections(path).table("judge", _Priced, environ).prices
     return None if named is None else path.parent / named
@@ -66,7 +67,7 @@ def judge_providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return each judge's provider by the table that names it, [judge] first.
 
     Raises:
-        ConfigurationError: The file cannot be read, or a provider is no text.
+        ConfigurationError: The file cannot be read, or a provider is not a text.
     """
     sections = _Sections(path)
     judge = sections.table("judge", _Judge, environ)
@@ -75,21 +76,21 @@ def judge_providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Sections:
-    """A settings file, of which only the keys are checked that are asked for."""
+    """A settings file; only the keys that are looked up are checked."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._text = path, read_text(path)
         self._document = parse(path, self._text)
 
     def table(self, name: str, kind: type[_Part], environ: Mapping[str, str]) -> _Part:
-        """Return a section; the environment overrules it."""
+        """Return a section; environment variables override its keys."""
         said = self._document.get(name, {})
         if not isinstance(said, dict):
-            raise self._fault((name,), f"{name!r} is a table: [{name}]")
-        return self._converted({**said, **_overruling(name, kind, environ)}, kind, name)
+            raise self._fault((name,), f"{name!r} must be a table: [{name}]")
+        return self._converted({**said, **_from_environment(name, kind, environ)}, kind, name)
 
     def whole(self, kind: type[_Part]) -> _Part:
-        """Return what the file says of some sections, be they of many tables."""
+        """Return several sections at once, arrays of tables included."""
         return self._converted(self._document, kind)
 
     def _converted(self, said: object, kind: type[_Part], *section: str) -> _Part:
@@ -106,10 +107,10 @@ class _Sections:
         return ConfigurationError([f"{self._path}:{line_of(self._text, location)}: {why}"])
 
 
-def _overruling(
+def _from_environment(
     section: str, kind: type[msgspec.Struct], environ: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return what the environment says of a section's keys."""
+    """Return the keys of a section that environment variables set."""
     said = {}
     for field in msgspec.structs.fields(kind):
         text = environ.get(variable((section, field.name)))

@@ -1,4 +1,4 @@
-"""[elo] and [bradley_terry]: what a user may set of ratings, with the defaults of events."""
+"""[elo] and [bradley_terry]: the settings of ratings; defaults are those of the events."""
 
 from typing import Annotated, Final, TypeAlias
 
@@ -61,7 +61,7 @@ class EloSection(Section):
 
     @property
     def parameters(self) -> EloParameters:
-        """The same, as events keep them."""
+        """The settings as events record them."""
         return EloParameters(**self.model_dump())
 
 
@@ -117,12 +117,12 @@ class BradleyTerrySection(Section):
 
     @property
     def parameters(self) -> BradleyTerryParameters:
-        """The same, as events keep them."""
+        """The settings as events record them."""
         return BradleyTerryParameters(**self.model_dump())
 
 
 def _enough(resamples: int, level: float) -> int:
-    """Refuse an interval by too few resamples."""
+    """Reject too few resamples for the interval's level."""
     if why := too_few_resamples(resamples, level):
         raise PydanticCustomError("resamples", "{why}", {"why": why})
     return resamples

@@ -1,4 +1,4 @@
-"""Reading tournament.toml: environment over file over default, and every fault at once."""
+"""Read and check tournament.toml: environment over file over default, all faults at once."""
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.toml import Location, Table, line_of, parse, read_text, value, variable
 
 _CLOSE: Final = 0.8  # of the letters
-_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it, as --ledger
+_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it as --ledger
 
 
 def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     """Read and check a configuration.
 
-    `TOURNEY_<SECTION>_<KEY>` in the environment overrules the file.
+    The environment variable `TOURNEY_<SECTION>_<KEY>` overrides a key of the file.
 
     Raises:
-        ConfigurationError: The file is missing, is not TOML, or says something unknown or out of
-            range; all faults are listed, each with file and line.
+        ConfigurationError: The file is missing or not TOML, or a key is unknown or its value out
+            of range; every fault is listed with its file and line.
     """
     text = read_text(path)
     document = parse(path, text)
@@ -44,7 +44,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
-    """Return the document with the environment's values in place."""
+    """Return the document with the values of environment variables in place."""
     _require_known(environ)
     overlay = {name: dict(table) for name, table in document.items() if isinstance(table, dict)}
     for section, kind in _plain_sections().items():
@@ -57,7 +57,7 @@ def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
 
 
 def _require_known(environ: Mapping[str, str]) -> None:
-    """Refuse a variable of ours that overrules nothing: it would be passed over in silence."""
+    """Reject a misspelt variable of ours, which would be ignored without a word."""
     keys = {section: list(kind.model_fields) for section, kind in _plain_sections().items()}
     known = {variable((section, key)) for section, names in keys.items() for key in names}
     faults = [
@@ -70,13 +70,13 @@ def _require_known(environ: Mapping[str, str]) -> None:
 
 
 def _is_ours(name: str, known: Collection[str], sections: Collection[str]) -> bool:
-    """Tell a misspelt variable from another program's: Kubernetes makes TOURNEY_PORT, say."""
+    """Tell a misspelt variable from another program's, such as TOURNEY_PORT of Kubernetes."""
     is_of_section = any(name.startswith(variable((section, ""))) for section in sections)
     return is_of_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE))
 
 
 def _nearby(name: str, keys: Mapping[str, Sequence[str]]) -> str:
-    """Say which keys the section has that a variable names, else which sections there are."""
+    """List the keys of the section that a variable names, or else the sections."""
     for section, names in keys.items():
         if name.startswith(variable((section, ""))):
             return f" of [{section}]: {', '.join(names)}"
@@ -84,7 +84,7 @@ def _nearby(name: str, keys: Mapping[str, Sequence[str]]) -> str:
 
 
 def _plain_sections() -> dict[str, type[BaseModel]]:
-    """Return the sections that are one table each; those of many cannot be overruled."""
+    """Return the sections that are one table each; arrays of tables cannot be overridden."""
     return {
         section: field.annotation
         for section, field in Settings.model_fields.items()
@@ -93,7 +93,7 @@ def _plain_sections() -> dict[str, type[BaseModel]]:
 
 
 def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
-    """Leave out what is said of a whole section because of a fault inside it."""
+    """Leave out errors of a whole section that follow from an error inside it."""
     faulty = {error["loc"][:1] for error in errors if len(error["loc"]) > 1}
     return [error for error in errors if error["loc"] not in faulty]
 
@@ -111,13 +111,13 @@ def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetail
 
 
 def _place(path: Path, text: str, environ: Mapping[str, str], location: Location) -> str:
-    """Return where a key was written: the environment's variable, or the line."""
-    overruling = variable(location)
-    return overruling if overruling in environ else f"{path}:{line_of(text, location)}"
+    """Return where a key was set: the environment variable, or the line of the file."""
+    overriding = variable(location)
+    return overriding if overriding in environ else f"{path}:{line_of(text, location)}"
 
 
 def _location_in_file(error: ErrorDetails) -> Location:
-    """Return where an error is; pydantic puts an entrant's loader between its number and key."""
+    """Return an error's place; pydantic puts an entrant's loader between its number and key."""
     match error["loc"]:
         case ("entrants", int(n)) if error["type"] == UNKNOWN_LOADER:
             return ("entrants", n, "loader")
@@ -128,7 +128,7 @@ def _location_in_file(error: ErrorDetails) -> Location:
 
 
 def _hint(location: Location) -> str:
-    """Suggest the valid key closest to the one that was written, or the loader that has it."""
+    """Suggest the closest valid key, or the loader that has this one."""
     *table, key = location
     loader = next((name for name, each in LOADERS.items() if key in each.model_fields), None)
     if table[:1] == ["entrants"] and loader:
@@ -139,7 +139,7 @@ def _hint(location: Location) -> str:
 
 
 def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
-    """Return the keys of a table; array elements share their table's keys."""
+    """Return the valid keys of a table, or of each table of an array."""
     if table[:1] == ["entrants"]:
         return list(LOADERS[str(table[-1])].model_fields)
     model: Any = Settings
@@ -151,7 +151,7 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
 
 
 def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
-    """Find what is named twice."""
+    """Yield ids and dimensions that are there twice."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
         ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
@@ -166,7 +166,7 @@ def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
 
 
 def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
-    """Find an entrant that is an earlier one at another server: only the first would be asked."""
+    """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
     served: dict[tuple[object, ...], EndpointSection] = {}
     for n, each in enumerate(settings.entrants):
         if isinstance(each, EndpointSection):
@@ -176,18 +176,18 @@ def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
             if first.base_url != each.base_url:
                 line = line_of(text, ("entrants", n, "base_url"))
                 yield (
-                    f"{path}:{line}: 'entrants.{n}.base_url' is {each.base_url!r}: another server"
-                    f" alone makes no other entrant, so {each.id!r} is {first.id!r} and would not"
-                    " be asked; give them different revisions"
+                    f"{path}:{line}: 'entrants.{n}.base_url' is {each.base_url!r}: entrants"
+                    f" {first.id!r} and {each.id!r} differ only in base_url, so they count as one;"
+                    " give them different revisions"
                 )
 
 
 def _unknown_anchor(
     path: Path, text: str, environ: Mapping[str, str], settings: Settings
 ) -> Iterator[str]:
-    """Find an anchor that is no entrant: ratings would hang from the mean, under its name."""
+    """Yield a fault if the anchor is not an entrant."""
     anchor, known = settings.bradley_terry.anchor, [entrant.id for entrant in settings.entrants]
     if anchor is not None and anchor not in known:
         place = _place(path, text, environ, ("bradley_terry", "anchor"))
         names = ", ".join(known)
-        yield f"{place}: 'bradley_terry.anchor' is {anchor!r}: it is none of the entrants {names}"
+        yield f"{place}: 'bradley_terry.anchor' is {anchor!r}: not an entrant; known: {names}"

@@ -1,4 +1,4 @@
-"""tournament.toml: what a user may set, with its defaults and limits."""
+"""The sections of tournament.toml, each key with its default, limits and description."""
 
 from pathlib import Path
 from typing import Literal, TypeAlias

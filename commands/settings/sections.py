@@ -1,4 +1,7 @@
-"""[[entrants]]: what a user may set of a configuration that competes, by its loader."""
+"""[[entrants]] by loader, and [[evaluations]]: sections that make an array of tables each.
+
+`Section` is what all sections of tournament.toml have in common.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +23,7 @@ Reduce = Literal["mean", "sum", "none"]
 
 
 class EvaluationOptions(BaseModel):
-    """Say how an evaluation is run."""
+    """Say how an evaluation is run: how many samples, and how they are generated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -66,12 +69,12 @@ class EvaluationSection(EvaluationOptions):
 
     @property
     def terms(self) -> EvaluationOptions:
-        """Return the terms alone."""
+        """The options alone, without id, evaluation and parameters."""
         return EvaluationOptions(**self.model_dump(include=set(EvaluationOptions.model_fields)))
 
 
 BASE_URL: Final = r"^https?://[^@\s]+$"
-"""Where a server is, without a name or password in it: settings are recorded."""
+"""A server's address; a user name or password in it is rejected, for settings are recorded."""
 
 
 class Section(BaseModel):
@@ -189,10 +192,10 @@ LOADERS: Final[Mapping[str, type[EntrantSection]]] = {
     "hydra": HydraSection,
     "endpoint": EndpointSection,
 }
-"""What each loader's [[entrants]] tables may say."""
+"""The section of each loader's entrants."""
 
 UNKNOWN_LOADER: Final = "unknown_loader"
-"""The type of pydantic's error about an entrant whose loader is none of these."""
+"""The type of pydantic's error about an unknown loader."""
 
 
 def _loader_of(entrant: object) -> str:

@@ -1,4 +1,4 @@
-"""A TOML file of settings, and the environment variables that overrule its keys."""
+"""Read TOML, find the line of a key, and name the environment variable that overrides it."""
 
 import re
 import tomllib
@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 from commands.errors import ConfigurationError
 
 Location: TypeAlias = tuple[int | str, ...]
-"""Section, then the number of the table if it is an array of tables, then the key."""
+"""A section, the number of the table if it is an array of tables, and the key."""
 
 _LONG_TEXT: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
 def line_of(text: str, location: Location) -> int:
-    """Return the line, from 1, of a key; of its table where the key is absent; else 1."""
+    """Return the line of a key, from 1; without the key its table's line; else 1."""
     lines = _LONG_TEXT.sub(lambda long: "\n" * long[0].count("\n"), text).split("\n")
     names = [part for part in location if isinstance(part, str)]
     nth = next((part for part in location[1:2] if isinstance(part, int)), 0)
@@ -49,7 +49,7 @@ Table: TypeAlias = dict[str, Any]  # what tomllib yields
 
 
 def read_text(path: Path) -> str:
-    """Return what a settings file says.
+    """Return the text of a settings file.
 
     Raises:
         ConfigurationError: It is missing, or cannot be read.
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(path: Path, text: str) -> Table:
-    """Return a file's text as tables.
+    """Parse a file's text as TOML.
 
     Raises:
         ConfigurationError: It is not TOML.
@@ -76,12 +76,12 @@ def parse(path: Path, text: str) -> Table:
 
 
 def variable(location: Location) -> str:
-    """Name the environment variable that overrules a key."""
+    """Name the environment variable that overrides a key."""
     return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
 
 
 def value(text: str) -> object:
-    """Read an environment value as TOML would; what is no TOML value is a plain string."""
+    """Parse an environment value as TOML; what is not TOML is a plain string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

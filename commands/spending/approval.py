@@ -1,4 +1,4 @@
-"""Ask for consent before money is spent; the console says whether anybody can answer."""
+"""Use case: ask for consent before money is spent, at the console if there is a terminal."""
 
 from collections.abc import Iterable
 from math import fsum
@@ -22,20 +22,20 @@ def require_someone(what: str, spending: SpendingOptions, console: Console) -> N
     """Fail early where consent is needed: no terminal and no --yes.
 
     Raises:
-        Refused: Nobody agreed beforehand, and nobody can be asked.
+        Refused: There is no --yes, and no terminal to confirm at.
     """
     if not spending.agreed and console.confirm is None:
         raise Refused(
-            f"asking {what} costs money, and no terminal is here to confirm: run again with --yes,"
-            " and --max-usd N to set a cap; `tourney plan` tells what it costs"
+            f"requests to {what} cost money, and no terminal is here to confirm: run again with"
+            " --yes --max-usd N; `tourney plan` shows the cost"
         )
 
 
 def approve(offer: Offer, spending: SpendingOptions, console: Console) -> None:
-    """Ask whether an offer may be paid for.
+    """Check an offer against the cap, and ask for consent.
 
     Raises:
-        Refused: It is above the cap, or nobody agreed; nothing was sent.
+        Refused: It is above the cap, or not confirmed; nothing was sent.
     """
     require_within_cap(offer)
     require_consent(offer, agreed=spending.agreed, confirm=console.confirm)
@@ -48,11 +48,13 @@ def approve_requests(
     spending: SpendingOptions,
     console: Console,
 ) -> None:
-    """Ask whether requests to endpoint entrants may be paid for; a model without a price is free.
+    """Ask for consent to requests to endpoint entrants.
+
+    A model without a price is called without asking.
 
     Raises:
-        Refused: It might go beyond the cap, the cap cannot be kept, or nobody agreed; nothing was
-            sent.
+        Refused: It might exceed the cap, the cap cannot be kept, or it is not confirmed; nothing
+            was sent.
     """
     priced = [cost for cost in endpoint_costs(requests, book.table) if cost.expected_usd]
     if not priced:

@@ -1,4 +1,7 @@
-"""The cap on spending: hard, and counted in what a query can cost at most."""
+"""The cap on spending, kept against the worst case.
+
+`Budget` says how many queries the cap allows; `Exposure` bounds the charges that are not settled.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,31 +22,31 @@ from projections.verdicts.queries import JudgeQuery
 
 
 class BudgetReached(Refused):
-    """What comes next might cost more than is left."""
+    """The next query might cost more than is left."""
 
     def __init__(self, cap_usd: float, bound_usd: float, next_usd: float) -> None:
         super().__init__(
-            f"${bound_usd:.4f} are spent, in flight or perhaps billed of at most"
-            f" {dollars(cap_usd)}, and the next query may cost ${next_usd:.4f}; raise --max-usd"
-            " or [judge] max_usd to go on"
+            f"the cap is {dollars(cap_usd)}: ${bound_usd:.4f} is spent, in flight or perhaps"
+            f" billed, and the next query may cost ${next_usd:.4f}; raise --max-usd or [judge]"
+            " max_usd to go on"
         )
         self.cap_usd, self.bound_usd = cap_usd, bound_usd
 
 
 class PriceUnknown(Refused):
-    """A cap cannot be kept on a judge that has no price."""
+    """The cap cannot be kept: the judge has no price."""
 
     def __init__(self) -> None:
         super().__init__(
-            "a cap was set, and this judge has no price; add one by [judge] prices = FILE"
+            "a cap is set, and this judge has no price; add one with [judge] prices = FILE"
         )
 
 
 def require_price(pricing: Pricing) -> None:
-    """Find out at once whether a cap can be kept.
+    """Fail early if the cap cannot be kept.
 
     Raises:
-        PriceUnknown: Nobody knows what a query may cost.
+        PriceUnknown: The judge has no price.
     """
     if pricing.worst_usd([]) is None:
         raise PriceUnknown
@@ -51,7 +54,7 @@ def require_price(pricing: Pricing) -> None:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be spent on a tournament."""
+    """A tournament's cap, and the prices of the judge that is asked."""
 
     cap_usd: float
     pricing: Pricing
@@ -59,16 +62,16 @@ class Budget:
     def affordable(
         self, queries: Sequence[OpenQuery], *, spent_usd: float, uncertain_usd: float = 0.0
     ) -> Sequence[OpenQuery]:
-        """Return the longest start of the queries that cannot cost more than is left.
+        """Return as many of the first queries as cannot cost more than is left.
 
         Args:
-            queries: What is to be asked.
-            spent_usd: What is paid.
-            uncertain_usd: What is in flight or was perhaps billed, at the worst.
+            queries: The queries to send, in order.
+            spent_usd: Dollars spent.
+            uncertain_usd: Dollars in flight or perhaps billed, at worst.
 
         Raises:
             BudgetReached: Not even the first is affordable.
-            PriceUnknown: Nobody knows what a query may cost.
+            PriceUnknown: The judge has no price.
         """
         left, n_affordable, next_usd = self.cap_usd - spent_usd - uncertain_usd, 0, 0.0
         for query in queries:
@@ -88,43 +91,44 @@ class Budget:
 
 
 class _Worst(NamedTuple):
-    """What a question to one judge can cost at most."""
+    """The worst-case costs of one judge's queries."""
 
     by_query: Mapping[Digest, float]
     dearest_usd: float
 
 
 class Exposure:
-    """Adds up, at the worst, batches in flight and failures that may have been billed.
+    """Upper bound on unsettled charges: batches in flight, and failures that may have been billed.
 
-    What was under way to a judge that answers at once, when its run was cut off, is on record as
-    submitted and not counted: nothing tells it from what was never sent.
+    If a run is killed while it waits for a direct judge, its open queries are recorded as submitted
+    but not counted: they cannot be told from queries that were never sent.
     """
 
     def __init__(self, recorder: Recorder, pricing_of: Callable[[JudgeSettings], Pricing]) -> None:
         self._recorder, self._pricing_of = recorder, pricing_of
-        self._position = 0  # the last up to which failures are counted
+        self._position = 0  # failures are counted up to here
         self._lost_usd = 0.0
         self._worst_of: dict[JudgeId, _Worst] = {}
 
     def usd(self) -> float:
-        """Return the dollars of all those on record, of every judge, by whatever process.
+        """Return the bound in dollars: all judges, whichever process asked them.
 
-        A question that is asked no more, of an older rubric say, counts as the dearest of today.
+        A query that is no longer asked, of an older rubric for example, counts as the dearest of
+        today's.
 
         Raises:
-            Refused: A batch of unknown price is in flight.
+            Refused: A batch without a known price is in flight.
         """
         in_flight = [batch.planned.worst_usd for batch in self._recorder.state.open_batches]
         if None in in_flight:
             raise Refused(
-                "a batch of unknown price is in flight, so no cap can be kept until it ends"
+                "a batch without a known price is in flight: a cap cannot be kept until it ends"
             )
         self._lost_usd += fsum(self._lost_since())
         return self._lost_usd + fsum(usd or 0.0 for usd in in_flight)
 
     def _lost_since(self) -> list[float]:
-        """Return the dollars of each such failure that was recorded since the last look."""
+        """Return the worst case of each such failure that was recorded since the last call."""
         ledger, since = self._recorder.ledger, self._position
         self._position = ledger.head.position
         news = ledger.read(
@@ -147,9 +151,9 @@ class Exposure:
         return worst.by_query.get(failure.query_key, worst.dearest_usd)
 
     def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
-        """Return what each question to whoever has that name can cost at most; no text is held.
+        """Return the worst case of each query to the judges of a name, without their texts.
 
-        The same question may have been asked in a batch or not, which is not one price.
+        The same query may have been sent in a batch or not, at different prices.
         """
         worst_usd: dict[Digest, float] = {}
         judges = self._recorder.state.judges.values()

@@ -1,4 +1,4 @@
-"""What entrants behind endpoints would cost: whoever serves them may charge for it."""
+"""The cost of endpoint entrants: of requests to come, and of answers on record."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,18 +21,18 @@ from projections.tournament.matches import planned_response
 from projections.tournament.state import Tournament
 
 RESPONSE_EVENTS: Final = frozenset({"TournamentOpened", "ResponseGenerated", "ResponseFailed"})
-"""The types of events that tell what responses took."""
+"""The types of events that tell the usage of responses."""
 
 
 class Request(NamedTuple):
-    """A prompt that is to be put to an entrant."""
+    """A prompt to send to an entrant."""
 
     entrant: Entrant
     prompt_text: str
 
 
 class AnswerUsage(NamedTuple):
-    """What one answer on record took, and of whom."""
+    """The tokens of one recorded answer, and the entrant that gave it."""
 
     entrant: Entrant
     usage: Usage
@@ -40,22 +40,21 @@ class AnswerUsage(NamedTuple):
 
 @dataclass(frozen=True)
 class EndpointCost:
-    """What the requests to one entrant would take; None: the price is not known."""
+    """The estimated cost of requests to one entrant; None: the price is unknown."""
 
     entrant_id: EntrantId
-    model: str  # as the server calls it
+    model: str  # the server's name for it
     n_requests: int
-    n_input: int  # tokens, guessed from bytes
+    n_input: int  # tokens, estimated from bytes
     n_output: int  # tokens, at most
     expected_usd: float | None
     worst_usd: float | None  # if every byte were a token
 
 
 def endpoint_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[EndpointCost, ...]:
-    """Return what requests would cost, by entrant; those to weights on this machine cost nothing.
+    """Estimate the cost of endpoint entrants; weights on this machine cost nothing.
 
-    The price is the one that the table has for the model's name; an answer counts as long as it may
-    be.
+    The price is that of the model's name in the table. Every answer counts at its maximum length.
     """
     by_entrant: dict[Entrant, list[str]] = {}
     for entrant, prompt_text in requests:
@@ -80,13 +79,13 @@ def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCos
 
 
 def response_usage(state: Tournament, own: Iterable[Recorded]) -> Iterator[AnswerUsage]:
-    """Yield what responses took, and answers that were kept back, each with its entrant.
+    """Yield the tokens of responses, and of answers that a server withheld, with their entrants.
 
-    A response's key names its maker, whoever goes by the label now.
+    A response's key identifies its entrant, even if another one has the label now.
 
     Args:
         state: The tournament.
-        own: Its own events of `RESPONSE_EVENTS`: what another tournament recorded, it paid for.
+        own: Its own events of `RESPONSE_EVENTS`; another tournament paid for its own.
     """
     seeds: set[int] = set()
     makers: dict[Digest, Entrant] = {}
@@ -94,7 +93,7 @@ def response_usage(state: Tournament, own: Iterable[Recorded]) -> Iterator[Answe
         match recorded.event:
             case TournamentOpened(generation_seed=seed) as opening if seed not in seeds:
                 seeds.add(seed)
-                makers |= _makers(replace(state, opening=opening))
+                makers |= _entrants_by_response(replace(state, opening=opening))
             case ResponseGenerated() | ResponseFailed() as made:
                 usage = _usage(made)
                 if usage is not None and made.response_key in makers:
@@ -104,15 +103,15 @@ def response_usage(state: Tournament, own: Iterable[Recorded]) -> Iterator[Answe
 
 
 def _usage(made: ResponseGenerated | ResponseFailed) -> Usage | None:
-    """Return what an answer took; None: nobody told."""
+    """Return the tokens of an answer; None: the server did not tell."""
     if isinstance(made, ResponseFailed):
         return made.usage
     n_prompt = made.n_prompt_tokens
     return None if n_prompt is None else Usage(n_prompt, made.n_generated_tokens)
 
 
-def _makers(state: Tournament) -> dict[Digest, Entrant]:
-    """Return who makes each response that an endpoint was ever registered for."""
+def _entrants_by_response(state: Tournament) -> dict[Digest, Entrant]:
+    """Return the entrant of each response key of every endpoint entrant ever registered."""
     served = [each for each in state.entrants.values() if each.loader == "endpoint"]
     asked = (
         planned_response(state, who, what) for who in served for what in state.prompts.values()
@@ -121,7 +120,7 @@ def _makers(state: Tournament) -> dict[Digest, Entrant]:
 
 
 def spent_usd(used: Iterable[AnswerUsage], prices: PriceTable) -> float:
-    """Return what answers cost whose price is known, by the table as it is now."""
+    """Add up the cost of the answers whose price the table has."""
     by_model: dict[str, list[Usage]] = {}
     for entrant, usage in used:
         if entrant.loader == "endpoint":
@@ -137,19 +136,19 @@ def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | Non
 
 
 class EndpointSpend(NamedTuple):
-    """What one entrant's answers took from one model."""
+    """The tokens and the cost of one entrant's answers from one model."""
 
     entrant_id: EntrantId
-    model: str  # as the server calls it
+    model: str  # the server's name for it
     n_answers: int  # to prompts of the bank and of evaluations
     n_input: int
     n_output: int
-    usd: float | None  # None: the price is not known
-    price_table: str | None  # which it was found in
+    usd: float | None  # None: the price is unknown
+    price_table: str | None  # where the price is from
 
 
 def endpoint_spend(used: Iterable[AnswerUsage], prices: PriceTable) -> tuple[EndpointSpend, ...]:
-    """Add up what answers took, by entrant and model; weights on this machine cost nothing."""
+    """Add up tokens and cost by entrant and model; weights on this machine cost nothing."""
     groups: dict[tuple[EntrantId, str], list[AnswerUsage]] = {}
     for each in used:
         if each.entrant.loader == "endpoint":
@@ -176,7 +175,7 @@ def _added_up(
 def evaluation_usage(
     known: Evaluations, registered: Mapping[Reference, Entrant]
 ) -> Iterator[AnswerUsage]:
-    """Yield what the answers on record took to all that was ever planned, each once."""
+    """Yield the tokens of all recorded evaluation answers, each once, whatever plan they are of."""
     makers = {key: registered[who] for key, who in known.who.items() if who in registered}
     for key, fate in known.fates.items():
         match fate:
@@ -190,10 +189,9 @@ def evaluation_usage(
 def endpoint_usage(
     ledger: LedgerReader, state: Tournament, *, until: int | None = None
 ) -> tuple[AnswerUsage, ...]:
-    """Return what responses and answers of evaluations took, up to a position.
+    """Return the tokens of a tournament's responses and evaluation answers, up to a position.
 
-    Entrants that left the roster count: they were paid, too. What another tournament of the ledger
-    asked for does not.
+    Entrants that left the roster count, too. Other tournaments of the ledger do not.
     """
     read = partial(ledger.read, stream=state.stream, until=until)
     known = fold(evaluations_of(state.stream), read(types=EVALUATION_EVENTS))

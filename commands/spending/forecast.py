@@ -1,4 +1,4 @@
-"""Use case: what judging would cost, asked in each of the ways that there are."""
+"""Use case: forecast the cost of judging, for each way to send the queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from projections.tournament.progress import OpenQuery
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
-COUNTED_OF_EACH: Final = 8  # prompts of a dimension
+COUNTED_OF_EACH: Final = 8  # queries of a dimension, at most
 
 
 class Tokens(NamedTuple):
-    """What queries are likely to take, asked once."""
+    """The expected tokens of queries, each sent once."""
 
     n_input: int
     n_output: int
@@ -27,18 +27,18 @@ NO_TOKENS: Final = Tokens(0, 0)
 
 
 class SubmissionOption(NamedTuple):
-    """A way to ask, and what it costs; None: the price is not known."""
+    """A way to send queries, and its cost; None: the price is unknown."""
 
     in_batch: bool
     cache: CacheTtl
-    is_chosen: bool  # it is how the settings ask
+    is_chosen: bool  # by the settings
     expected_usd: float | None
-    worst_usd: float | None  # of every asking and asking again
+    worst_usd: float | None  # retries included
 
 
 @dataclass(frozen=True)
 class PlannedCost:
-    """What is expected, what is spent, and what stands in its way."""
+    """The forecast of judging, with what is spent and in flight, and the cap."""
 
     model: str
     basis: Basis
@@ -47,13 +47,13 @@ class PlannedCost:
     spent_usd: float
     cap_usd: float | None
     n_in_flight: int
-    in_flight_usd: float | None  # at worst; None: not known
-    n_least_cached: int | None  # tokens, of the shortest prefix that the provider keeps
-    prefixes: Mapping[Dimension, int]  # tokens, likely
+    in_flight_usd: float | None  # at worst; None: unknown
+    n_least_cached: int | None  # tokens of the shortest prefix that the provider caches
+    prefixes: Mapping[Dimension, int]  # expected tokens
 
     @property
     def too_short(self) -> Mapping[Dimension, int]:
-        """The prefixes that no cache will keep."""
+        """The prefixes that are too short to be cached."""
         least = self.n_least_cached or 0
         return {dimension: n for dimension, n in self.prefixes.items() if n < least}
 
@@ -65,7 +65,7 @@ def plan_cost(
     *,
     cap_usd: float | None,
 ) -> PlannedCost:
-    """Return what open queries would cost."""
+    """Forecast the cost of open queries."""
     groups = _by_dimension(queries)
     in_flight = [batch.planned for batch in state.open_batches]
     return PlannedCost(
@@ -86,7 +86,7 @@ def plan_cost(
 
 
 def counted_sample(queries: Sequence[OpenQuery], counter: TokenCounter) -> tuple[CountedQuery, ...]:
-    """Have the provider count a few prompts of each dimension, evenly out of all."""
+    """Have the provider count the tokens of a few queries per dimension, evenly spaced."""
     chosen: dict[Digest, JudgeQuery] = {}
     for group in _by_dimension(queries).values():
         step = -(-len(group) // COUNTED_OF_EACH)
@@ -108,7 +108,7 @@ def _tokens(pricing: TokenPricing, group: Sequence[OpenQuery]) -> Tokens:
 
 
 def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:
-    """Return the ways to ask, one by one before in batches, plain before cached."""
+    """Return the ways to send queries: direct before batches, uncached before cached."""
     if chosen.judge.provider == "endpoint":
         return (_way(queries, chosen, chosen),)
     ttl: CacheTtl = "5m" if chosen.cache == "off" else chosen.cache

@@ -1,4 +1,4 @@
-"""The price table: dated, from a file, and a user's own rows go before the shipped ones."""
+"""The price table: dated sheets read from files; a user's own rows go before the shipped ones."""
 
 import datetime as dt
 from collections import Counter
@@ -23,7 +23,7 @@ Surcharge: TypeAlias = Annotated[float, Meta(ge=1, le=1e3)]
 
 
 class ModelPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A model's row, in US dollars for a million tokens; what is None is not known."""
+    """A model's prices, in US dollars per million tokens; None: unknown."""
 
     id: FilledText
     input: Amount
@@ -34,7 +34,7 @@ class ModelPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     long_prompt_factor: Surcharge = 1.0
 
     def factor(self, usage: Usage) -> float:
-        """Return what every price is multiplied by for a prompt of this length."""
+        """Return the factor on all prices for a prompt of this length."""
         written = usage.n_cache_write_5m + usage.n_cache_write_1h
         n_prompt = usage.n_input + usage.n_cache_read + written
         is_long = self.long_prompt_tokens is not None and n_prompt > self.long_prompt_tokens
@@ -42,7 +42,7 @@ class ModelPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PriceSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of prices, as they held on a date."""
+    """One file of prices and their date."""
 
     date: dt.date
     batch_factor: Discount
@@ -52,35 +52,35 @@ class PriceSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sources: tuple[str, ...] = ()
 
     def age_days(self, today: dt.date) -> int:
-        """Return how old it is."""
+        """Return the age of the prices in days."""
         return (today - self.date).days
 
     def is_stale(self, today: dt.date) -> bool:
-        """Say whether prices may well have changed since."""
+        """Return whether the prices are too old to rely on."""
         return today - self.date > STALE_AFTER
 
 
 @dataclass(frozen=True)
 class NamedSheet:
-    """A sheet and where it is from."""
+    """A sheet, with the name of its file."""
 
     name: str
     sheet: PriceSheet
 
     @property
     def title(self) -> str:
-        """What events call it."""
+        """Its name in events."""
         return f"{self.name} of {self.sheet.date}"
 
 
 class PricedModel(NamedTuple):
-    """A model's row, and the sheet that it is on."""
+    """A model's prices, and the sheet that they are on."""
 
     source: NamedSheet
     row: ModelPrices
 
     def price(self, usage: Usage, *, in_batch: bool) -> Price:
-        """Return the price that holds for a reply of this use."""
+        """Return the price of a reply with this usage."""
         sheet = self.source.sheet
         scale = self.row.factor(usage) * (sheet.batch_factor if in_batch else 1.0)
         plain = self.row.input * scale
@@ -97,35 +97,35 @@ class PricedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceTable:
-    """Sheets in the order in which a model is looked up."""
+    """Sheets in the order of look-up."""
 
     sheets: tuple[NamedSheet, ...]
 
     @property
     def rows(self) -> Iterator[PricedModel]:
-        """Every row of every sheet, those that go before others first."""
+        """The rows of all sheets, in the order of look-up."""
         return (PricedModel(each, row) for each in self.sheets for row in each.sheet.models)
 
     def of(self, model: str) -> PricedModel | None:
-        """Return the row that holds for a model; None: there is none."""
+        """Return a model's prices; None: there are none."""
         return next((priced for priced in self.rows if priced.row.id == model), None)
 
     def price_of(self, model: str, *, in_batch: bool, usage: Usage) -> Price | None:
-        """Return the price that holds for a reply; None: nobody told it."""
+        """Return the price of a reply; None: the model has none."""
         priced = self.of(model)
         return None if priced is None else priced.price(usage, in_batch=in_batch)
 
     def min_cacheable(self, model: str) -> int | None:
-        """Return how long a prefix must be for the provider to keep it; None: not known."""
+        """Return the tokens of the shortest prefix that the provider caches; None: unknown."""
         priced = self.of(model)
         return None if priced is None else priced.row.min_cacheable_tokens
 
 
 def price_table(own: Path | None = None) -> PriceTable:
-    """Return the shipped prices, behind a user's own if there are any.
+    """Return the user's own prices, if there are any, and the shipped ones.
 
     Raises:
-        ConfigurationError: The user's file is missing, or is no price table.
+        ConfigurationError: The user's file is missing or not a price table.
     """
     shipped = NamedSheet("shipped prices", read_sheet(shipped_data() / "prices.toml"))
     if own is None:

@@ -1,4 +1,4 @@
-"""What a judge costs: the door between asking and the price table."""
+"""Price a judge's queries: expected and worst case, by provider, batches and prompt cache."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,28 +17,28 @@ from projections.verdicts.queries import JudgeQuery
 
 
 class Pricing(Protocol):
-    """Prices of one judge, asked in one way."""
+    """The prices of one judge, by how its queries are sent."""
 
     def price_of(self, usage: Usage) -> Price | None:
-        """Return the price that holds for a reply; None: not known, or nothing is paid."""
+        """Return the price of a reply; None: unknown, or free."""
         ...
 
     def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return what queries are likely to cost; None: the price is not known."""
+        """Return the expected cost of queries; None: the price is unknown."""
         ...
 
     def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return what queries cannot cost more than; None: the price is not known."""
+        """Return the worst-case cost of queries; None: the price is unknown."""
         ...
 
     def caches(self, query: JudgeQuery) -> bool:
-        """Say whether the provider keeps a query's system text for the next one."""
+        """Return whether the provider caches a query's system text."""
         ...
 
 
 @dataclass(frozen=True)
 class FreeOfCharge:
-    """A judge on this machine: nothing is paid."""
+    """The prices of a judge on this machine: it costs nothing."""
 
     def price_of(self, usage: Usage) -> Price | None:  # noqa: ARG002  # a port's signature
         """Return no price."""
@@ -60,15 +60,15 @@ class FreeOfCharge:
 FREE_OF_CHARGE: Final = FreeOfCharge()
 
 
-# How often a prefix is found in the cache, until replies tell: nearly always one request after
-# another; in batches the middle of the 30 to 98 of 100 that Anthropic documents (2026).
+# Expected cache hits before replies tell their share: nearly all of direct requests; of batches the
+# middle of the 30 to 98 % that Anthropic documents (2026).
 DIRECT_HITS: Final = 0.95
 BATCH_HITS: Final = 0.64
 
 
 @dataclass(frozen=True)
 class TokenPricing:
-    """Prices of a judge that is paid by the token, asked in one way."""
+    """The prices of a judge that is billed by the token."""
 
     judge: JudgeSettings
     prices: PriceTable
@@ -78,11 +78,11 @@ class TokenPricing:
     retries: int = 0
 
     def price_of(self, usage: Usage) -> Price | None:
-        """Return the price that holds for a reply; None: it is not known."""
+        """Return the price of a reply; None: unknown."""
         return None if self._model is None else self._model.price(usage, in_batch=self.in_batch)
 
     def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return what queries are likely to cost, those asked again included."""
+        """Return the expected cost of queries, retries included."""
         model = self._model
         if model is None:
             return None
@@ -90,14 +90,14 @@ class TokenPricing:
         return once * self.tokens.n_askings(self.retries)
 
     def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return what asking queries once cannot cost more than; None: it is not known."""
+        """Return the worst-case cost of queries, each sent once; None: unknown."""
         model, max_tokens = self._model, dict(self.judge.parameters).get("max_tokens")
         if model is None or max_tokens is None:
             return None
         return sum(self._worst(model, query, int(max_tokens)) for query in queries)
 
     def caches(self, query: JudgeQuery) -> bool:
-        """Say whether the provider is likely to keep the prefix of a query."""
+        """Return whether the provider is likely to cache a query's prefix."""
         if self.cache == "off":
             return False
         n_least = self.prices.min_cacheable(self.judge.model)
@@ -126,14 +126,14 @@ class TokenPricing:
         return BATCH_HITS if self.in_batch else DIRECT_HITS
 
     def _worst(self, model: PricedModel, query: JudgeQuery, max_tokens: int) -> float:
-        """Return the cost if every byte were a token, each at the dearest price of input."""
+        """Return the cost if every byte were a token, at the dearest input price."""
         n_input = n_input_at_most(query)
         plain = Usage(n_input=n_input, n_output=max_tokens)
         written = self._written(n_input, n_input=0, n_output=max_tokens)
         return max(self._cost(model, plain), self._cost(model, written))
 
     def _written(self, n_written: int, *, n_input: int, n_output: int) -> Usage:
-        """Return a use that writes a prefix, if prefixes are to be kept at all."""
+        """Return the usage of a request that writes a prefix to the cache, if there is one."""
         match self.cache:
             case "5m":
                 return Usage(n_input=n_input, n_output=n_output, n_cache_write_5m=n_written)
@@ -148,9 +148,9 @@ class TokenPricing:
 
 @dataclass(frozen=True)
 class PriceBook:
-    """What judges and endpoint entrants cost, by the settings' price table."""
+    """The prices of judges and endpoint entrants, by the settings."""
 
-    own: Path | None  # the user's table, which goes before the shipped one
+    own: Path | None  # the user's price table, before the shipped one
     cache: CacheTtl
     retries: int
 
@@ -166,12 +166,12 @@ class PriceBook:
     def pricing(
         self, judge: JudgeSettings, state: Tournament, *, counted: Sequence[CountedQuery] = ()
     ) -> Pricing:
-        """Return what a judge costs, asked as its provider and the settings say.
+        """Return a judge's prices, by its provider and the settings.
 
         Args:
-            judge: Who is asked.
-            state: Whose replies on record tell what a query takes.
-            counted: The provider's counts of a few prompts, if it was asked for them.
+            judge: The judge.
+            state: The tournament; its recorded replies tell the tokens to expect.
+            counted: The provider's token counts of a few queries, if there are any.
 
         Raises:
             ConfigurationError: The user's price table is missing or wrong.

@@ -49,7 +49,7 @@ def test_what_is_spent_and_what_is_in_flight_is_not_there_any_more() -> None:
 def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
     """The message says how much there was, and how to go on."""
     said = (
-        r"^\$2\.5000 are spent, in flight or perhaps billed of at most \$3\.00, and the next query"
+        r"^the cap is \$3\.00: \$2\.5000 is spent, in flight or perhaps billed, and the next query"
         r" may cost \$1\.0000; raise --max-usd or \[judge\] max_usd to go on$"
     )
 
@@ -62,7 +62,7 @@ def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
 
 def test_a_cap_on_an_unknown_price_refuses() -> None:
     """Nothing is priced at nothing for want of a price."""
-    with pytest.raises(Refused, match="this judge has no price; add one by"):
+    with pytest.raises(Refused, match="this judge has no price; add one with"):
         affordable(100.0, usd=None)
 
 

@@ -69,7 +69,7 @@ def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
     ]
     assert {each.grade for each in seen.values()} == {"good"}
     assert seen["tourney"].says == VERSION
-    assert seen["ledger"].says.endswith("tournament.db: not there yet")
+    assert seen["ledger"].says.endswith("tournament.db: not created yet")
     assert list(tmp_path.iterdir()) == []
 
 

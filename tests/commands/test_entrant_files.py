@@ -161,12 +161,12 @@ def test_a_server_that_moved_serves_the_same_entrant(
     [
         ({"weights": "nowhere"}, "nowhere: there is no such folder of weights"),
         ({"security": "nowhere"}, "nowhere: there is no such folder of shards"),
-        ({"heads": 3}, r"security: its final .* not one of 3 heads: shard 2 is missing"),
+        ({"heads": 3}, r"security: its final .* does not fit 3 heads: shard 2 is missing"),
         (
             {"heads_depth": 1},
-            r"security/shard_0: it is LoRA for another layer .* 3 to 3: \S+s\.2\.",
+            r"security/shard_0: it has LoRA tensors outside .* 3 to 3: \S+s\.2\.",
         ),
-        ({"heads_depth": 4}, "weights: it has 4 layers, of which heads of depth 4 leave no trunk"),
+        ({"heads_depth": 4}, "weights: it has 4 layers; heads of depth 4 leave none for"),
         ({**ROBUST, "rob_checkpoint": 75}, "robustness: it has no step 75; the .*: step 50, final"),
         ({**ROBUST, "robustness": "weights"}, "weights: there are no shards in it"),
         ({**ASKED, "uncertainty": "security"}, "security: it holds neither of adapter_config.json"),
@@ -189,7 +189,7 @@ def test_every_adapter_must_be_of_the_heads(folder: Path, name: str) -> None:
     (folder / name).rmdir()
     write_shard(folder / name, 1, 2)
 
-    with pytest.raises(WeightsError, match=rf"{name}: it is LoRA for another layer or module"):
+    with pytest.raises(WeightsError, match=rf"{name}: it has LoRA tensors outside the MLPs of"):
         hydra(folder, **ROBUST, **ASKED)
 
 

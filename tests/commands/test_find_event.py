@@ -114,7 +114,9 @@ def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledge
 @pytest.mark.parametrize("name", ["p", "nobody", "99", "9" * 30, "%", "zz"])
 def test_a_name_of_nothing_is_told_as_such(filled: Ledger, name: str) -> None:
     """Neither half a label nor a wildcard nor a number beyond SQLite's means an event."""
-    with pytest.raises(NotFound, match="is no position, label or key in :memory:; see `tourney lo"):
+    with pytest.raises(
+        NotFound, match="is not a position, label or key in :memory:; see `tourney lo"
+    ):
         find_events(filled, name)
 
 

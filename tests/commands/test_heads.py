@@ -65,7 +65,7 @@ def test_bytes_that_are_no_text_do_not_hide_a_head(tmp_path: Path) -> None:
 )
 def test_a_file_without_a_head_is_refused(tmp_path: Path, text: str) -> None:
     """Compared with nothing, any ledger would pass."""
-    with pytest.raises(ConfigurationError, match=r"note.txt: there is no checkpoint in it"):
+    with pytest.raises(ConfigurationError, match=r"note.txt: it holds no head hash"):
         noted(tmp_path, text)
 
 

@@ -165,7 +165,9 @@ def test_a_manifest_that_says_nothing_is_refused(
     prod = published(tmp_path / "prod")
     (prod / "manifest.json").write_text(text)
 
-    with pytest.raises(WeightsError, match=r"manifest\.json: it does not say lora_r"):
+    with pytest.raises(
+        WeightsError, match=r"manifest\.json: lora_r, lora_alpha and heads_depth under config"
+    ):
         imports(security=prod)
 
 

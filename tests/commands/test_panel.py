@@ -140,7 +140,7 @@ def test_one_judge_under_two_names_is_refused(
         panel_of(settings(judge={**judge, **given}, jury=[juror]), Path())
 
     (fault,) = caught.value.faults
-    assert fault.startswith("judges 'large' and 'other' are one and the same, ")
+    assert fault.startswith("judges 'large' and 'other' are the same judge: ")
     assert f"one of {parts} must differ" in fault
 
 
@@ -150,7 +150,7 @@ def test_a_juror_is_not_the_tournaments_judge_again() -> None:
     judge = {"pilot_model": "large", "headline_model": "large", **server}
     juror = {"id": "large", "model": "large", **server, "base_url": "http://b"}
 
-    with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are one and the same"):
+    with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are the same judge"):
         panel_of(settings(judge=judge, jury=[juror]), Path())
 
 

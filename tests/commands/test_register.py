@@ -183,7 +183,7 @@ def test_a_shard_that_is_missing_is_told_with_its_entrant(tmp_path: Path) -> Non
 
     (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), {**poe, "heads": 3}]))
 
-    assert found.startswith("entrant 'poe': security: its final checkpoint is not one of 3 heads:")
+    assert found.startswith("entrant 'poe': security: its final checkpoint does not fit 3 heads:")
 
 
 def hydra_in(folder: Path) -> dict[str, object]:
@@ -205,8 +205,8 @@ def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> N
     (found,) = faults(tmp_path, settings(rubrics=both))
 
     assert found == (
-        "rubrics.dimension 'calibration' uses no gold answer, which [judge] provider 'reference'"
-        " compares with; leave the rubric out, or name another provider"
+        "rubrics.dimension 'calibration' does not use gold answers, which provider"
+        " 'reference' of [judge] needs; remove the rubric, or use another provider"
     )
 
 
@@ -223,5 +223,6 @@ def test_a_juror_that_compares_with_gold_refuses_the_dimension_too(tmp_path: Pat
     (found,) = faults(tmp_path, chosen)
 
     assert found.startswith(
-        "rubrics.dimension 'style' uses no gold answer, which [[jury]] 'third' provider 'reference'"
+        "rubrics.dimension 'style' does not use gold answers, which provider"
+        " 'reference' of [[jury]] 'third' needs; "
     )

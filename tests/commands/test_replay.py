@@ -111,8 +111,8 @@ def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: PublishedRun) -> No
 
     assert replayed.runs == (NAME, "claimed")
     assert replayed.differences == (
-        Difference("claimed", "battles.jsonl", "folds to other bytes than were published"),
-        Difference("claimed", "poster.pdf", "was published and is not made any more"),
+        Difference("claimed", "battles.jsonl", "differs from what was published"),
+        Difference("claimed", "poster.pdf", "was published and is no longer made"),
     )
 
 
@@ -122,7 +122,7 @@ def test_a_folder_of_an_unknown_name_is_refused(
     """There is no claim to compare it with."""
     copy = run.folder.rename(tmp_path / "copy")
 
-    with pytest.raises(NotFound, match="copy: no run of that name was published in :memory:"):
+    with pytest.raises(NotFound, match="copy: no run with that name was published in :memory:"):
         replay(ledger, STREAM, against=copy)
 
 

@@ -266,8 +266,7 @@ def test_an_anchor_is_one_of_the_entrants(tmp_path: Path) -> None:
     (found,) = faults(tmp_path, text)
 
     assert found == (
-        "tournament.toml:17: 'bradley_terry.anchor' is 'nobody': it is none of the entrants base,"
-        " tuned"
+        "tournament.toml:17: 'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned"
     )
 
 
@@ -295,8 +294,8 @@ def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
     (found,) = faults(tmp_path, text)
 
     assert found == (
-        "tournament.toml:26: 'entrants.3.base_url' is 'http://b/v1': another server alone makes no"
-        " other entrant, so 'int8' is 'fp16' and would not be asked; give them different revisions"
+        "tournament.toml:26: 'entrants.3.base_url' is 'http://b/v1': entrants 'fp16' and 'int8'"
+        " differ only in base_url, so they count as one; give them different revisions"
     )
 
 

@@ -80,17 +80,21 @@ def test_the_checkpoints_there_are_can_be_listed(tmp_path: Path) -> None:
     ("files", "checkpoint", "fault"),
     [
         ([], FINAL, r"there are no shards in it; name one that holds shard_\*/adapter_config"),
-        (PEFT[:1] + PEFT[2:], FINAL, "final checkpoint is not one of 3 heads: shard 1 is missing;"),
+        (PEFT[:1] + PEFT[2:], FINAL, "final checkpoint does not fit 3 heads: shard 1 is missing;"),
         (PEFT[:1], FINAL, "3 heads: shard 1 is missing, shard 2 is missing; complete it, or set"),
-        ([*PUBLISHED, "shard_3_lora.pt"], FINAL, "3 heads: shard 3 is left over; complete it, or"),
-        (training("step_50", n_heads=2), 50, "its step 50 is not one of 3 heads: shard 2 is"),
-        (PUBLISHED, 50, "it has no step 50; the checkpoints there are: final checkpoint; name"),
+        (
+            [*PUBLISHED, "shard_3_lora.pt"],
+            FINAL,
+            "3 heads: shard 3 is one too many; complete it, or",
+        ),
+        (training("step_50", n_heads=2), 50, "its step 50 does not fit 3 heads: shard 2 is"),
+        (PUBLISHED, 50, "it has no step 50; it has: final checkpoint; name"),
         (
             [*training("step_100"), *training("step_50"), *training("final")],
             75,
-            "it has no step 75; the checkpoints there are: step 50, step 100, final checkpoint;",
+            "it has no step 75; it has: step 50, step 100, final checkpoint;",
         ),
-        (training("step_50"), FINAL, "it has no final checkpoint; the checkpoints there are: ste"),
+        (training("step_50"), FINAL, "it has no final checkpoint; it has: ste"),
     ],
 )
 def test_a_set_that_is_not_whole_is_refused(

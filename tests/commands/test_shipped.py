@@ -129,7 +129,7 @@ def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     """Nobody wants a tournament among their photographs."""
     (tmp_path / "photograph.jpg").touch()
 
-    with pytest.raises(ConfigurationError, match="is there and is no demo; name a new folder"):
+    with pytest.raises(ConfigurationError, match="exists and is not a demo; name a new folder"):
         lay_out_demo(tmp_path)
 
     assert names(tmp_path) == {"photograph.jpg"}

@@ -134,8 +134,8 @@ def test_published_ratings_that_do_not_follow_are_told(path: Path) -> None:
 
     assert verified.n_claims == 2
     assert verified.faults == (
-        Fault(at, "claimed/elo_results.json folds to other bytes than were published"),
-        Fault(at, "claimed/poster.pdf was published and is not made any more"),
+        Fault(at, "claimed/elo_results.json differs from what was published"),
+        Fault(at, "claimed/poster.pdf was published and is no longer made"),
     )
 
 
@@ -210,7 +210,7 @@ def test_a_tail_that_was_cut_off_is_found_by_a_checkpoint(path: Path) -> None:
     assert found_in(path).faults == ()
     (fault,) = found_in(path, noted).faults
     assert fault.position == noted.position - 1
-    assert f"the ledger ends here, and checkpoint {noted} has seen more" in fault.why
+    assert f"the ledger ends here, before the kept head {noted}: " in fault.why
 
 
 def test_an_older_copy_put_back_is_found_by_a_checkpoint(path: Path, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_an_older_copy_put_back_is_found_by_a_checkpoint(path: Path, tmp_path: P
 
     (fault,) = found_in(path, noted).faults
 
-    assert "the end was cut off, or an older copy was put back" in fault.why
+    assert "the end was cut off, or an older copy was restored" in fault.why
 
 
 def test_a_history_with_all_hashes_made_anew_is_found_by_a_checkpoint(path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_history_with_all_hashes_made_anew_is_found_by_a_checkpoint(path: Path
 
     assert found_in(path).faults == ()
     assert found_in(path, noted).faults == (
-        Fault(noted.position, f"checkpoint {noted} names another history than this"),
+        Fault(noted.position, f"the kept head {noted} is of another history"),
     )
 
 
@@ -386,5 +386,5 @@ def test_two_runs_of_one_history_are_both_checked(ledger: Ledger, tmp_path: Path
 
     assert verified.n_claims == 2
     assert [fault.why for fault in verified.faults] == [
-        "forged/battles.jsonl folds to other bytes than were published"
+        "forged/battles.jsonl differs from what was published"
     ]

@@ -157,7 +157,7 @@ def test_what_must_be_known_to_ask_a_hydra_is_loaded_with_it(hydra_files: HydraF
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"model_type": "llama"}, "model_type is 'llama'; a Hydra grows on 'olmo2' only"),
+        ({"model_type": "llama"}, "model_type is 'llama'; loader 'hydra' needs 'olmo2'"),
         ({"hidden_size": "many"}, r"config\.json cannot be read: .*hidden_size"),
     ],
 )

@@ -165,4 +165,4 @@ def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
     done = launch(folder, "apply", "judge", prefix=closing)
 
     assert done.returncode == 5, done.stderr
-    assert "nobody is here to agree: say --yes" in done.stderr
+    assert "no terminal is here to confirm: run again with --yes" in done.stderr

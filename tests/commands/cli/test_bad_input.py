@@ -78,7 +78,7 @@ CASES = {
     "adapter that does not fit": Case(
         with_an_adapter_of_other_weights,
         CONFIGURATION,
-        ("security/shard_0: it is LoRA for another layer", "layers.3."),
+        ("security/shard_0: it has LoRA tensors outside", "layers.3."),
     ),
     "ledger of a newer format": Case(
         with_a_newer_format, FAILURE, ("has ledger format 99", "upgrade tourney")

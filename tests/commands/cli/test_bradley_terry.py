@@ -94,7 +94,7 @@ def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
     assert ratings(tourney, "--anchor", "amy=1400")["amy"] == pytest.approx(1400)
     assert ratings(tourney, "--anchor", "amy")["amy"] == pytest.approx(1000)
     refused = tourney("project", "bt", "--anchor", "a=my")
-    assert "the anchor 'a=my' is none of: zoe, amy, kim" in refused.stderr
+    assert "the anchor 'a=my' is not an entrant; known: zoe, amy, kim" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
     second = paid.tourney(folder, *DIRECT, "--max-usd", "0.4", url=fake.url)
 
     assert (first.code, second.code) == (5, 5), first.err + second.err
-    assert "perhaps billed of at most $0.40" in second.err
+    assert "the cap is $0.40: " in second.err
+    assert "perhaps billed, and the next query may cost" in second.err
     assert len(fake.bill().paid) == n_billed < 36
 
 

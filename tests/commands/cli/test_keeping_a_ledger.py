@@ -95,7 +95,7 @@ def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> No
     assert compared.returncode == 8
     (row,) = fields(compared)["rows"]
     assert row["position"] == noted.position - 1
-    assert f"checkpoint {noted} has seen more" in row["why"]
+    assert f"before the kept head {noted}: " in row["why"]
     assert "1 fault in tournament.db" in compared.stderr
 
 
@@ -104,7 +104,7 @@ def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> No
     [
         ("garbage", "'garbage' is no checkpoint"),
         (f"{key('x')}@", "is no checkpoint"),
-        ("tournament.db", "tournament.db: there is no checkpoint in it"),
+        ("tournament.db", "tournament.db: it holds no head hash"),
     ],
 )
 def test_what_is_no_checkpoint_is_refused(path: Path, checkpoint: str, said: str) -> None:
