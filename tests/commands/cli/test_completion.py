@@ -30,15 +30,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ledger.append(STREAM, [plan(), BATCH, sent(BATCH.batch_key), RatingsPublished(run, ())])
         others = opened(entrants=[entrant("zoe"), entrant("amy")], judges=[judge("strict")])
         ledger.append(StreamId("second"), [*others])
-    (tmp_path / "votes.csv").write_text(VOTES)
-    assert launch(tmp_path, *["import", "battles", "votes.csv", "--name", "people"]).returncode == 0
-    return tmp_path
+    (folder / "votes.csv").write_text(VOTES)
+    assert launch(folder, "import", "battles", "votes.csv", "--name", "people").returncode == 0
+    return folder
 
 
 @pytest.fixture
-def offered(place: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
+def offered(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
     """Give a function that says what bash is offered for the last word of a line."""
-    return Offered(place, monkeypatch)
+    return Offered(copytree(recorded, tmp_path / "own"), monkeypatch)
 
 
 class Offered:
