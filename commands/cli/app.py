@@ -124,7 +124,7 @@ def main() -> None:
     if not _FOLDING.isdisjoint(words[:1]):
         _tune_interpreter()
     try:
-        command_line(words)()
+        command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
             typer.secho("interrupted: what was recorded is kept", err=True)

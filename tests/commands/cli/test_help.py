@@ -1,0 +1,119 @@
+"""Help by panels, and what is said to a misspelt command or option."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import click
+import pytest
+import typer.main
+from click.testing import CliRunner, Result
+
+from commands.cli.app import COMMANDS, command_line
+from commands.settings.version import VERSION
+
+
+def said(*words: str) -> Result:
+    """Run the command line as it is for these words."""
+    names = [word for word in words if not word.startswith("-")]
+    return CliRunner().invoke(typer.main.get_command(command_line(names)), words, "tourney")
+
+
+def test_commands_stand_under_the_headings_of_their_panels() -> None:
+    """From running a tournament to exchanging it, each with its line unshortened."""
+    lines = said("--help").stdout.splitlines()
+    headings = [f"{panel.heading}:" for panel in COMMANDS]
+
+    assert [line for line in lines if line in headings] == headings
+    assert headings == ["Run:", "Read:", "Money:", "Audit:", "Exchange:"]
+    for panel in COMMANDS:
+        first = lines.index(f"{panel.heading}:") + 1
+        shown = lines[first : first + len(panel.entries)]
+        assert shown == [f"  {each.name:10}  {each.help}" for each in panel.entries]
+
+
+def test_elo_is_the_first_of_the_results() -> None:
+    """The rest follows in the order in which one asks."""
+    listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
+
+    assert [line.split()[0] for line in listed[:10]] == [
+        "elo",
+        "bt",
+        "winrates",
+        "matches",
+        "responses",
+        "progress",
+        "agreement",
+        "calibration",
+        "spend",
+        "metrics",
+    ]
+    assert not [line for line in listed if line.endswith("...")]
+
+
+@pytest.mark.parametrize("words", [(), ("project",), ("project", "elo"), ("batch", "wait")])
+def test_help_has_a_short_spelling(words: tuple[str, ...]) -> None:
+    """Of the program, of its groups, and of each command."""
+    done = said(*words, "-h")
+
+    assert done.exit_code == 0
+    assert done.stdout == said(*words, "--help").stdout
+
+
+def test_the_version_has_a_short_spelling() -> None:
+    """It says the same."""
+    assert said("-V").stdout == said("--version").stdout == f"tourney {VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("stat",), "No such command 'stat'. Did you mean 'status'?"),
+        (("project", "winrate"), "No such command 'winrate'. Did you mean 'winrates'?"),
+        (("plan", "genrate"), "No such command 'genrate'. Did you mean 'generate'?"),
+        (("xyzzy",), "No such command 'xyzzy'."),
+    ],
+)
+def test_a_misspelt_command_is_told_the_nearest_once(words: tuple[str, ...], message: str) -> None:
+    """And exits as wrong usage."""
+    done = said(*words)
+
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == f"Error: {message}"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("project", "elo", "--bootstrap", "5"), "--bootstraps"),
+        (("replay", "--out", "x"), "--output"),
+        (("--versoin",), "--version"),
+    ],
+)
+def test_a_misspelt_option_is_told_the_nearest(words: tuple[str, ...], hint: str) -> None:
+    """And exits as wrong usage."""
+    done = said(*words)
+
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].startswith("Error: No such option")
+    assert hint in done.stderr.splitlines()[-1]
+
+
+def test_an_option_is_spelt_in_one_way() -> None:
+    """What one command calls --output no other calls --out; a short name means one long name."""
+    longs: defaultdict[str, set[str]] = defaultdict(set)
+    for option in options(typer.main.get_command(command_line())):
+        long = next(name for name in option.opts if name.startswith("--"))
+        for name in option.opts:
+            longs[name].add(long)
+
+    assert {name: found for name, found in longs.items() if len(found) > 1} == {}
+    assert longs.keys() >= {"--bootstraps", "--output", "-o", "--name", "--tournament"}
+    assert longs.keys().isdisjoint({"--resamples", "--out", "--set", "--stream"})
+
+
+def options(command: click.Command) -> Iterator[click.Option]:
+    """Yield the options of a command and of those below it."""
+    yield from (each for each in command.params if isinstance(each, click.Option))
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from options(each)
