@@ -1,6 +1,7 @@
 """What a shell offers while one types: names that are on record, quickly, and never a traceback."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
