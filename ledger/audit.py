@@ -83,7 +83,7 @@ def _faults_of_file(ledger: Ledger) -> Iterator[Fault]:
     found: dict[str, str] = dict(definitions)
     for name, sql in schema.DEFINITIONS.items():
         if found.get(name) != sql:
-            yield Fault(0, f"{name} was taken away or changed in the file's schema")
+            yield Fault(0, f"{name} is missing from the file's schema, or was changed")
     for (message,) in ledger.select("PRAGMA quick_check"):
         if message != "ok":
             yield Fault(0, f"SQLite finds the file damaged: {message}")
@@ -157,7 +157,7 @@ def _recorded(position: int, version: int, chain: bytes, entry: LeafContent) -> 
     try:
         stream, type_ = StreamId(entry.stream.decode()), entry.type.decode()
     except UnicodeDecodeError as error:
-        raise UnreadableEvent(position, "its stream or type is no UTF-8 text") from error
+        raise UnreadableEvent(position, "its stream or type is not UTF-8 text") from error
     event = decode_stored(position, entry.recorded_us, type_, entry.schema_version, entry.data)
     return Recorded(position, stream, version, entry.recorded_us, chain, event)
 
@@ -206,7 +206,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
                     found = _FoundRow(at, version, leaf, chain, LeafContent._make(entry))
                     yield from _faults_of(found, position + 1, versions[stream] + 1, previous)
             except (AttributeError, TypeError):
-                yield Fault(at, "its row is damaged: a field is missing or of another type")
+                yield Fault(at, "its row is damaged: a field is missing or has the wrong type")
             position, previous, versions[stream] = at, chain, version
 
 

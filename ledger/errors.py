@@ -72,7 +72,7 @@ class CannotRead(LedgerError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
-            f"cannot read {path}: {why}; check its permissions, or put an undamaged copy back"
+            f"cannot read {path}: {why}; check its permissions, or restore an undamaged copy"
         )
         self.path, self.why = path, why
 
@@ -82,8 +82,8 @@ class CannotWrite(LedgerError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
-            f"cannot write {path}: {why}; nothing was recorded by this step,"
-            " make room or permission and run the same command again"
+            f"cannot write {path}: {why}; this step recorded nothing:"
+            " free disk space or fix the permissions, then run the same command again"
         )
         self.path, self.why = path, why
 
@@ -93,7 +93,7 @@ class FileTaken(LedgerError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"cannot write {path}: there is a file of that name already; name another, or remove it"
+            f"cannot write {path}: the file exists already; choose another name, or remove it"
         )
         self.path = path
 
@@ -103,9 +103,9 @@ class DiskFailed(LedgerError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
-            f"the disk below {path} failed: {why}; whether the last step is recorded is not known:"
-            " see to the disk, run `tourney verify`, then the same command again, which does"
-            " nothing twice"
+            f"the disk failed while {path} was written: {why}; the last step may or may not be"
+            " recorded: check the disk, run `tourney verify`, then run the same command again;"
+            " it repeats nothing that was recorded"
         )
         self.path, self.why = path, why
 
@@ -128,10 +128,10 @@ class KeyConflict(LedgerError):
         self, key: str, position: int | None, *, recorded: Digest, offered: Digest
     ) -> None:
         super().__init__(
-            f"{key} was offered twice at once, with contents {recorded[:12]} and {offered[:12]}"
+            f"one append holds {key} twice, with contents {recorded[:12]} and {offered[:12]}"
             if position is None
             else f"{key} is already recorded at position {position} with content {recorded[:12]},"
-            f" and was now offered with {offered[:12]}; compare with `tourney show {position}`"
+            f" and the new content is {offered[:12]}; compare with `tourney show {position}`"
         )
         self.key, self.position, self.recorded, self.offered = key, position, recorded, offered
 
@@ -159,8 +159,8 @@ class BrokenUpcasts(LedgerError):
         self, *, missing: Collection[tuple[str, int]], extra: Collection[tuple[str, int]]
     ) -> None:
         super().__init__(
-            f"upcasts missing for {sorted(missing)}, leading nowhere for {sorted(extra)}:"
-            " each version of an event but its own needs one step to the next"
+            f"missing upcasts: {sorted(missing)}; unknown upcasts: {sorted(extra)}:"
+            " each older version of an event needs one upcast to the next version"
         )
         self.missing, self.extra = missing, extra
 
@@ -172,9 +172,9 @@ class NetworkFileSystem(LedgerError):
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(
-            f"{path} is on a network file system ({kind}), where locks and flushes may not hold and"
-            " SQLite can lose or damage what was recorded; keep the ledger on a local disk,"
-            " or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know that yours holds them"
+            f"{path} is on a network file system ({kind}), where locks and flushes are unreliable"
+            " and SQLite can lose or damage events; keep the ledger on a local disk,"
+            " or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know that yours is reliable"
         )
         self.path, self.kind = path, kind
 
@@ -186,8 +186,8 @@ class NotAHead(LedgerError):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text[:80]!r} is no checkpoint: 64 hexadecimal digits, @ and a position,"
-            " as `tourney checkpoint` prints them"
+            f"{text[:80]!r} is not a head hash: expected 64 hexadecimal digits, @ and a position,"
+            " as `tourney checkpoint` prints it"
         )
         self.text = text
 
@@ -196,7 +196,7 @@ class BrokenExport(LedgerError):
     """A file is not, or no longer, what `tourney export events` wrote."""
 
     def __init__(self, line: int, why: str) -> None:
-        super().__init__(f"line {line}: {why}; export it again, or fetch it again")
+        super().__init__(f"line {line}: {why}; export or download the file again")
         self.line, self.why = line, why
 
 
@@ -206,5 +206,5 @@ class FolderTaken(LedgerError):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder} is there already; name another folder, or move that one away")
+        super().__init__(f"{folder} exists already; choose another folder, or move this one away")
         self.folder = folder

@@ -140,7 +140,7 @@ def read_export(lines: Iterable[bytes]) -> Iterator[StoredEvent]:
         digest.update(held)
         held = line
     if _decoded(held, number, _FooterLine) != _footer(position, chain, digest.hexdigest()):
-        raise BrokenExport(number, "the lines before it are not those that were exported")
+        raise BrokenExport(number, "the lines before it differ from those that were exported")
 
 
 def _footer(position: int, chain: bytes, sha256: str) -> _FooterLine:
@@ -191,5 +191,5 @@ def _decoded(line: bytes, number: int, kind: type[Part]) -> Part:
         return msgspec.json.decode(line, type=kind)
     except ValueError as error:
         raise BrokenExport(
-            number, f"it is no line of an export, or the file was cut: {error}"
+            number, f"not a line of an export, or the file was truncated: {error}"
         ) from error

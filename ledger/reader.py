@@ -165,7 +165,7 @@ class LedgerReader:
         while page := self.select(query, after, *parameters, _PAGE):
             yield page
             if page[-1][0] <= after:
-                raise CannotRead(self.path, f"positions do not go on behind {after}")
+                raise CannotRead(self.path, f"positions do not increase after {after}")
             after = page[-1][0]
 
 

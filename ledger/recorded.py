@@ -105,7 +105,7 @@ def decode_stored(
         UnreadableEvent: Its type, version, shape or time is unknown.
     """
     if not isinstance(recorded_us, int) or not isinstance(data, bytes):
-        raise UnreadableEvent(position, "its row is damaged: a field is of another type")
+        raise UnreadableEvent(position, "its row is damaged: a field has the wrong type")
     if not EARLIEST_US <= recorded_us <= LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:
@@ -113,5 +113,5 @@ def decode_stored(
     except LookupError as error:
         raise UnreadableEvent(position, str(error.args[0])) from error
     except ValueError as error:
-        why = f"it does not have the shape of {type_}: {error}"
+        why = f"its data does not match {type_}: {error}"
         raise UnreadableEvent(position, why) from error

@@ -75,7 +75,7 @@ class EvaluationConsistency:
         if kind is None:
             return [f"its run {event.run_key[:12]} was not planned before it"]
         if event.sample >= self._n_tries[event.run_key].get(event.item, 0):
-            return [f"sample {event.sample} of item {event.item[:12]} is not of its run's plan"]
+            return [f"sample {event.sample} of item {event.item[:12]} is not in its run's plan"]
         if isinstance(event, SampleObserved) and (why := mismatch_of(event.observation, kind)):
             return [why]
         return []
@@ -84,11 +84,11 @@ class EvaluationConsistency:
         labels = Labels(event.entrant, event.evaluation)
         plan = self._plans.get((stream, labels, event.number))
         if plan is None:
-            return [f"there is no plan {event.number} of {' on '.join(labels)} before it"]
+            return [f"no plan {event.number} of {' on '.join(labels)} was recorded before it"]
         counts = self._counts_of(plan, stream)
         if counts.allow(event.n_observed, event.n_unscorable):
             return []
-        return [f"{counts}; it claims {event.n_observed} and {event.n_unscorable}"]
+        return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
 
     def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
         """Count what came of a plan's samples.
@@ -173,7 +173,7 @@ class ConsistencyCheck:
         if key not in paid_for:
             paid_for.add(key)
             return []
-        return ["the same was recorded before, and paid for"]
+        return ["the same result was recorded and paid for before"]
 
     def _faults_of_answer(self, query_key: Digest) -> list[str]:
         if query_key in self._asked:
@@ -184,9 +184,9 @@ class ConsistencyCheck:
         faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
-            faults.append(f"no parser is named {event.parser!r}; a later tourney may know it")
+            faults.append(f"unknown parser {event.parser!r}; a newer tourney may know it")
         elif (read := parse(event.reply)) != event.verdict:
-            faults.append(f"its reply says {read}, and it claims {event.verdict}")
+            faults.append(f"its reply says {read}, the event says {event.verdict}")
         return faults
 
     def _faults_of_batch(self, event: BatchFact) -> list[str]:
@@ -228,25 +228,25 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
 def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verdict]]) -> list[str]:
     policy = POLICIES.get(event.policy)
     if policy is None:
-        return [f"no policy is named {event.policy!r}; a later tourney may know it"]
+        return [f"unknown policy {event.policy!r}; a newer tourney may know it"]
     if any(policy(*verdicts) == event.outcome for verdicts in given):
         return []
     made = " or ".join(
-        f"{policy(*verdicts)!r} of verdicts {' and '.join(verdicts)}" for verdicts in given
+        f"{policy(*verdicts)!r} for verdicts {' and '.join(verdicts)}" for verdicts in given
     )
-    return [f"{event.policy} makes {made}, and it claims {event.outcome!r}"]
+    return [f"{event.policy} gives {made}, the event says {event.outcome!r}"]
 
 
 def _faults_of_identity(event: PairReconciled) -> list[str]:
     """Two identical responses put one question in both orders, and are a tie."""
     if event.forward != event.swapped:
-        return ["it claims a tie of identical responses, and its two questions differ"]
+        return ["it says that the responses are identical, but its two queries differ"]
     if event.outcome != "tie":
-        return [f"it claims {event.outcome!r} of identical responses, which tie"]
+        return [f"it says {event.outcome!r} for identical responses, which always tie"]
     return []
 
 
 def _faults_of_registration(event: Registered) -> list[str]:
     if event.content.content_digest == event.digest:
         return []
-    return ["its digest is not that of what it registers"]
+    return ["its digest does not match what it registers"]

@@ -28,8 +28,7 @@ def too_few_resamples(resamples: int, level: float) -> str | None:
     fewest = fewest_resamples(level)
     if resamples >= fewest:
         return None
-    takes = f"an interval of {100 * level:g} % takes {fewest:,} resamples at least"
-    return f"{takes}, so that one is beyond each bound"
+    return f"a {100 * level:g} % interval needs at least {fewest:,} resamples"
 
 
 NORMAL_95: Final = 1.959963984540054  # half width of a 95 % interval in standard errors

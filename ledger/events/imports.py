@@ -114,14 +114,16 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
         """
         n = self.n_battles
         if not 1 <= n <= MAX_BATTLES or len(self.b) != n:
-            raise ValueError(f"there are {n} a and {len(self.b)} b, of at most {MAX_BATTLES}")
+            raise ValueError(
+                f"`a` has {n} battles, `b` {len(self.b)}: expected the same, 1 to {MAX_BATTLES}"
+            )
         if not are_codes(self.a + self.b, len(self.entrants)):
             raise ValueError("a code of `a` or `b` stands for no entrant")
         if any(map(str.__eq__, self.a, self.b)):
             raise ValueError("an entrant battles itself")
         columns = ("winners", "prefs", "prompts", "sources", "judges", "weights")
         if odd := [name for name in columns if not getattr(self, name).fits(n)]:
-            raise ValueError(f"{', '.join(odd)}: not a cell for each of {n} battles")
+            raise ValueError(f"these columns do not have {n} battles: {', '.join(odd)}")
 
 
 class LedgerMerged(Fact, frozen=True):

@@ -119,10 +119,10 @@ class Registry(Generic[AnyFact]):
     def _what_is_needed(self, name: str, version: int) -> str:
         event_type = self.types.get(name)
         if event_type is None:
-            return f"no event type {name!r}; a later tourney may know it"
+            return f"unknown event type {name!r}; a newer tourney may know it"
         latest = event_type.schema_version
         known = "1" if latest == 1 else f"1 to {latest}"
-        return f"{name} version {version}, known here: {known}; a later tourney may know it"
+        return f"unknown version {version} of {name} (known: {known}); a newer tourney may know it"
 
 
 Event: TypeAlias = (

@@ -81,7 +81,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         return _open_readonly(path, "mode=ro")  # the log may have come just now
     except sqlite3.OperationalError as error:
         both = f"{beside(path, '')} and {log.name}"
-        why = f"{error}; if its folder cannot be written, copy {both} together into one that can"
+        why = f"{error}; if its folder cannot be written, copy {both} together into a writable one"
         raise CannotRead(path, why) from error
 
 

@@ -98,7 +98,7 @@ class WalFile:
         """Let go of it."""
         with self._in_use:
             os.close(self._file)
-            self._failure = DiskFailed(self._path, "it was closed while something was appended")
+            self._failure = DiskFailed(self._path, "it was closed during an append")
 
 
 def wal_for_reading(path: Path) -> Wal:
@@ -123,8 +123,8 @@ def require_writable(path: Path) -> None:
     if refused:
         raise CannotWrite(
             path,
-            f"no permission for {' and '.join(refused)}, which a reader may have left; have their"
-            " owner or root change that (chmod, chown), and delete nothing, for it may hold events",
+            f"no write permission for {' and '.join(refused)}, which a reader may have made; ask"
+            " their owner or root to change it (chmod, chown); delete nothing, it may hold events",
         )
 
 

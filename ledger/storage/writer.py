@@ -115,7 +115,9 @@ class Writer:
         event = theirs.decode().event
         key = key_of(theirs.event_id)
         if len(theirs.event_id) != ID_BYTES or key != _key(theirs.stream, theirs.type, event):
-            raise InvalidEvent(theirs.type, f"{theirs.event_id.hex()} is the id of another event")
+            raise InvalidEvent(
+                theirs.type, f"its id {theirs.event_id.hex()} belongs to another event"
+            )
         ours = self._find(key)
         if ours is None:
             return self._place(theirs)
@@ -207,7 +209,7 @@ def draft(stream: StreamId, event: Event) -> Draft:
     try:
         return Draft(event, type_, _key(stream, type_, event), data)
     except UnicodeEncodeError as error:
-        raise InvalidEvent(type_, f"stream {stream!r} is no text: {error}") from error
+        raise InvalidEvent(type_, f"stream {stream!r} is not valid text: {error}") from error
 
 
 def _key(stream: str, type_: str, event: Event) -> bytes:

@@ -43,7 +43,7 @@ def strengths(board: Leaderboard) -> str:
     parameters = board.ratings.parameters
     level, is_divided = f"{100 * parameters.level:g} %", len(board.groups) > 1
     headers = (
-        *("Entrant", "Rating", f"{level} low", f"{level} high", "Rank", "At worst", "Battles"),
+        *("Entrant", "Rating", f"{level} low", f"{level} high", "Rank", "Worst rank", "Battles"),
         *(["Group"] if is_divided else []),
     )
     rows = (_cells(place)[: len(headers)] for place in board.rows)
@@ -73,24 +73,27 @@ def _model(parameters: BradleyTerryParameters) -> str:
 def _notes(board: Leaderboard) -> Iterator[str]:
     parameters = board.ratings.parameters
     yield (
-        f"{_interval_note(parameters)}. Rank: 1 + how many are surely better; at worst: how many"
-        f" are not surely worse. {_zero(parameters)}"
+        f"{_interval_note(parameters)}. Rank: 1 + the number of significantly better entrants;"
+        f" worst rank: the number that are not significantly worse. {_zero(parameters)}"
     )
     rated = [place for place in board.rows if place.rating is not None]
     if any(None in {place.lower, place.upper} for place in rated):
-        why = f"no two {parameters.unit} differ, or it is beyond all numbers"
+        why = f"no two {parameters.unit} differ, or it is infinite"
         yield f"A bound is missing where {why}."
     if board.ratings.n_without_fit:
-        yield f"Resamples without a finite fit: {board.ratings.n_without_fit}, beyond both bounds."
+        yield (
+            f"Resamples without a finite fit: {board.ratings.n_without_fit};"
+            " they count as beyond both bounds."
+        )
     if len(board.groups) > 1:
-        yield " ".join(("Ratings compare within a group only.", *_order(board)))
+        yield " ".join(("Compare ratings within a group only.", *_order(board)))
 
 
 def _interval_note(parameters: BradleyTerryParameters) -> str:
     if parameters.interval == "sandwich":
-        return f"Interval by the sandwich, clustered by {parameters.unit}"
+        return f"Cluster-robust (sandwich) interval, clustered by {parameters.unit}"
     resamples = f"{parameters.resamples} {parameters.interval} resamples"
-    return f"Interval by {resamples} of {parameters.unit}"
+    return f"Interval from {resamples} of {parameters.unit}"
 
 
 def _zero(parameters: BradleyTerryParameters) -> str:
@@ -145,9 +148,9 @@ def report(results: Results) -> str:
 reconciled by {escape(publication.terms.policy)}.</p>
 {sections}
 <h2>Provenance</h2>
-<p>Folded from the first {publication.as_of} events of the ledger. The hash chain there is
+<p>Computed from the first {publication.as_of} events of the ledger. Its head hash there is
 <code>{escape(publication.head)}</code>. <code>tourney replay --against
-runs/{escape(publication.run)}</code> folds them again and compares every file but this one
+runs/{escape(publication.run)}</code> computes them again and compares every file but this one
 byte for byte.</p>
 </body>
 </html>
@@ -190,8 +193,8 @@ def _leaderboard(standing: Standings) -> str:
 
 def _interval(resampled: EloBootstrap) -> str:
     return (
-        f'\n<p class="note">{escape(resampled.sentence())}; all matches on one move together. An'
-        f" entrant met on fewer than {FEWEST_PROMPTS} has none.</p>"
+        f'\n<p class="note">{escape(resampled.sentence())}; matches on one prompt are drawn'
+        f" together. An entrant with matches on fewer than {FEWEST_PROMPTS} prompts has none.</p>"
     )
 
 

@@ -23,9 +23,8 @@ class MetricsCollide(TourneyError):
     def __init__(self, name: str, evaluations: tuple[str, str]) -> None:
         those = " and ".join(map(repr, evaluations))
         super().__init__(
-            f"evaluations {those} both have a metric {name!r}, and a file of results holds one;"
-            " write them one by one with `tourney export results --evaluation`, and call one of"
-            " them otherwise"
+            f"evaluations {those} both have a metric {name!r}, and a results file holds one;"
+            " export them one by one with `tourney export results --evaluation`, or rename one"
         )
         self.name, self.evaluations = name, evaluations
 

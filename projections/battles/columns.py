@@ -14,7 +14,7 @@ class NotABattle(TourneyError):
     """A battle says what no rating can use."""
 
     def __init__(self, number: int, why: str) -> None:
-        super().__init__(f"battle {number}, counted from 0: {why}; correct it or leave it out")
+        super().__init__(f"battle {number}, counted from 0: {why}; correct or remove it")
         self.number, self.why = number, why
 
 
@@ -81,7 +81,7 @@ class Battles:
         n = len(self.entrants)
         known = (self.a >= 0) & (self.a < n) & (self.b >= 0) & (self.b < n)
         _refuse(~known, "an entrant has no name")
-        _refuse(self.a == self.b, "an entrant cannot meet itself")
+        _refuse(self.a == self.b, "an entrant cannot battle itself")
         _refuse(self.cluster < 0, "a prompt's number is 0 or more")
         _refuse(~((self.score >= 0) & (self.score <= 1)), "a score is from 0 to 1")
         _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")

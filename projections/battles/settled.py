@@ -169,12 +169,12 @@ def _named(battles: Battles) -> Iterator[_NamedBattle]:
 def _require_some(margins: Floats) -> None:
     if not len(margins):
         raise CannotCalibrate(
-            "no vote is on a prompt and two entrants that the judge marked",
-            "see that both sets name prompts and entrants alike",
+            "no human vote has a prompt and two entrants in common with the judge's scores",
+            "check that both sets use the same names for prompts and entrants",
         )
     if not np.isfinite(margins).all():
         n = int((~np.isfinite(margins)).sum())
         raise CannotCalibrate(
-            f"{n} of {len(margins)} preferences are 0 or 1, which no finite marks make",
-            "import battles that were judged by marks",
+            f"{n} of {len(margins)} preferences are 0 or 1, which no finite scores give",
+            "import battles that were judged by scores",
         )

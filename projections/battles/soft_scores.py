@@ -111,8 +111,8 @@ def calibrate(battles: Battles, margin: Floats) -> Temperature:
     n_pairs = len(pairs.margin)
     if n_pairs < FEWEST_PAIRS:
         raise CannotCalibrate(
-            f"people decided {n_pairs} of the battles, and {FEWEST_PAIRS} are the fewest",
-            f"judge more of what people decided, or keep {TEMPERATURE}",
+            f"people decided {n_pairs} of the battles ({FEWEST_PAIRS} needed)",
+            f"judge more pairs that people decided, or keep {TEMPERATURE}",
         )
     _require_finite_fit(pairs)
     value = _fit(pairs)
@@ -143,14 +143,14 @@ def _require_finite_fit(pairs: _Pairs) -> None:
     differed = (pairs.score * down + (1 - pairs.score) * up).any()
     match bool(agreed), bool(differed):
         case True, False:
-            why = "people always preferred what the judge marked up: the steeper, the better"
+            why = "people always preferred what the judge scored higher, so it has no upper limit"
         case False, True:
-            why = "people never preferred what the judge marked up: the steeper down, the better"
+            why = "people never preferred what the judge scored higher, so it has no lower limit"
         case False, False:
-            why = "the judge marked both sides alike in every battle that people decided"
+            why = "the judge gave both sides the same score in every battle that people decided"
         case _:
             return
-    raise CannotCalibrate(why, f"judge more of what people decided, or keep {TEMPERATURE}")
+    raise CannotCalibrate(why, f"judge more pairs that people decided, or keep {TEMPERATURE}")
 
 
 def _fit(pairs: _Pairs) -> float:
@@ -168,8 +168,7 @@ def _fit(pairs: _Pairs) -> float:
         if abs(step) * widest <= _SETTLED * (1 + abs(value) * widest):
             return value
     raise CannotCalibrate(
-        f"after {_MOST_STEPS} steps it still moves, as some margins are next to nothing beside"
-        " others",
+        f"no convergence after {_MOST_STEPS} steps: some score differences are tiny beside others",
         f"leave those battles out, or keep {TEMPERATURE}",
     )
 

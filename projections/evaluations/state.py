@@ -158,8 +158,8 @@ def mismatch_of(observation: Observation, kind: EvaluationKind) -> str | None:
     leave all else without a number.
     """
     if not isinstance(observation, _SHAPES[kind]):
-        return f"its run is a {kind}, which observes something else"
+        return f"its observation does not fit its run, a {kind}"
     if isinstance(observation, ChoicesObserved) and observation.correct >= len(observation.choices):
         n_choices = len(observation.choices)
-        return f"its right choice is number {observation.correct} of {n_choices}, counted from 0"
+        return f"its correct choice is number {observation.correct} of {n_choices}, counted from 0"
     return None

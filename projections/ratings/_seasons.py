@@ -66,7 +66,7 @@ class ExpectedScore:
         return np.divide(below, above, below)
 
 
-_UNWEIGHTED: Final = "rate them by Bradley-Terry, or leave the weights out"
+_UNWEIGHTED: Final = "use Bradley-Terry, or remove the weights"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def season_battles(battles: Battles) -> SeasonBattles:
         CannotRate: A battle has a weight, and a season plays each once.
     """
     if (battles.weight != 1.0).any():
-        raise CannotRate("Elo plays each battle once, and these have weights", _UNWEIGHTED)
+        raise CannotRate("Elo cannot use weights, and these battles have some", _UNWEIGHTED)
     n = len(battles.entrants)
     a_won = battles.score >= 0.5  # noqa: PLR2004  # half of the one point that a battle is about
     winner = np.where(a_won, battles.a, battles.b)

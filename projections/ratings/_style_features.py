@@ -54,7 +54,7 @@ def standardised(
             number = int(np.isfinite(column).argmin())
             raise CannotRate(
                 f"feature {name!r} of battle {number}, counted from 0, is {column[number]}",
-                "correct it or leave the battle out",
+                "correct it or remove the battle",
             )
         if np.ptp(column[chosen]) == 0:
             raise CannotRate(
@@ -86,7 +86,7 @@ def require_independent(names: tuple[str, ...], design: Design, weight: Floats) 
         explained = column @ np.linalg.lstsq(before, column)[0]
         if gram[place, place] - explained <= _COLLINEAR * gram[place, place]:
             raise CannotRate(
-                f"feature {name!r} follows from who met and from the features before it",
+                f"feature {name!r} is a linear combination of entrants and the features before it",
                 "leave it out, and name the other features",
             )
 

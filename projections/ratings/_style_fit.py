@@ -10,7 +10,7 @@ from projections.battles.columns import CannotRate
 from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import Scores
+from projections.ratings.bradley_terry.models import TOO_FAR, Scores
 from projections.ratings.bradley_terry.uncertainty import covariance_of, influences, sensitivity_of
 
 
@@ -62,10 +62,6 @@ class Design:
 
 _EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
 _MOST_STEPS: Final = 200  # no log odds go further than as many units
-_TOO_FAR: Final = (
-    "strengths come out too far apart to be computed",
-    "state a prior, or leave out battles of extreme weight",
-)
 
 
 class Fit(NamedTuple):
@@ -109,7 +105,7 @@ class AdjustedLikelihood:
             parameters, log_odds = parameters + share * step, log_odds + share * moved
             if furthest < _EXACT:
                 return Fit(parameters, log_odds)
-        raise CannotRate(*_TOO_FAR)
+        raise CannotRate(*TOO_FAR)
 
     def covariance(self, fit: Fit, figures: Floats) -> Floats:
         """Return the covariance of linear functions of the parameters, (m, m), by the sandwich.
@@ -132,7 +128,7 @@ class AdjustedLikelihood:
         try:
             return np.asarray(np.linalg.solve(self._information(log_odds), gradient))
         except np.linalg.LinAlgError as error:
-            raise CannotRate(*_TOO_FAR) from error
+            raise CannotRate(*TOO_FAR) from error
 
     def _surprise(self, log_odds: Floats) -> Floats:
         """Return what a took less what was expected, times the weight, (n,)."""

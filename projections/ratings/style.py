@@ -76,11 +76,13 @@ def rate_adjusted(
         ValueError: A feature has not one value for each battle.
     """
     if (parameters.ties, parameters.interval) != ("half", "sandwich"):
-        raise CannotRate("covariates need ties as half, and the sandwich", "ask for these")
+        raise CannotRate(
+            "style control needs ties as half and the sandwich interval", "choose these"
+        )
     plain = rate(battles, parameters)
     comparable = plain.components.label[battles.a] == plain.components.label[battles.b]
     if not comparable.any():
-        raise CannotRate("nobody can be compared with anybody", "add battles, or state a prior")
+        raise CannotRate("no two entrants can be compared", "add battles, or set a prior")
     if parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
     units = single_battles(battles, comparable)

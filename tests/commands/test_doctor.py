@@ -139,7 +139,7 @@ def test_a_log_that_cannot_be_written_is_bad(public_folder: Path) -> None:
         finding = found(path)["ledger"]
 
     assert finding.grade == "bad"
-    assert f"no permission for {index} (uid" in finding.says
+    assert f"no write permission for {index} (uid" in finding.says
 
 
 def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:

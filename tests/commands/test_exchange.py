@@ -267,7 +267,7 @@ def test_nothing_is_taken_of_a_ledger_with_an_unreadable_event(pair: Pair) -> No
     pair.theirs.connection.execute("UPDATE event SET type = 'New' WHERE position = ?", (last,))
     head = pair.ours.head
 
-    with pytest.raises(UnreadableEvent, match="a later tourney may know it"):
+    with pytest.raises(UnreadableEvent, match="a newer tourney may know it"):
         take(pair)
 
     assert pair.ours.head == head

@@ -72,7 +72,9 @@ def test_a_file_without_a_head_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("name", ["", "note.txt", "deadbeef@3", "."])
 def test_neither_a_file_nor_a_head_is_refused(name: str) -> None:
     """A mistyped file name is told as what it is."""
-    with pytest.raises(NotAHead, match="is no checkpoint: 64 hexadecimal digits, @ and a position"):
+    with pytest.raises(
+        NotAHead, match="is not a head hash: expected 64 hexadecimal digits, @ and a position"
+    ):
         noted_heads(name)
 
 

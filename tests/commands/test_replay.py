@@ -179,7 +179,7 @@ def test_rebuilt_runs_are_written_where_asked(
 
 def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: PublishedRun) -> None:
     """What lies there may be the only evidence that it differs."""
-    with pytest.raises(FolderTaken, match="is there already; name another folder"):
+    with pytest.raises(FolderTaken, match="exists already; choose another folder"):
         replay(ledger, STREAM, out=run.folder.parent)
 
 

@@ -192,14 +192,17 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: Input"),
         ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
         ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
-        ("[elo]\nbootstraps = 39  #!", "'elo.bootstraps' is 39: an interval of 95 % takes 40 resa"),
+        (
+            "[elo]\nbootstraps = 39  #!",
+            "'elo.bootstraps' is 39: a 95 % interval needs at least 40 resa",
+        ),
         (
             '[bradley_terry]\ninterval = "bayesian"\nresamples = 19  #!\nlevel = 0.9',
-            "'bradley_terry.resamples' is 19: an interval of 90 % takes 20 resamples at least",
+            "'bradley_terry.resamples' is 19: a 90 % interval needs at least 20 resamples",
         ),
         (
             '[bradley_terry]  #!\ninterval = "bayesian"\nlevel = 0.999',
-            "'bradley_terry.resamples' is 1000: an interval of 99.9 % takes 2,000 resamples",
+            "'bradley_terry.resamples' is 1000: a 99.9 % interval needs at least 2,000 resamples",
         ),
         ("[bradley_terry]\nresamples = 10_000_000  #!", "'bradley_terry.resamples' is 10000000"),
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),

@@ -29,27 +29,27 @@ TAMPERED = {
     ),
     "payload of a wrong shape": (
         "UPDATE event SET data = x'7b7d' WHERE position = 2",
-        [(2, CONTENT), (2, "it does not have the shape of VerdictReceived")],
+        [(2, CONTENT), (2, "its data does not match VerdictReceived")],
     ),
     "payload that is no text": (
         "UPDATE event SET data = x'ff' WHERE position = 2",
-        [(2, CONTENT), (2, "it does not have the shape of VerdictReceived")],
+        [(2, CONTENT), (2, "its data does not match VerdictReceived")],
     ),
     "type": (
         "UPDATE event SET type = 'PairReconciled' WHERE position = 2",
-        [(2, CONTENT), (2, "it does not have the shape of PairReconciled")],
+        [(2, CONTENT), (2, "its data does not match PairReconciled")],
     ),
     "unknown type": (
         "UPDATE event SET type = 'PairSettled' WHERE position = 2",
-        [(2, CONTENT), (2, "no event type 'PairSettled'")],
+        [(2, CONTENT), (2, "unknown event type 'PairSettled'")],
     ),
     "type that is no text": (
         "UPDATE event SET type = CAST(x'ff' AS TEXT) WHERE position = 2",
-        [(2, CONTENT), (2, "its stream or type is no UTF-8 text")],
+        [(2, CONTENT), (2, "its stream or type is not UTF-8 text")],
     ),
     "schema version": (
         "UPDATE event SET schema_version = 2 WHERE position = 2",
-        [(2, CONTENT), (2, "VerdictReceived version 2, known here: 1;")],
+        [(2, CONTENT), (2, "unknown version 2 of VerdictReceived (known: 1);")],
     ),
     "time": (
         "UPDATE event SET recorded_us = recorded_us + 1 WHERE position = 2",
@@ -72,7 +72,7 @@ TAMPERED = {
         [
             (3, "it is version 3 of stream '\ufffd', expected 1"),
             (3, CONTENT),
-            (3, "its stream or type is no UTF-8 text"),
+            (3, "its stream or type is not UTF-8 text"),
         ],
     ),
     "version": (
@@ -185,7 +185,7 @@ def test_a_guard_that_was_taken_away_is_noticed(filed: Path, name: str) -> None:
 
     expected = schema.DEFINITIONS if name == "event" else [name]
     assert faults == [
-        (0, f"{each} was taken away or changed in the file's schema") for each in expected
+        (0, f"{each} is missing from the file's schema, or was changed") for each in expected
     ]
 
 
@@ -199,7 +199,9 @@ def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:
 
     faults = faults_of(filed)
 
-    assert faults == [(0, "event_is_never_updated was taken away or changed in the file's schema")]
+    assert faults == [
+        (0, "event_is_never_updated is missing from the file's schema, or was changed")
+    ]
 
 
 def test_what_sqlite_finds_damaged_is_told(filed: Path) -> None:
@@ -237,7 +239,7 @@ def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_page_too(filed:
     with Ledger.read_only(filed) as ledger:
         each = list(read_with_faults(ledger, ledger.head.position, {"TournamentOpened"}))
 
-    assert each == [Fault(4, "its stream or type is no UTF-8 text")]
+    assert each == [Fault(4, "its stream or type is not UTF-8 text")]
 
 
 def test_swapped_events_are_found_at_both_places(filed: Path) -> None:
@@ -328,5 +330,5 @@ def test_every_event_that_can_be_read_is_read_beside_those_that_cannot(filed: Pa
     with Ledger.read_only(filed) as ledger:
         each = list(read_with_faults(ledger, ledger.head.position))
 
-    why = "no event type 'PairSettled'; a later tourney may know it"
+    why = "unknown event type 'PairSettled'; a newer tourney may know it"
     assert each == [first, Fault(2, why), third]

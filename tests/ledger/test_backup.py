@@ -135,7 +135,7 @@ def test_a_file_that_is_there_is_never_written_over(filed: Path, to: Path) -> No
 
     with (
         Ledger.read_only(filed) as ledger,
-        pytest.raises(FileTaken, match="name another, or remove it") as caught,
+        pytest.raises(FileTaken, match="choose another name, or remove it") as caught,
     ):
         back_up(ledger, to)
 
@@ -172,7 +172,7 @@ def test_a_folder_without_permission_takes_no_backup(public_folder: Path, filed:
     with (
         Ledger.read_only(filed) as ledger,
         unprivileged(),
-        pytest.raises(CannotWrite, match="make room or permission"),
+        pytest.raises(CannotWrite, match="free disk space or fix the permissions"),
     ):
         back_up(ledger, public_folder / "run.ledger")
 
@@ -208,7 +208,7 @@ def test_of_two_backups_to_one_name_the_first_to_end_is_kept_whole(path: Path, t
     with Ledger.open(path) as writer:
         writer.append(STREAM, verdicts(N_FILED))
         reader = Ledger(open_for_reading(path), path, wal=Disk(end_before_it))
-        with reader, pytest.raises(FileTaken, match="name another"):
+        with reader, pytest.raises(FileTaken, match="choose another name"):
             back_up(reader, to)
 
     assert rows_of(to) == rows_of(path)

@@ -149,7 +149,7 @@ def test_a_folder_without_permission_cannot_take_a_ledger(public_folder: Path) -
     """A run must fail before the first judge query is paid for."""
     public_folder.chmod(0o555)
 
-    with unprivileged(), pytest.raises(CannotWrite, match="make room or permission"):
+    with unprivileged(), pytest.raises(CannotWrite, match="free disk space or fix the permissions"):
         Ledger.open(public_folder / "run.ledger")
 
     assert list(public_folder.iterdir()) == []
@@ -290,7 +290,7 @@ def test_a_writer_that_waits_too_long_is_refused(filed: Path) -> None:
         Ledger(connection, filed) as ledger,
         closing(connect_for_writing(filed)) as other,
         immediate_transaction(other),
-        pytest.raises(CannotWrite, match="locked; nothing was recorded by this step"),
+        pytest.raises(CannotWrite, match="locked; this step recorded nothing"),
     ):
         ledger.append(STREAM, verdicts(1, after=N_FILED))
 

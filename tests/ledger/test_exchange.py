@@ -22,7 +22,7 @@ from tests.strategies import histories
 
 OTHER = StreamId("other")
 N_LINES = 1 + N_FILED + 1  # what it is, the events, what all that was
-NOT_THOSE = "the lines before it are not those that were exported"
+NOT_THOSE = "the lines before it differ from those that were exported"
 
 
 def exported(ledger: Ledger) -> bytes:
@@ -171,8 +171,8 @@ def test_a_file_without_its_last_lines_is_refused(lines: list[bytes], n_left: in
     refusal = refusal_of(lines[:n_left])
 
     assert refusal.line == n_left
-    assert "or the file was cut" in refusal.why
-    assert str(refusal).endswith("; export it again, or fetch it again")
+    assert "or the file was truncated" in refusal.why
+    assert str(refusal).endswith("; export or download the file again")
 
 
 @pytest.mark.parametrize("number", range(1, N_LINES + 1))
@@ -251,7 +251,7 @@ def test_lines_behind_the_last_are_found(lines: list[bytes]) -> None:
     refusal = refusal_of([*lines, *lines])
 
     assert refusal.line == N_LINES
-    assert "it is no line of an export" in refusal.why
+    assert "not a line of an export" in refusal.why
 
 
 @pytest.mark.parametrize("first", [b'{"format":"tourney/events@2"}\n', b"{}\n", b"\n", b"\xff\n"])
@@ -260,7 +260,7 @@ def test_what_does_not_begin_as_an_export_is_none(first: bytes) -> None:
     refusal = refusal_of(ended(first))
 
     assert refusal.line == 1
-    assert "it is no line of an export" in refusal.why
+    assert "not a line of an export" in refusal.why
 
 
 def test_rows_are_given_before_the_end_is_known(lines: list[bytes]) -> None:
@@ -295,6 +295,6 @@ def test_an_event_under_an_id_that_is_not_its_own_is_refused(
     lines = list(export_lines([forged._replace(leaf=leaf, chain=chain)]))
 
     with Ledger.in_memory() as ours:
-        with pytest.raises(InvalidEvent, match="is the id of another event"):
+        with pytest.raises(InvalidEvent, match="belongs to another event"):
             take_in(ours, read_export(lines))
         assert ours.head.position == 0

@@ -51,9 +51,9 @@ def test_space_around_a_head_is_no_part_of_it() -> None:
 )
 def test_what_is_no_head_is_refused(text: str) -> None:
     """Half a digest would match half of all forgeries: nothing is guessed."""
-    with pytest.raises(NotAHead, match="is no checkpoint: 64 hexadecimal digits, @ and a posi") as (
-        caught
-    ):
+    with pytest.raises(
+        NotAHead, match="is not a head hash: expected 64 hexadecimal digits, @ and a posi"
+    ) as (caught):
         Head.parse(text)
 
     assert caught.value.text == text

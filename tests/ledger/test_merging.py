@@ -307,7 +307,7 @@ def test_an_event_that_cannot_be_read_stops_a_merge_whole() -> None:
         before = list(ledger.rows())
         *rows, last = other.rows()
 
-        with pytest.raises(UnreadableEvent, match="no event type 'PairSettled'"):
+        with pytest.raises(UnreadableEvent, match="unknown event type 'PairSettled'"):
             take_in(ledger, [*rows, last._replace(type="PairSettled")])
 
         assert list(ledger.rows()) == before

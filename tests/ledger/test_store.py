@@ -185,14 +185,14 @@ def test_other_content_under_the_same_key_is_refused(ledger: Ledger) -> None:
     recorded = digest_of_bytes(EVENTS.encode(verdict(query)))
     offered = digest_of_bytes(EVENTS.encode(verdict(query, "TIE")))
     assert (conflict.recorded, conflict.offered) == (recorded, offered)
-    assert f"content {recorded[:12]}, and was now offered with {offered[:12]};" in str(conflict)
+    assert f"content {recorded[:12]}, and the new content is {offered[:12]};" in str(conflict)
 
 
 def test_two_contents_of_one_key_in_a_batch_are_refused(ledger: Ledger) -> None:
     """Nothing is recorded yet that could be shown, so the message names no position."""
     query = key("1")
 
-    with pytest.raises(KeyConflict, match="was offered twice at once, with contents") as caught:
+    with pytest.raises(KeyConflict, match=r"one append holds .* twice, with contents") as caught:
         ledger.append(STREAM, [*verdicts(1), verdict(query), verdict(query, "TIE")])
 
     conflict = caught.value
@@ -370,9 +370,9 @@ def test_an_unknown_event_stops_reading_with_its_position(filed: Path) -> None:
     with Ledger.read_only(filed) as ledger:
         reading = ledger.read()
         first = next(reading)
-        with pytest.raises(UnreadableEvent, match="position 2: no event type 'PairSettled'") as (
-            caught
-        ):
+        with pytest.raises(
+            UnreadableEvent, match="position 2: unknown event type 'PairSettled'"
+        ) as (caught):
             next(reading)
 
     assert first.position == 1
@@ -386,7 +386,7 @@ def test_a_damaged_file_is_reported_not_a_traceback(filed: Path) -> None:
 
     with (
         Ledger.read_only(filed) as ledger,
-        pytest.raises(CannotRead, match=r"malformed; .*put an undamaged copy back"),
+        pytest.raises(CannotRead, match=r"malformed; .*restore an undamaged copy"),
     ):
         list(ledger.rows())
 
@@ -408,7 +408,7 @@ def test_a_full_disk_loses_nothing_that_was_recorded(filed: Path) -> None:
     long = replace(verdict(key("long")), reply="x" * 1_000_000)
 
     with Ledger(connection, filed) as ledger:
-        with pytest.raises(CannotWrite, match=r"full; nothing was recorded .* make room"):
+        with pytest.raises(CannotWrite, match=r"full; this step recorded nothing: free disk space"):
             ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
 
         assert positions(ledger) == [1, 2, 3]

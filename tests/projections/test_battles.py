@@ -54,7 +54,7 @@ def test_no_rows_are_no_battles() -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (("amy", "amy", 1.0, "p1"), "cannot meet itself"),
+        (("amy", "amy", 1.0, "p1"), "cannot battle itself"),
         (("amy", "zoe", 1.1, "p1"), "from 0 to 1"),
         (("amy", "zoe", -0.1, "p1"), "from 0 to 1"),
         (("amy", "zoe", float("nan"), "p1"), "from 0 to 1"),

@@ -247,9 +247,9 @@ def test_a_single_prompt_has_no_interval() -> None:
         ({"length": [0.5] * 6}, "feature 'length' is the same in all battles"),
         ({"length": [0.5, 1, nan, 1, 1, 1]}, r"feature 'length' of battle 2, .* is nan"),
         ({"length": [0.5, 1, 1, inf, 1, 1]}, r"feature 'length' of battle 3, .* is inf"),
-        ({"size": [1, 2, -3, 1, 2, -3]}, "feature 'size' follows"),
-        ({"x": [1, 0, 0, 2, 0, 0], "y": [3, 0, 0, 6, 0, 0]}, "feature 'y' follows"),
-        ({"x": [1, 2, 3, 4, 5, 6], "y": [2, 4, 0, 5, 7, 3]}, "feature 'y' follows"),
+        ({"size": [1, 2, -3, 1, 2, -3]}, "feature 'size' is a linear comb"),
+        ({"x": [1, 0, 0, 2, 0, 0], "y": [3, 0, 0, 6, 0, 0]}, "feature 'y' is a linear comb"),
+        ({"x": [1, 2, 3, 4, 5, 6], "y": [2, 4, 0, 5, 7, 3]}, "feature 'y' is a linear comb"),
     ],
     ids=["constant", "unknown", "infinite", "entrants", "feature", "both"],
 )
@@ -272,7 +272,7 @@ def test_a_column_of_another_length_is_a_mistake() -> None:
 )
 def test_what_covariates_do_not_go_with_is_refused(fields: dict[str, object]) -> None:
     """An interval of another kind than was asked for would be taken for it."""
-    with pytest.raises(CannotRate, match="ties as half, and the sandwich"):
+    with pytest.raises(CannotRate, match="ties as half and the sandwich interval"):
         adjusted(RING, {}, fields)
 
 
@@ -280,7 +280,7 @@ def test_without_anybody_to_compare_there_is_no_coefficient() -> None:
     """Who always won, or always lost, did so whatever was longer."""
     rows = [Battle("a", "b", 1.0, 1), Battle("a", "b", 1.0, 2)]
 
-    with pytest.raises(CannotRate, match="nobody can be compared"):
+    with pytest.raises(CannotRate, match="no two entrants can be compared"):
         adjusted(rows, {"length": np.array([1.0, 2.0])})
 
     found = adjusted(rows, {"length": np.array([1.0, 2.0])}, {"prior_sd": 100.0})

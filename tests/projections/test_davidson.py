@@ -121,7 +121,7 @@ def test_resamples_without_a_finite_fit_are_found_out(interval: IntervalKind) ->
 
 def test_a_score_between_is_refused() -> None:
     """The model has three outcomes; to take 0.7 for one of them would be to make it up."""
-    with pytest.raises(CannotRate, match=r"no score of 0\.7; rate them with ties as half"):
+    with pytest.raises(CannotRate, match=r"not a score of 0\.7; count ties as half"):
         davidson([Battle("a", "b", 0.7, 1), Battle("b", "a", 1.0, 2)])
 
 

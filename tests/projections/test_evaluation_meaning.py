@@ -45,7 +45,7 @@ def test_the_end_of_what_was_not_planned_is_a_fault() -> None:
     """Nobody could say what it counts."""
     [fault] = faults(completed(PLANNED, 2), PLANNED)
 
-    assert fault == "there is no plan 1 of base on recall before it"
+    assert fault == "no plan 1 of base on recall was recorded before it"
 
 
 @pytest.mark.parametrize("event", [replace(SEEN[0], item=key("?")), replace(SEEN[0], sample=1)])
@@ -53,7 +53,7 @@ def test_a_sample_that_is_not_of_the_plan_is_a_fault(event: Event) -> None:
     """It would be in no metric, and yet look as if it were."""
     [fault] = faults(PLANNED, event)
 
-    assert "is not of its run's plan" in fault
+    assert "is not in its run's plan" in fault
 
 
 def test_more_tries_at_an_item_may_be_planned_later() -> None:
@@ -68,7 +68,7 @@ def test_an_observation_of_another_kind_is_a_fault() -> None:
     """A rollout observes answers; choices are in none of its metrics."""
     [fault] = faults(PLANNED, replace(SEEN[0], observation=choices()))
 
-    assert fault == "its run is a rollout, which observes something else"
+    assert fault == "its observation does not fit its run, a rollout"
 
 
 def test_a_right_choice_that_is_not_there_is_a_fault() -> None:
@@ -77,7 +77,7 @@ def test_a_right_choice_that_is_not_there_is_a_fault() -> None:
 
     [fault] = faults(asked, *observed(asked, [choices(choice(-1.0), correct=1)]))
 
-    assert fault == "its right choice is number 1 of 1, counted from 0"
+    assert fault == "its correct choice is number 1 of 1, counted from 0"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_counts_that_are_not_true_are_a_fault(
     """Whoever trusts the end of a run would not look for what is missing."""
     [fault] = faults(PLANNED, *seen, completed(PLANNED, *claimed))
 
-    assert fault.endswith(f"; it claims {claimed[0]} and {claimed[1]}")
+    assert fault.endswith(f"; the event says {claimed[0]} and {claimed[1]}")
     assert fault.startswith("samples observed: 1, ")
 
 
@@ -150,7 +150,9 @@ def test_what_it_never_can_have_known_is_a_fault_after_a_merge(claimed: tuple[in
 
     [fault] = faults_of([*ours, *theirs, *on])
 
-    assert fault.startswith("samples observed: 1 to 3, unscorable: 0 to 2, neither: 0; it claims")
+    assert fault.startswith(
+        "samples observed: 1 to 3, unscorable: 0 to 2, neither: 0; the event says"
+    )
 
 
 def test_what_a_third_tournament_gave_up_counts_as_given_up() -> None:

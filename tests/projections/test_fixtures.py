@@ -26,5 +26,5 @@ def test_the_last_battle_is_between_nobody_and_nobody() -> None:
 
 def test_weights_are_refused() -> None:
     """A battle that counts three times is played once: to leave that unsaid would be a lie."""
-    with pytest.raises(CannotRate, match="these have weights; rate them by Bradley-Terry"):
+    with pytest.raises(CannotRate, match="these battles have some; use Bradley-Terry"):
         season_battles(battles_of([("A", "Z", 1.0, 1, 3.0)]))

@@ -82,17 +82,17 @@ CASES = {
     ),
     "verdict that its reply does not say": Case(
         (ASKED[0], replace(SAID[0], verdict="TIE")),
-        "its reply says A, and it claims TIE",
+        "its reply says A, the event says TIE",
         (ASKED[0], replace(SAID[0], verdict="TIE", reply="VERDICT: TIE")),
     ),
     "verdict of a reply that says none": Case(
         (ASKED[0], replace(SAID[0], reply="Both are fine.")),
-        "its reply says None, and it claims A",
+        "its reply says None, the event says A",
         (ASKED[0], replace(SAID[0], reply="Both are fine.\n**Verdict:** A")),
     ),
     "unknown parser": Case(
         (ASKED[0], replace(SAID[0], parser="first-line@1")),
-        "no parser is named 'first-line@1'; a later tourney may know it",
+        "unknown parser 'first-line@1'; a newer tourney may know it",
         (ASKED[0], SAID[0]),
     ),
     "failure of a query never submitted": Case(
@@ -112,22 +112,22 @@ CASES = {
     ),
     "outcome that its policy does not make": Case(
         (*ASKED, *SAID, reconciled(MATCH, "b")),
-        "swap-consistent makes 'a' of verdicts A and B, and it claims 'b'",
+        "swap-consistent gives 'a' for verdicts A and B, the event says 'b'",
         TRUE,
     ),
     "unknown policy": Case(
         (*ASKED, *SAID, replace(reconciled(MATCH, "a"), policy="best-of-three")),
-        "no policy is named 'best-of-three'; a later tourney may know it",
+        "unknown policy 'best-of-three'; a newer tourney may know it",
         TRUE,
     ),
     "tie of two responses that differ": Case(
         (*ASKED, replace(reconciled(MATCH, "tie"), basis="identical")),
-        "it claims a tie of identical responses, and its two questions differ",
+        "it says that the responses are identical, but its two queries differ",
         (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
     ),
     "winner among identical responses": Case(
         (replace(reconciled(MATCH, "a"), basis="identical", swapped=FORWARD),),
-        "it claims 'a' of identical responses, which tie",
+        "it says 'a' for identical responses, which always tie",
         (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
     ),
     "batch that nobody planned": Case(
@@ -152,7 +152,7 @@ CASES = {
     ),
     "registration under another's digest": Case(
         (PromptRegistered(prompt=PROMPT, digest=prompt("p2").content_digest),),
-        "its digest is not that of what it registers",
+        "its digest does not match what it registers",
         (PromptRegistered(prompt=PROMPT, digest=PROMPT.content_digest),),
     ),
 }
@@ -231,14 +231,18 @@ def test_a_verdict_that_was_paid_for_twice_is_told() -> None:
     """The writer knows every key; whoever writes past it leaves this behind."""
     again = replace(SAID[0], reply="Once more.\nVERDICT: A")
 
-    assert faults_of(*ASKED, *SAID, again) == [(5, "the same was recorded before, and paid for")]
+    assert faults_of(*ASKED, *SAID, again) == [
+        (5, "the same result was recorded and paid for before")
+    ]
 
 
 def test_a_response_that_was_made_twice_is_told() -> None:
     """Which of the two a verdict is about could not be said any more."""
     (response,) = [each for each in answered(opened()) if isinstance(each, ResponseGenerated)][:1]
 
-    assert faults_of(response, response) == [(2, "the same was recorded before, and paid for")]
+    assert faults_of(response, response) == [
+        (2, "the same result was recorded and paid for before")
+    ]
 
 
 def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
@@ -263,7 +267,7 @@ def test_an_outcome_follows_from_the_verdicts_of_its_own_tournament() -> None:
     unsound = faults_of(*events, reconciled(MATCH, "b"), streams=streams)
 
     assert sound == []
-    made = "swap-consistent makes 'a' of verdicts A and B, and it claims 'b'"
+    made = "swap-consistent gives 'a' for verdicts A and B, the event says 'b'"
     assert unsound == [(8, made)]
 
 
@@ -275,4 +279,4 @@ def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
     for outcome in ("a", "b"):
         assert faults_of(*verdicts, reconciled(MATCH, outcome), streams=streams) == []
     [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
-    assert why.startswith("swap-consistent makes 'a' of verdicts A and B or ")
+    assert why.startswith("swap-consistent gives 'a' for verdicts A and B or ")

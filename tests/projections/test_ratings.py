@@ -191,7 +191,7 @@ def test_an_anchor_moves_its_own_component_only() -> None:
 
 def test_an_anchor_that_fought_nobody_is_refused() -> None:
     """Without it the scale would hang from nothing, and nobody would be told."""
-    with pytest.raises(CannotRate, match=r"the anchor 'z' .*; name "):
+    with pytest.raises(CannotRate, match=r"the anchor 'z' .*; choose "):
         rated(UPSETS, anchor="z")
 
 
@@ -326,7 +326,7 @@ def test_without_battles_there_is_nobody_to_rate(prior_sd: float | None) -> None
 )
 def test_strengths_too_far_apart_are_refused(rows: list[tuple[str, str, float, int]]) -> None:
     """The computer's numbers end somewhere, and what comes out then must not look like a rating."""
-    with pytest.raises(CannotRate, match=r"too far apart .*; state a prior"):
+    with pytest.raises(CannotRate, match=r"too far apart .*; set a prior"):
         rated(rows)
 
 

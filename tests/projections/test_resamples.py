@@ -23,6 +23,4 @@ def test_bounds_leave_a_resample_out_at_each_end(level: float, fewest: int) -> N
 def test_a_shortage_says_how_many_it_takes() -> None:
     """Who reads it asks again, and once."""
     assert too_few_resamples(40, 0.95) is None
-    assert too_few_resamples(39, 0.95) == (
-        "an interval of 95 % takes 40 resamples at least, so that one is beyond each bound"
-    )
+    assert too_few_resamples(39, 0.95) == ("a 95 % interval needs at least 40 resamples")

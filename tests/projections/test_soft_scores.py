@@ -215,8 +215,8 @@ def test_one_prompt_does_not_tell_its_error() -> None:
         ([1.0] * 9 + [0.5] * 9, [1.0] * 18, "people decided 9 of the battles"),
         ([1.0, 0.0] * 6, [3.0, -2.0] * 6, "always preferred"),
         ([0.0, 1.0] * 6, [3.0, -2.0] * 6, "never preferred"),
-        ([1.0, 0.0] * 6, [0.0] * 12, "marked both sides alike"),
-        ([1.0] * 12 + [0.0], [1.0] * 12 + [1e-300], "next to nothing beside others"),
+        ([1.0, 0.0] * 6, [0.0] * 12, "gave both sides the same score"),
+        ([1.0] * 12 + [0.0], [1.0] * 12 + [1e-300], "tiny beside others"),
     ],
 )
 def test_pairs_that_fix_no_temperature_are_refused(

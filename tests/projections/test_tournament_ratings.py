@@ -91,5 +91,5 @@ def test_every_feature_that_is_named_is_known() -> None:
 
 def test_nothing_to_compare_has_no_style_to_control() -> None:
     """A coefficient of nothing would be a number that nothing speaks for."""
-    with pytest.raises(CannotRate, match="nobody can be compared"):
+    with pytest.raises(CannotRate, match="no two entrants can be compared"):
         style_controlled(groups("a"), ("length",), PLAIN, ROSTER)

@@ -61,8 +61,8 @@ def test_what_is_calibrated_is_what_both_have() -> None:
 @pytest.mark.parametrize(
     ("margin", "prompt", "why"),
     [
-        (1.0, "p2", "no vote is on a prompt and two entrants that the judge marked"),
-        (np.inf, "p1", "1 of 1 preferences are 0 or 1, which no finite marks make"),
+        (1.0, "p2", "no human vote has a prompt and two entrants in common"),
+        (np.inf, "p1", "1 of 1 preferences are 0 or 1, which no finite scores give"),
     ],
 )
 def test_what_cannot_be_held_against_votes_is_refused(margin: float, prompt: str, why: str) -> None:
@@ -78,5 +78,5 @@ def test_battles_on_prompts_without_a_name_meet_no_vote() -> None:
     battles, margin = judged(("zoe", "amy", "p1", 1.0))
     nameless = ScoredBattles(replace(battles, prompts=()), margin)
 
-    with pytest.raises(CannotCalibrate, match="no vote"):
+    with pytest.raises(CannotCalibrate, match="no human vote"):
         votes_with_margins(nameless, battles_of([Battle("zoe", "amy", 1.0, "p1")]))

@@ -122,8 +122,8 @@ def require_whole_outcomes(score: Floats) -> None:
     between = score[~np.isin(score, (0.0, TIE, 1.0))]
     if between.size:
         raise CannotRate(
-            f"Davidson's model knows wins, losses and ties, and no score of {between[0]}",
-            "rate them with ties as half",
+            f"Davidson's model takes wins, losses and ties, not a score of {between[0]}",
+            "count ties as half",
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import Derivatives, PairModel, Slopes, Tally
+from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, PairModel, Slopes, Tally
 
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
 
@@ -51,10 +51,6 @@ def maximise(
 
 
 _EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square
-_TOO_FAR: Final = (
-    "strengths come out too far apart to be computed",
-    "state a prior, or leave out battles of extreme weight",
-)
 
 
 @dataclass(frozen=True)
@@ -110,9 +106,9 @@ class Likelihood:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # then it diverges
                 fitted = self.maximise(start, counts, tolerance=_EXACT)
         except np.linalg.LinAlgError as error:
-            raise CannotRate(*_TOO_FAR) from error
+            raise CannotRate(*TOO_FAR) from error
         if not fitted.converged.all():
-            raise CannotRate(*_TOO_FAR)
+            raise CannotRate(*TOO_FAR)
         return np.asarray(fitted.parameters[0])
 
     def information(self, parameters: Floats) -> Floats:

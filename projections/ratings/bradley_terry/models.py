@@ -7,13 +7,19 @@ is how much each took off each other.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
+
+TOO_FAR: Final = (
+    "the strengths are too far apart to be computed",
+    "set a prior, or remove battles of extreme weight",
+)
+"""Why no model can be fitted, and the remedy."""
 
 
 class Tally(NamedTuple):

@@ -154,7 +154,7 @@ def rate_overall(
         ValueError: There are not as many dimensions as battles.
     """
     if parameters.interval != "sandwich":
-        raise CannotRate("overall ratings need the sandwich", "ask for it")
+        raise CannotRate("overall ratings need the sandwich interval", "choose it")
     if len(dimensions) != len(battles):
         raise ValueError("dimensions are given one for each battle")
     if parameters.unit == "battles":
@@ -176,15 +176,17 @@ def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str
     fought = dict.fromkeys(dimensions)
     for dimension in fought:
         if dimension not in weights:
-            raise CannotRate(f"dimension {dimension!r} has no weight", "state one, or 0")
+            raise CannotRate(f"dimension {dimension!r} has no weight", "give it one, or 0")
     for dimension, weight in weights.items():
         if not (weight >= 0 and isfinite(weight)):
-            raise CannotRate(f"dimension {dimension!r} has the weight {weight}", "state 0 or more")
+            raise CannotRate(
+                f"dimension {dimension!r} has the weight {weight}", "give it 0 or more"
+            )
         if weight and dimension not in fought:
             raise CannotRate(f"dimension {dimension!r} has no battle", "leave it out")
     total = fsum(weights.values())
     if not total:
-        raise CannotRate("no dimension has a weight above 0", "state one")
+        raise CannotRate("no dimension has a weight above 0", "give one of them a weight")
     return {dimension: weight / total for dimension, weight in weights.items() if weight}
 
 

@@ -133,7 +133,7 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
             strengths lie too far apart to be computed.
     """
     if parameters.anchor is not None and parameters.anchor not in battles.entrants:
-        raise CannotRate(f"the anchor {parameters.anchor!r} fought none", "name one that did")
+        raise CannotRate(f"the anchor {parameters.anchor!r} has no battle", "choose one that has")
     if parameters.ties == "davidson":
         require_whole_outcomes(battles.score)
     units = clustered_battles(battles, parameters.unit)

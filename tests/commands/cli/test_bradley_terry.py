@@ -119,7 +119,7 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
     ("words", "why"),
     [
         ("--level 2", "--level: Expected"),
-        ("--interval bayesian --bootstraps 1", "--bootstraps 1: an interval of 90 % takes 20"),
+        ("--interval bayesian --bootstraps 1", "--bootstraps 1: a 90 % interval needs at least 20"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
         ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),

@@ -104,7 +104,7 @@ def test_a_folder_that_is_there_is_not_written_over(place: Path, tourney: Tourne
     done = tourney(*COMMAND, "--security", "prod")
 
     assert done.returncode == 2, done.stderr
-    assert "imported is there already; name another folder" in done.stderr
+    assert "imported exists already; choose another folder" in done.stderr
     assert [path.name for path in (place / "imported").iterdir()] == ["uncertainty"]
 
 

@@ -102,8 +102,8 @@ def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> No
 @pytest.mark.parametrize(
     ("checkpoint", "said"),
     [
-        ("garbage", "'garbage' is no checkpoint"),
-        (f"{key('x')}@", "is no checkpoint"),
+        ("garbage", "'garbage' is not a head hash"),
+        (f"{key('x')}@", "is not a head hash"),
         ("tournament.db", "tournament.db: it holds no head hash"),
     ],
 )
@@ -125,7 +125,7 @@ def test_an_event_that_cannot_be_read_is_a_fault_and_no_failure(
     done = tourney("verify")
 
     assert done.returncode == 8
-    assert "no event type 'PairSettled'" in done.stdout
+    assert "unknown event type 'PairSettled'" in done.stdout
 
 
 def test_a_claim_that_does_not_follow_is_a_fault(path: Path, tourney: Tourney) -> None:

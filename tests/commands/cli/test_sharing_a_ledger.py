@@ -137,7 +137,7 @@ def test_a_broken_file_takes_nothing_in(place: Path, tourney: Tourney, spoil: st
     done = tourney("import", "events", "theirs.jsonl")
 
     assert done.returncode == 1
-    assert "export it again, or fetch it again" in " ".join(done.stderr.split())
+    assert "export or download the file again" in " ".join(done.stderr.split())
     assert head_of(place / "tournament.db") == head
 
 

@@ -110,7 +110,7 @@ def test_votes_alone_are_not_read_at_a_temperature(tourney: Tourney) -> None:
     [
         ("--against nobody", "no battles were imported as 'nobody'"),
         ("--against judged", "'judged' has no battle that people decided"),
-        ("--against voted", "no vote is on a prompt and two entrants that the judge marked"),
+        ("--against voted", "no human vote has a prompt and two entrants in common"),
         ("--name judged --against voted --judge ann", "leave out --name"),
         ("--name judged --against voted --made-at 0", "--made-at 0: a temperature is above 0"),
         ("--against voted --made-at 1", "--made-at is of imported preferences: add --name"),

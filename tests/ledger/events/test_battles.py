@@ -54,15 +54,18 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"a": "", "b": ""}, "there are 0 a and 0 b"),
-        ({"b": "$$"}, "there are 1 a and 2 b"),
-        ({"a": "#" * (MAX_BATTLES + 1), "b": "$" * (MAX_BATTLES + 1)}, "of at most 5000"),
+        ({"a": "", "b": ""}, "`a` has 0 battles, `b` 0:"),
+        ({"b": "$$"}, "`a` has 1 battles, `b` 2:"),
+        ({"a": "#" * (MAX_BATTLES + 1), "b": "$" * (MAX_BATTLES + 1)}, ": expected the same, 1 to 5000"),
         ({"a": "%"}, "stands for no entrant"),
         ({"b": "#"}, "an entrant battles itself"),
-        ({"winners": CodedColumn(("tie", "model_a"))}, "winners: not a cell for each of 1 battles"),
-        ({"winners": CodedColumn(("tie", "model_a"), "$#")}, "winners: not a cell"),
-        ({"prefs": CodedColumn((0.5,), "$")}, "prefs: not a cell"),
-        ({"prompts": CodedColumn(())}, "prompts: not a cell"),
+        (
+            {"winners": CodedColumn(("tie", "model_a"))},
+            "these columns do not have 1 battles: winners",
+        ),
+        ({"winners": CodedColumn(("tie", "model_a"), "$#")}, "not have 1 battles: winners"),
+        ({"prefs": CodedColumn((0.5,), "$")}, "not have 1 battles: prefs"),
+        ({"prompts": CodedColumn(())}, "not have 1 battles: prompts"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(wrong: dict[str, object], why: str) -> None:

@@ -105,7 +105,7 @@ def test_a_missing_step_is_found_before_any_event_is_read(missing: tuple[str, in
     """A program that cannot read its own old ledgers must not start."""
     steps = {place: step for place, step in STEPS.items() if place != missing}
 
-    with pytest.raises(BrokenUpcasts, match=r"upcasts missing for \[\('Weighed', \d\)\]") as caught:
+    with pytest.raises(BrokenUpcasts, match=r"missing upcasts: \[\('Weighed', \d\)\]") as caught:
         registry(steps)
 
     assert (set(caught.value.missing), set(caught.value.extra)) == ({missing}, set())
@@ -114,7 +114,7 @@ def test_a_missing_step_is_found_before_any_event_is_read(missing: tuple[str, in
 @pytest.mark.parametrize("extra", [("Weighed", 0), ("Weighed", 3), ("Noted", 1), ("Lost", 1)])
 def test_a_step_that_leads_nowhere_is_found(extra: tuple[str, int]) -> None:
     """A new step without the new version, or a misspelt type, would never be taken."""
-    with pytest.raises(BrokenUpcasts, match=r"leading nowhere for \[\('") as caught:
+    with pytest.raises(BrokenUpcasts, match=r"unknown upcasts: \[\('") as caught:
         registry({**STEPS, extra: named})
 
     assert (set(caught.value.missing), set(caught.value.extra)) == (set(), {extra})
@@ -125,13 +125,13 @@ def test_a_newer_version_says_which_are_known() -> None:
     with pytest.raises(LookupError) as caught:
         registry(STEPS).decode("Weighed", 4, b"{}")
 
-    needed = "Weighed version 4, known here: 1 to 3; a later tourney may know it"
+    needed = "unknown version 4 of Weighed (known: 1 to 3); a newer tourney may know it"
     assert caught.value.args == (needed,)
 
 
 def test_a_version_before_the_first_is_unknown() -> None:
     """There is no such thing, so nothing can be guessed from it."""
-    with pytest.raises(LookupError, match="Weighed version 0, known here: 1 to 3"):
+    with pytest.raises(LookupError, match=r"unknown version 0 of Weighed \(known: 1 to 3\)"):
         registry(STEPS).decode("Weighed", 0, b'{"name":"salt","kilograms":0.5}')
 
 

@@ -50,7 +50,7 @@ def test_groups_are_numbered_where_ratings_do_not_compare() -> None:
     groups = {name: cells(source, name)[-1] for name in ("zoe", "ann", "bob", "cleo", "xia", "yan")}
     assert groups["ann"] == groups["bob"] == groups["cleo"]
     assert groups["xia"] == groups["yan"]
-    assert "Ratings compare within a group only." in source
+    assert "Compare ratings within a group only." in source
     assert f"Group {groups['zoe']} is above {groups['ann']}." in source
     assert f"Group {groups['xia']} is not comparable with others." in source
     assert "Group" not in section(*RING).partition("<tbody>")[0]
@@ -59,8 +59,11 @@ def test_groups_are_numbered_where_ratings_do_not_compare() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "Interval by the sandwich, clustered by prompts."),
-        ({"interval": "bayesian", "resamples": 20}, "Interval by 20 bayesian resamples of prompts"),
+        ({}, "Cluster-robust (sandwich) interval, clustered by prompts."),
+        (
+            {"interval": "bayesian", "resamples": 20},
+            "Interval from 20 bayesian resamples of prompts",
+        ),
         ({}, "The mean of a group is 1000."),
         ({"anchor": "bob", "anchor_rating": 900.0}, "bob is at 900; elsewhere the mean of a group"),
         ({"anchor": "dan"}, "The mean of a group is 1000."),
@@ -81,8 +84,10 @@ def test_a_bound_that_nobody_knows_is_explained() -> None:
     source = section(("ann", "bob"), ("bob", "ann"), parameters=parameters)
 
     assert cells(source, "ann")[1:3] == ["", ""]
-    assert "A bound is missing where no two prompts differ, or it is beyond all numbers." in source
-    assert re.search("Resamples without a finite fit: [0-9]+, beyond both bounds.", source)
+    assert "A bound is missing where no two prompts differ, or it is infinite." in source
+    assert re.search(
+        "Resamples without a finite fit: [0-9]+; they count as beyond both bounds.", source
+    )
     assert "A bound is missing" not in section(*RING)
 
 
