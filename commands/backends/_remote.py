@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 THREAD_NAME: Final = "request"
-Question = TypeVar("Question")
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
@@ -18,9 +18,9 @@ class Stopped(Exception):
     """Raised by an `Ask` that had sent nothing when the asking stopped."""
 
 
-def abreast(
-    questions: Sequence[Question],
-    ask: Callable[[Question], Answer],
+def run_concurrently(
+    questions: Sequence[Request],
+    ask: Callable[[Request], Answer],
     *,
     n_at_a_time: int,
     stops: Event | None = None,
@@ -40,7 +40,7 @@ def abreast(
     Raises:
         Exception: Whatever `ask` raised first.
     """
-    asking = _Asking(questions, ask, stops or Event())
+    asking = _RequestPool(questions, ask, stops or Event())
     n_threads = min(n_at_a_time, len(questions))
     for _ in range(n_threads):
         # a daemon: a process that is told to end does not wait for what it would not record
@@ -51,11 +51,11 @@ def abreast(
         asking.stops.set()
 
 
-class _Asking(Generic[Question, Answer]):
+class _RequestPool(Generic[Request, Answer]):
     """Questions on their way to the threads, and answers on their way back."""
 
     def __init__(
-        self, questions: Sequence[Question], ask: Callable[[Question], Answer], stops: Event
+        self, questions: Sequence[Request], ask: Callable[[Request], Answer], stops: Event
     ) -> None:
         self._questions = deque(questions)
         self._ask = ask
@@ -75,7 +75,7 @@ class _Asking(Generic[Question, Answer]):
         finally:
             self._came.put(None)
 
-    def _next(self) -> Question | None:
+    def _next(self) -> Request | None:
         """Return a question that is not yet asked, unless the asking stops."""
         try:
             return None if self.stops.is_set() else self._questions.popleft()
@@ -97,7 +97,7 @@ class _Asking(Generic[Question, Answer]):
             raise error
 
 
-def gist(error: Exception | Warning) -> str:
+def first_line(error: Exception | Warning) -> str:
     """Return the first line of a library's message; the rest stays on the cause's traceback."""
     return str(error).strip().partition("\n")[0]
 
@@ -106,7 +106,7 @@ _SHOWN: Final = 30  # bytes of what is no JSON, enough to know a web page by
 _Value = TypeVar("_Value")
 
 
-def decoded(body: bytes, kind: type[_Value]) -> _Value:
+def decode_json(body: bytes, kind: type[_Value]) -> _Value:
     """Return the value of a type that a body holds.
 
     Raises:
@@ -117,9 +117,9 @@ def decoded(body: bytes, kind: type[_Value]) -> _Value:
         value = json.loads(body)
     except ValueError as error:
         raise msgspec.DecodeError(f"no JSON, but {body[:_SHOWN]!r}") from error
-    return msgspec.json.decode(whole(json.dumps(value, ensure_ascii=False)), type=kind)
+    return msgspec.json.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)), type=kind)
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return a text that can be written: half a character, which JSON may hold, becomes "?"."""
     return text.encode(errors="replace").decode()

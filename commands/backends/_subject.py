@@ -62,7 +62,7 @@ def weights_digest(model: PreTrainedModel) -> Digest:
 
 
 @contextmanager
-def at_rest(model: PreTrainedModel) -> Iterator[None]:
+def in_evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
     """Use a model that is being trained: without dropout, nor settings of its own for generation.
 
     It is handed back as it was, module by module: a trainer may have put some in evaluation mode,
@@ -89,7 +89,7 @@ def at_rest(model: PreTrainedModel) -> Iterator[None]:
             module.training = was_training
 
 
-class Step(Protocol):
+class TrainerState(Protocol):
     """How far a training is."""
 
     @property
@@ -109,22 +109,22 @@ class Trainer(Protocol):
         """Its tokenizer."""
 
     @property
-    def state(self) -> Step:
+    def state(self) -> TrainerState:
         """How far it is."""
 
 
 @dataclass(frozen=True)
-class Subject:
+class EvaluatedModel:
     """A model, how it is loaded, and how it is named."""
 
     entrant: Entrant  # under any name
     named: Callable[[], Entrant]  # under the name that the content of its weights has now
     load: Callable[[Entrant, torch.device], Loaded]
     device: str
-    at_rest: Callable[[], AbstractContextManager[None]]  # while it is evaluated
+    in_evaluation_mode: Callable[[], AbstractContextManager[None]]  # while it is evaluated
 
 
-def trained_by(trainer: Trainer, name: str) -> Subject:
+def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
     """Return the model of a trainer, which goes on training it: it is neither copied nor changed.
 
     Its name, and its ledger's, is that of the weights at the moment: every tensor is read for it.
@@ -147,10 +147,12 @@ def trained_by(trainer: Trainer, name: str) -> Subject:
         return replace(entrant, weights=step, weights_digest=weights_digest(model))
 
     loaded = live_weights(model, tokenizer)
-    return Subject(entrant, named, lambda _, __: loaded, str(model.device), lambda: at_rest(model))
+    return EvaluatedModel(
+        entrant, named, lambda _, __: loaded, str(model.device), lambda: in_evaluation_mode(model)
+    )
 
 
-def checkpoint(folder: Path, name: str, generation: GenerationSection) -> Subject:
+def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
     """Return what a checkpoint holds: weights, or an adapter that names its base.
 
     Raises:
@@ -158,14 +160,14 @@ def checkpoint(folder: Path, name: str, generation: GenerationSection) -> Subjec
     """
     adapter = folder / "adapter_config.json"
     if adapter.exists():
-        section = HfSection(id=name, weights=_base_of(adapter), adapters=(folder,))
+        section = HfSection(id=name, weights=_base_weights(adapter), adapters=(folder,))
     else:
         section = HfSection(id=name, weights=folder)
     entrant = read_entrant(section, generation, folder.parent)
-    return Subject(entrant, lambda: entrant, LastLoaded(), generation.device, nullcontext)
+    return EvaluatedModel(entrant, lambda: entrant, LastLoaded(), generation.device, nullcontext)
 
 
-def _base_of(adapter: Path) -> Path:
+def _base_weights(adapter: Path) -> Path:
     try:
         named = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
     except (OSError, ValueError, KeyError, TypeError) as error:

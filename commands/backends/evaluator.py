@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from commands.backends._subject import Subject, Trainer, checkpoint, trained_by
+from commands.backends._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluate import (
@@ -45,7 +45,7 @@ class EvaluatorConfig(Section):
     evaluations: tuple[EvaluationSection, ...] = ()
 
 
-def config_of(tables: Mapping[str, Any]) -> EvaluatorConfig:
+def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
     """Check tables.
 
     Raises:
@@ -61,7 +61,7 @@ def config_of(tables: Mapping[str, Any]) -> EvaluatorConfig:
         raise ConfigurationError(faults) from error
 
 
-def kept_config(path: Path) -> EvaluatorConfig:
+def read_config(path: Path) -> EvaluatorConfig:
     """Read the configuration that a job was begun with.
 
     Raises:
@@ -74,10 +74,10 @@ def kept_config(path: Path) -> EvaluatorConfig:
     except (OSError, ValueError) as error:
         fault = f"{path} cannot be read: {error}; give runtime_cfg, which takes its place"
         raise ConfigurationError([fault]) from error
-    return config_of(tables)
+    return parse_config(tables)
 
 
-def keep_config(path: Path, config: EvaluatorConfig) -> None:
+def write_config(path: Path, config: EvaluatorConfig) -> None:
     """Write a configuration for those who go on with its job.
 
     Raises:
@@ -105,14 +105,14 @@ class ExecutionSpec:
 _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"
 
 
-class Asked(NamedTuple):
+class EvaluationRequest(NamedTuple):
     """An evaluation, and the terms on which it runs."""
 
     evaluation: Evaluation
     terms: EvaluationOptions = EvaluationOptions()
 
 
-class Configured(NamedTuple):
+class ConfiguredEvaluator(NamedTuple):
     """An evaluator, and the configuration that it was made by."""
 
     evaluator: "Evaluator"
@@ -129,8 +129,8 @@ class Evaluator:
     def __init__(
         self,
         spec: ExecutionSpec,
-        subject: Subject,
-        evaluations: Sequence[Asked],
+        subject: EvaluatedModel,
+        evaluations: Sequence[EvaluationRequest],
         generation: GenerationSection,
     ) -> None:
         """Be ready; nothing is written yet.
@@ -150,7 +150,7 @@ class Evaluator:
     def from_trainer(
         cls,
         trainer: Trainer,
-        evaluations: Sequence[Asked],
+        evaluations: Sequence[EvaluationRequest],
         spec: ExecutionSpec,
         generation: GenerationSection | None = None,
     ) -> Self:
@@ -159,7 +159,7 @@ class Evaluator:
         Raises:
             ConfigurationError: Its float type is no entrant's, or two evaluations have one name.
         """
-        subject = trained_by(trainer, spec.name)
+        subject = trainer_model(trainer, spec.name)
         return cls(spec, subject, evaluations, generation or GenerationSection())
 
     @classmethod
@@ -170,7 +170,7 @@ class Evaluator:
         runtime_cfg: Mapping[str, Any] | None = None,
         *,
         resume: bool = False,
-    ) -> Configured:
+    ) -> ConfiguredEvaluator:
         """Evaluate a checkpoint: a folder of weights, or of an adapter that names its base.
 
         Args:
@@ -187,17 +187,17 @@ class Evaluator:
         if not resume and (spec.folder / _LEDGER).exists():
             raise FolderTaken(spec.folder)
         kept = spec.folder / _CONFIG
-        config = kept_config(kept) if runtime_cfg is None else config_of(runtime_cfg)
+        config = read_config(kept) if runtime_cfg is None else parse_config(runtime_cfg)
         bank = () if config.prompts is None else read_bank(spec.root / config.prompts.bank)
         evaluations = [
-            Asked(evaluation_of(section, spec.root, bank), section.terms)
+            EvaluationRequest(evaluation_of(section, spec.root, bank), section.terms)
             for section in config.evaluations
         ]
-        subject = checkpoint(spec.root / suffix, spec.name, config.generation)
+        subject = checkpoint_model(spec.root / suffix, spec.name, config.generation)
         evaluator = cls(spec, subject, evaluations, config.generation)
         if runtime_cfg is not None:
-            keep_config(kept, config)
-        return Configured(evaluator, config)
+            write_config(kept, config)
+        return ConfiguredEvaluator(evaluator, config)
 
     def evaluate(
         self,
@@ -218,7 +218,7 @@ class Evaluator:
             list of `Intermediates`.
         """
         inference = self._inference(self._subject.entrant)
-        with self._subject.at_rest():
+        with self._subject.in_evaluation_mode():
             return {
                 each.evaluation.name: each.evaluation(
                     inference,
@@ -244,7 +244,7 @@ class Evaluator:
         """Observe what is owed, and write results.json from the ledger."""
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)
-        with Ledger.open(self.spec.folder / _LEDGER) as ledger, self._subject.at_rest():
+        with Ledger.open(self.spec.folder / _LEDGER) as ledger, self._subject.in_evaluation_mode():
             recorder = EvaluationRecorder(ledger, stream)
             evaluate_all(recorder, self._planned(), on_progress=on_progress)
             results = results_of(
@@ -270,4 +270,6 @@ class Evaluator:
     def _inference(self, entrant: Entrant) -> Inference:
         asked, subject = self._generation, self._subject
         how = (asked.batch_tokens, subject.device, asked.cpu_threads, subject.load)
-        return Inference(entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfReader(*how)))
+        return Inference(
+            entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfLikelihoodModel(*how))
+        )

@@ -27,7 +27,7 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
-    from commands.backends.huggingface.replicas import Replicas
+    from commands.backends.huggingface.replicas import ReplicaGroup
 
 Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
@@ -63,7 +63,7 @@ def make_generator(settings: Settings) -> Generator:
 
 def _endpoint_generator(settings: Settings) -> Generator:
     try:
-        from commands.backends.endpoint.generator import EndpointGenerator, Served
+        from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "openai", "endpoint") from error
@@ -72,11 +72,11 @@ def _endpoint_generator(settings: Settings) -> Generator:
         if isinstance(section, EndpointSection):
             whom = f"{section.model!r} of entrant {section.id!r}"
             server = Endpoint(section.base_url, whom, api_key)
-            served[EntrantId(section.id)] = Served(server, section.concurrency)
+            served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served)
 
 
-class _Local(NamedTuple):
+class _LocalBackends(NamedTuple):
     """What answers and what reads with weights here."""
 
     generator: Generator
@@ -84,7 +84,7 @@ class _Local(NamedTuple):
 
 
 @contextmanager
-def put_to_work(settings: Settings) -> Iterator[Callable[[Entrant], Inference] | None]:
+def inferences_on_replicas(settings: Settings) -> Iterator[Callable[[Entrant], Inference] | None]:
     """Give what puts entrants to work, on all the processes that `accelerate launch` started.
 
     Only the first of them has work to give: the others do their shares of it, and have None when
@@ -94,19 +94,19 @@ def put_to_work(settings: Settings) -> Iterator[Callable[[Entrant], Inference] |
         MissingExtra: torch and its kin are not installed.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield make_inferences(settings)
+        yield make_inference_factory(settings)
         return
     replicas = _replicas(settings)
-    if not replicas.are_led_here:
+    if not replicas.is_main:
         replicas.serve()
         yield None
         return
-    with replicas.led():
-        yield make_inferences(settings, lambda: _Local(replicas, replicas))
+    with replicas.leading():
+        yield make_inference_factory(settings, lambda: _LocalBackends(replicas, replicas))
 
 
-def make_inferences(
-    settings: Settings, make_local: Callable[[], _Local] | None = None
+def make_inference_factory(
+    settings: Settings, make_local: Callable[[], _LocalBackends] | None = None
 ) -> Callable[[Entrant], Inference]:
     """Return what puts entrants to work; what a loader needs is imported with its first sample.
 
@@ -123,24 +123,24 @@ def make_inferences(
     return inference
 
 
-def _replicas(settings: Settings) -> "Replicas":
+def _replicas(settings: Settings) -> "ReplicaGroup":
     try:
-        from commands.backends.huggingface.replicas import Replicas
+        from commands.backends.huggingface.replicas import ReplicaGroup
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
-    return Replicas(lambda device: _local(settings, device))
+    return ReplicaGroup(lambda device: _local(settings, device))
 
 
-def _local(settings: Settings, device: str) -> _Local:
+def _local(settings: Settings, device: str) -> _LocalBackends:
     try:
         from commands.backends.huggingface.generator import HfGenerator
-        from commands.backends.huggingface.reader import HfReader
+        from commands.backends.huggingface.reader import HfLikelihoodModel
         from commands.backends.huggingface.worker import LastLoaded
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "models") from error
     chosen = settings.generation
     makings = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
-    return _Local(HfGenerator(*makings), HfReader(*makings))
+    return _LocalBackends(HfGenerator(*makings), HfLikelihoodModel(*makings))
 
 
 def make_shard_reader() -> ToPeft:
@@ -201,7 +201,7 @@ def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
 
     client = make_client()
     batches = AnthropicBatches(client, judge, cache=settings.judge.cache)
-    return _closing(batches, client.close)
+    return _close_with(batches, client.close)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:
@@ -214,7 +214,7 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     from commands.backends.anthropic.requests import AnthropicTokens
 
     client = make_client()
-    return _closing(AnthropicTokens(client, judge), client.close)
+    return _close_with(AnthropicTokens(client, judge), client.close)
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -229,10 +229,10 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 
     asked, client = settings.judge, make_client()
     asker = AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=asked.concurrency)
-    return _closing(asker, client.close)
+    return _close_with(asker, client.close)
 
 
-def _closing(asker: Asker, close: Callable[[], None]) -> Asker:
+def _close_with(asker: Asker, close: Callable[[], None]) -> Asker:
     """Close a client when its only user is let go; left to itself, its sockets could go first."""
     finalize(asker, close)
     return asker

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends, put_to_work
+from commands.backends.wiring import ConfiguredBackends, inferences_on_replicas
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
     AllowGapsOption,
@@ -24,7 +24,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import DoneWithGaps, counted
-from commands.evaluating.plan import Planned, evaluate_with_consent, plan_evaluations
+from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
 from commands.judging.in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.runs.register import selected_prompts
@@ -128,7 +128,7 @@ def evaluate(
     """
     place = workspace(config, ledger)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    with put_to_work(place.settings) as inference_of:
+    with inferences_on_replicas(place.settings) as inference_of:
         if inference_of is not None:
             planned = plan_evaluations(
                 place.settings,
@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _evaluate(
-    place: Workspace, planned: Planned, spending: SpendingOptions, *, allow_gaps: bool
+    place: Workspace, planned: EvaluationPlans, spending: SpendingOptions, *, allow_gaps: bool
 ) -> None:
     book = price_book(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:

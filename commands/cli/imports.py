@@ -33,10 +33,9 @@ from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import bad_rows
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
-from commands.importing.formats.catalogue import FORMATS
-from commands.importing.formats.catalogue import Format as BattleFormat
+from commands.importing.formats.catalogue import FORMATS, BattleFormat
 from commands.importing.formats.files import records_of
-from commands.importing.merge import Taken, take_in
+from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
 from commands.runs.workspace import require_sound
@@ -104,7 +103,7 @@ def import_events(
     """
     try:
         with file.open("rb") as lines, ledger_to_write(ledger, config) as opened:
-            taken = take_in(opened, read_export(lines))
+            taken = merge_ledger(opened, read_export(lines))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
     _tell(taken, output_format, as_json=as_json)
@@ -251,7 +250,7 @@ def merge(
     """
     with Ledger.read_only(other) as theirs, ledger_to_write(ledger, config) as ours:
         require_sound(theirs)
-        taken = take_in(ours, theirs.rows())
+        taken = merge_ledger(ours, theirs.rows())
     _tell(taken, output_format, as_json=as_json)
 
 
@@ -281,7 +280,7 @@ def _set_name(name: str) -> str:
     )
 
 
-def _tell(taken: Taken, output_format: Format, *, as_json: bool) -> None:
+def _tell(taken: MergeCounts, output_format: Format, *, as_json: bool) -> None:
     write(conflicts_table(taken), output_format, as_json=as_json)
     if taken.conflicts:
         against = counted(len(taken.conflicts), "event contradicts", "events contradict")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import make_inferences, make_token_counter
+from commands.backends.wiring import make_inference_factory, make_token_counter
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.options import (
     AskedJudgeOption,
@@ -145,7 +145,7 @@ def evaluate(
         place.settings,
         place.folder,
         place.opening,
-        make_inferences(place.settings),
+        make_inference_factory(place.settings),
         entrant=entrant,
         evaluation=evaluation,
     )

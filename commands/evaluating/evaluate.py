@@ -1,4 +1,8 @@
-"""Use case: evaluate an entrant on what is owed, and keep each batch as it is observed."""
+"""Run evaluations: plan the samples, count those that are owed, observe and record them.
+
+Everything is recorded batch by batch, so a run that is stopped loses only the batch in flight. For
+consent, caps and the settings file see plan.py.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -6,10 +10,10 @@ from typing import Any, NamedTuple
 
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
-from commands.evaluating.evaluation import Evaluation, HeldBack, Observed
+from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleResult
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference, Sample, Seen
-from commands.evaluating.user_code import blaming, truth
+from commands.evaluating.samples import Inference, ObservedSample, Sample
+from commands.evaluating.user_code import blame_evaluation, require_boolean
 from commands.ports import OnProgress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
@@ -35,10 +39,10 @@ class PlannedEvaluation(NamedTuple):
     samples: tuple[Sample, ...]
 
 
-class Evaluated(NamedTuple):
-    """What a run added."""
+class EvaluationCounts(NamedTuple):
+    """Samples that a run observed."""
 
-    n_owed: int  # before
+    n_owed: int  # before the run
     n_observed: int
     n_unscorable: int
 
@@ -46,22 +50,22 @@ class Evaluated(NamedTuple):
 def plan_evaluation(
     evaluation: Evaluation, inference: Inference, terms: EvaluationOptions
 ) -> PlannedEvaluation:
-    """Say what is to be observed; nothing is recorded, and no weights are read.
+    """Plan one entrant's evaluation; nothing is recorded, and no weights are loaded.
 
     Raises:
-        ConfigurationError: The entrant cannot be evaluated so, or there is nothing to observe.
+        ConfigurationError: The entrant does not support the evaluation, or it has no items.
         EvaluationFault: The evaluation's own code fails.
     """
     samples = evaluation.samples(terms)
     if not samples:
         raise ConfigurationError([f"evaluation {evaluation.name!r} has no items"])
     items = tuple(dict.fromkeys(sample.item for sample in samples))
-    with blaming(evaluation.name, "saying how entrants are asked"):
+    with blame_evaluation(evaluation.name, "reading its settings"):
         configured = evaluation.configured(inference, terms)
-        said = {"kind": evaluation.kind, **evaluation.settings(inference, terms)}
-        settings = canonical_json(said).decode()
+        fixed = {"kind": evaluation.kind, **evaluation.settings(inference, terms)}
+        settings = canonical_json(fixed).decode()
         says = f"{type(evaluation).__name__}.higher_is_better is"
-        higher_is_better = truth(evaluation.higher_is_better, says)
+        higher_is_better = require_boolean(evaluation.higher_is_better, says)
     entrant = inference.entrant
     plan = EvaluationPlanned(
         number=1,
@@ -79,7 +83,7 @@ def plan_evaluation(
 
 
 class OwedSamples(NamedTuple):
-    """What one entrant owes on one evaluation."""
+    """How many samples one entrant owes on one evaluation."""
 
     entrant: str
     evaluation: str
@@ -91,7 +95,7 @@ class OwedSamples(NamedTuple):
 def owed_samples(
     known: Evaluations, planned: Iterable[PlannedEvaluation]
 ) -> tuple[OwedSamples, ...]:
-    """Count the samples that plans name and the ledger lacks; what two share the first owes."""
+    """Count planned samples that the ledger lacks; one shared by two plans counts for the first."""
     counted: set[SampleKey] = set()
     rows = []
     for plan in (each.plan for each in planned):
@@ -104,22 +108,22 @@ def owed_samples(
     return tuple(rows)
 
 
-def n_scored_otherwise(known: Evaluations, planned: PlannedEvaluation) -> int:
-    """Count the samples on record that an evaluation would score otherwise now.
+def n_rescored_differently(known: Evaluations, planned: PlannedEvaluation) -> int:
+    """Count recorded samples that the evaluation's code would score differently today.
 
-    None where nothing is owed: one metric mixes two scorings only where more samples are to come.
+    Zero if nothing is owed: a metric can mix two ways of scoring only if samples are still to come.
 
     Raises:
         EvaluationFault: The evaluation's own code fails.
     """
     run, evaluation = known.run(planned.plan), planned.evaluation
     observed = run.observed if run.missing else ()
-    return sum(_is_scored_otherwise(evaluation, each) for each in observed)
+    return sum(_is_rescored_differently(evaluation, each) for each in observed)
 
 
-def _is_scored_otherwise(evaluation: Evaluation, recorded: SampleObserved) -> bool:
-    with blaming(evaluation.name, f"scoring {recorded.label}"):
-        return evaluation.rescored(recorded.observation) != recorded.observation
+def _is_rescored_differently(evaluation: Evaluation, recorded: SampleObserved) -> bool:
+    with blame_evaluation(evaluation.name, f"scoring {recorded.label}"):
+        return evaluation.rescore(recorded.observation) != recorded.observation
 
 
 def evaluate_all(
@@ -128,20 +132,20 @@ def evaluate_all(
     *,
     on_progress: OnProgress,
     limit: int | None = None,
-) -> Evaluated:
-    """Observe every sample of several plans, one after another; limit is of all together.
+) -> EvaluationCounts:
+    """Observe the owed samples of several plans in turn, at most `limit` in all.
 
     Raises:
-        LeftUnanswered: To some there came no answer, after all plans had their turn.
+        LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
     """
-    total, left, held = Evaluated(0, 0, 0), limit, HeldBack()
+    total, left, held = EvaluationCounts(0, 0, 0), limit, DeferredFailures()
     for each in planned:
         n_owed = len(recorder.state.run(each.plan).missing)
-        with held.holding():
+        with held.collecting():
             added = evaluate_owed(recorder, each, on_progress=on_progress, limit=left)
-            total = Evaluated(*map(sum, zip(total, added, strict=True)))
-        left = None if left is None else max(0, left - n_owed)  # what was asked in vain counts
-    held.tell()
+            total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
+        left = None if left is None else max(0, left - n_owed)  # unanswered ones count
+    held.raise_collected()
     return total
 
 
@@ -151,17 +155,17 @@ def evaluate_owed(
     *,
     on_progress: OnProgress,
     limit: int | None = None,
-) -> Evaluated:
-    """Observe every sample of a plan that the ledger lacks; a kill loses the batch in flight only.
+) -> EvaluationCounts:
+    """Observe every sample of a plan that the ledger lacks, and record each batch.
 
     Args:
-        recorder: Where it is kept.
-        planned: What is to be observed.
-        on_progress: Told of samples done.
-        limit: Observe so many at most.
+        recorder: Records the observations.
+        planned: The plan.
+        on_progress: Told of the samples done.
+        limit: Observe at most this many samples.
 
     Raises:
-        LeftUnanswered: To some there came no answer, and they are still owed.
+        LeftUnanswered: Some requests got no answer; their samples are still owed.
     """
     evaluation, inference, terms, plan, samples = planned
     plan = recorder.plan(plan)
@@ -172,65 +176,67 @@ def evaluate_owed(
     for batch in evaluation.observe_all(inference, owed, terms):
         recorder.record([_event(planned, each) for each in batch])
         n_done += len(batch)
-        n_seen += sum(isinstance(each, Seen) for each in batch)
+        n_seen += sum(isinstance(each, ObservedSample) for each in batch)
         on_progress(what, n_done, len(owed))
     recorder.complete(plan)
-    return Evaluated(len(missing), n_seen, n_done - n_seen)
+    return EvaluationCounts(len(missing), n_seen, n_done - n_seen)
 
 
 def _key(run: Digest, sample: Sample) -> SampleKey:
     return SampleKey(run, sample.item, sample.number)
 
 
-def _event(planned: PlannedEvaluation, each: Observed) -> SampleObserved | SampleUnscorable:
+def _event(planned: PlannedEvaluation, each: SampleResult) -> SampleObserved | SampleUnscorable:
     of_sample: dict[str, Any] = {
         "run_key": planned.plan.run_key,
         "item": each.sample.item,
         "sample": each.sample.number,
         "label": each.sample.label,
     }
-    if isinstance(each, Seen):
+    if isinstance(each, ObservedSample):
         return SampleObserved(**of_sample, cluster=each.cluster, observation=each.observation)
     return SampleUnscorable(**of_sample, reason=each.reason, detail=each.detail)
 
 
-class _Owed(NamedTuple):
+class _OwedSample(NamedTuple):
     evaluation: Evaluation
-    entrant: Entrant  # with the decoding that is asked for
+    entrant: Entrant  # with the decoding that the evaluation sets
     sample: Sample
 
 
 def owed_requests(
     known: Evaluations, planned: Iterable[PlannedEvaluation], *, limit: int | None = None
 ) -> tuple[Request, ...]:
-    """Return the prompts that plans put to endpoints and the ledger lacks.
+    """Return the requests to endpoints that the owed samples need.
 
-    Entrants that are the same but for what an evaluation overrules share a run: it is asked once.
+    Entrants that differ only in settings that an evaluation overrides share a run: one request.
 
     Args:
-        known: What is on the ledger.
-        planned: What is to be observed, in order.
-        limit: Of so many samples at most, those that put nothing to an endpoint included.
+        known: What the ledger holds.
+        planned: The plans, in order.
+        limit: Count at most this many samples, including those that need no endpoint.
     """
     owed = {key: each for plan in planned for key, each in _owed(known, plan)}
     asked = (_request(each) for each in islice(owed.values(), limit))
     return tuple(request for request in asked if request is not None)
 
 
-def _owed(known: Evaluations, planned: PlannedEvaluation) -> Iterator[tuple[SampleKey, _Owed]]:
+def _owed(
+    known: Evaluations, planned: PlannedEvaluation
+) -> Iterator[tuple[SampleKey, _OwedSample]]:
     evaluation, inference, terms, plan, samples = planned
     entrant, owed = evaluation.configured(inference, terms), known.run(plan).missing
     for sample in samples:
         key = SampleKey(plan.run_key, sample.item, sample.number)
         if key in owed:
-            yield key, _Owed(evaluation, entrant, sample)
+            yield key, _OwedSample(evaluation, entrant, sample)
 
 
-def _request(owed: _Owed) -> Request | None:
-    """Return what a sample puts to an endpoint; only rollouts put anything."""
+def _request(owed: _OwedSample) -> Request | None:
+    """Return a sample's request to an endpoint; only rollouts make one."""
     evaluation, entrant, sample = owed
     if entrant.loader != "endpoint" or not isinstance(evaluation, RolloutEvaluation):
         return None
-    with blaming(evaluation.name, f"getting {sample.label}"):
+    with blame_evaluation(evaluation.name, f"getting {sample.label}"):
         prompt_text, _ = evaluation.get(sample.index)
     return Request(entrant, prompt_text)

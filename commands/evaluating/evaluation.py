@@ -1,4 +1,4 @@
-"""What all evaluations have in common: items with a name, observed sample by sample."""
+"""The base class of evaluations: items identified by content, observed sample by sample."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,66 +12,66 @@ from numpy.typing import NDArray
 from commands.errors import LeftUnanswered
 from commands.evaluating.samples import (
     Inference,
-    Named,
+    NamedItem,
+    ObservedSample,
     Sample,
-    Seen,
-    Unseen,
+    UnscorableSample,
     intermediates,
     named_items,
     subset,
 )
-from commands.evaluating.user_code import blaming, text
+from commands.evaluating.user_code import blame_evaluation, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, Observation
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
 
 
-class HeldBack:
-    """What was left unanswered, held back so that nothing behind it waits for another run."""
+class DeferredFailures:
+    """Collect unanswered requests while the rest of the work goes on; raise once at the end."""
 
     def __init__(self) -> None:
         self._details: dict[str, list[str]] = {}
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
-        """Hold back what is left unanswered inside; all other errors end it at once."""
+    def collecting(self) -> Iterator[None]:
+        """Collect `LeftUnanswered` errors raised inside; other errors pass through."""
         try:
             yield
         except LeftUnanswered as error:
             self.add(error.details)
 
     def add(self, details: Mapping[str, Sequence[str]]) -> None:
-        """Hold back what servers said, by whom they were asked for."""
-        for whom, said in details.items():
-            self._details.setdefault(whom, []).extend(said)
+        """Collect the servers' error messages, by entrant and server."""
+        for entrant, messages in details.items():
+            self._details.setdefault(entrant, []).extend(messages)
 
-    def tell(self) -> None:
-        """Raise what was held back, now that everything had its turn.
+    def raise_collected(self) -> None:
+        """Raise one error for everything collected.
 
         Raises:
-            LeftUnanswered: There is something.
+            LeftUnanswered: At least one request was unanswered.
         """
         if self._details:
             raise LeftUnanswered(self._details)
 
 
 Scores = NDArray[np.float64]
-Observed = Seen | Unseen
+SampleResult = ObservedSample | UnscorableSample
 
 
-class Steps(NamedTuple):
-    """How a data set is cut: rows of a batch on each device, and batches."""
+class AccumulationSteps(NamedTuple):
+    """How a data set is split: rows per batch on each device, and number of batches."""
 
     batch_size: int | None
     n_steps: int | None
 
 
 class Evaluation(ABC):
-    """Items, what is asked of an entrant on each, and how what it does is scored.
+    """A set of items, what an entrant does with each, and how that is scored.
 
-    A subclass of one of the four kinds says what the items are; registered by entry point or in
-    tournament.toml, it runs by `tourney apply evaluate`, and called by itself, without a ledger.
+    Subclass one of the four kinds to define the items. An evaluation registered by entry point or
+    in tournament.toml runs with `tourney apply evaluate`; calling it runs it without a ledger.
     """
 
     kind: ClassVar[EvaluationKind]
@@ -80,98 +80,100 @@ class Evaluation(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called in tables, and its metrics begin with."""
+        """The name in tables, and the prefix of its metrics."""
 
     @abstractmethod
     def __len__(self) -> int:
         """Count the items."""
 
     def label(self, index: int) -> str:
-        """Say which item this is, for people."""
+        """Return a name of the item for people."""
         return f"{self.name}[{index}]"
 
     @abstractmethod
     def content(self, index: int) -> Json:
-        """Return all that an item is; its name is the digest of this."""
+        """Return the whole content of an item; the digest of it identifies the item."""
 
     @abstractmethod
     def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
-        """Return the entrant with the decoding that is asked for."""
+        """Return the entrant with the decoding that the evaluation sets."""
 
     @abstractmethod
     def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
-        """Return what else determines an observation, the entrant apart.
+        """Return the settings, other than the entrant's, that determine an observation.
 
         Raises:
-            ConfigurationError: The entrant cannot be evaluated so.
+            ConfigurationError: The entrant does not support this evaluation.
         """
 
-    def n_samples(self, terms: EvaluationOptions) -> int:  # noqa: ARG002  # of rollouts it depends on them
-        """Count the tries at each item."""
+    def n_samples(self, terms: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
+        """Return the number of samples per item."""
         return 1
 
     @abstractmethod
     def observe(
         self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
-    ) -> Iterator[tuple[Observed, ...]]:
-        """Yield what comes of each finished batch, in any order, each sample exactly once."""
+    ) -> Iterator[tuple[SampleResult, ...]]:
+        """Yield the results of each finished batch, in any order, each sample exactly once."""
 
     @abstractmethod
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
-        """Return the score of all samples, or of each; None is unscorable, and counts for nothing.
+        """Return the score of all samples together, or of each; None stands for an unscorable one.
 
-        "mean" and "sum" are of those with a score, NaN where there are none; "none" gives all, (n,)
-        in the order of the samples, NaN for the unscorable.
+        "mean" and "sum" are over the samples with a score, NaN if there are none; "none" returns
+        all scores, (n,) in the order of the samples, NaN for the unscorable.
         """
 
-    def rescored(self, observation: Observation) -> Observation:
-        """Return an observation as it would be scored now: its facts are what they were."""
+    def rescore(self, observation: Observation) -> Observation:
+        """Return an observation scored by the present code; what was observed stays the same."""
         return observation
 
     def samples(self, terms: EvaluationOptions) -> tuple[Sample, ...]:
-        """Return what is to be observed: the tries at an item follow one another.
+        """Return the samples to observe, those of one item next to one another.
 
         Raises:
-            EvaluationFault: Its code fails, or an item is not as its kind asks.
+            EvaluationFault: The evaluation's code fails, or an item does not fit its kind.
         """
-        with blaming(self.name, "reading its items"):
+        with blame_evaluation(self.name, "reading its items"):
             named = named_items(self.content(index) for index in range(len(self)))
             index_of = {each.item: index for index, each in enumerate(named)}
             return tuple(
                 sample
                 for item in subset([*index_of], terms.length, terms.seed)
-                for sample in self._tries(named[index_of[item]], index_of[item], terms)
+                for sample in self._samples_of(named[index_of[item]], index_of[item], terms)
             )
 
-    def _tries(self, named: Named, index: int, terms: EvaluationOptions) -> Iterator[Sample]:
-        label = text(self.label(index), f"{type(self).__name__}.label({index}) gives")
+    def _samples_of(
+        self, named: NamedItem, index: int, terms: EvaluationOptions
+    ) -> Iterator[Sample]:
+        label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
         for number in range(self.n_samples(terms)):
             yield Sample(named.item, number, index, label, named.content)
 
     def observe_all(
         self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
-    ) -> Iterator[tuple[Observed, ...]]:
-        """Observe samples, handing over a chunk of them at a time.
+    ) -> Iterator[tuple[SampleResult, ...]]:
+        """Observe samples in chunks; yield each batch of results.
 
         Raises:
-            EvaluationFault: Its code fails, or an item is no longer what it was named by.
-            LeftUnanswered: To some there came no answer, after all had their turn.
+            EvaluationFault: The evaluation's code fails, or an item changed since it was planned.
+            LeftUnanswered: Some requests got no answer; raised after all had their turn.
         """
-        waiting, held = iter(samples), HeldBack()
+        waiting, held = iter(samples), DeferredFailures()
         while chunk := tuple(islice(waiting, terms.chunk_size)):
             self._require_unchanged(chunk)
-            with held.holding():
+            with held.collecting():
                 yield from self.observe(inference, chunk, terms)
-        held.tell()
+        held.raise_collected()
 
     def _require_unchanged(self, samples: Sequence[Sample]) -> None:
-        """Refuse what would be recorded under the name of an item that nobody was asked."""
+        """Check that items still have the content that identifies them."""
         for sample in {each.index: each for each in samples}.values():
-            with blaming(self.name, f"getting {sample.label}"):
+            with blame_evaluation(self.name, f"getting {sample.label}"):
                 if digest_of(self.content(sample.index)) != sample.content:
                     raise ValueError(
-                        f"{type(self).__name__}.get({sample.index}) gives something else than"
-                        " before; whatever it draws, draw it once, in the constructor"
+                        f"{type(self).__name__}.get({sample.index}) gives another item than"
+                        " before; draw random items once, in the constructor"
                     )
 
     def __call__(
@@ -182,12 +184,12 @@ class Evaluation(ABC):
         return_intermediates: bool = False,
         **chosen: Any,  # noqa: ANN401  # the fields of EvaluationOptions, checked there
     ) -> Any:  # noqa: ANN401  # of three types, as the arguments ask
-        """Run on all items, or on a subset; nothing is recorded.
+        """Evaluate all items, or a subset, without recording anything.
 
         Args:
-            inference: Who is evaluated.
-            reduce: What to return: see `reduce`.
-            return_intermediates: Return each sample's tokens too, in the order of the samples.
+            inference: The entrant to evaluate.
+            reduce: How to combine the scores: see `reduce`.
+            return_intermediates: Also return each sample's tokens, in the order of the samples.
             chosen: Fields of `EvaluationOptions`.
 
         Returns:
@@ -195,12 +197,17 @@ class Evaluation(ABC):
             `Intermediates`.
 
         Raises:
-            ConfigurationError: The entrant cannot be evaluated so.
+            ConfigurationError: The entrant does not support this evaluation.
         """
         terms = EvaluationOptions(**chosen)
         samples = self.samples(terms)
         batches = self.observe_all(inference, samples, terms)
-        seen = {each.sample: each for batch in batches for each in batch if isinstance(each, Seen)}
+        seen = {
+            each.sample: each
+            for batch in batches
+            for each in batch
+            if isinstance(each, ObservedSample)
+        }
         score = self.reduce([_observation(seen.get(sample)) for sample in samples], reduce)
         if not return_intermediates:
             return score
@@ -208,30 +215,32 @@ class Evaluation(ABC):
         return score, intermediates(rows)
 
     @staticmethod
-    def find_accumulation_steps(dataset_size: int, max_batch_size: int, dp_replicate: int) -> Steps:
-        """Return the largest batch that cuts a data set without a remainder.
+    def find_accumulation_steps(
+        dataset_size: int, max_batch_size: int, dp_replicate: int
+    ) -> AccumulationSteps:
+        """Return the largest batch size that splits a data set without a remainder.
 
         Args:
-            dataset_size: Rows in all.
-            max_batch_size: Rows that a device holds, at most.
-            dp_replicate: Devices that each take a batch.
+            dataset_size: Number of rows.
+            max_batch_size: Most rows that a device can hold.
+            dp_replicate: Number of devices that each take a batch.
 
         Returns:
-            Rows of a batch and batches: their product times the devices is dataset_size; None and
-            None where there is no such batch.
+            Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
+            dataset_size; None and None if no batch size fits.
         """
         for batch_size in range(max_batch_size, 0, -1):
             if dataset_size % (batch_size * dp_replicate) == 0:
-                return Steps(batch_size, dataset_size // (batch_size * dp_replicate))
-        return Steps(None, None)
+                return AccumulationSteps(batch_size, dataset_size // (batch_size * dp_replicate))
+        return AccumulationSteps(None, None)
 
 
-def _observation(seen: Seen | None) -> Observation | None:
+def _observation(seen: ObservedSample | None) -> Observation | None:
     return None if seen is None else seen.observation
 
 
-def reduced(scores: Sequence[float], reduce: Reduce) -> float | Scores:
-    """Return the mean or the sum of the scores that are numbers, or all of them, (n,)."""
+def reduce_scores(scores: Sequence[float], reduce: Reduce) -> float | Scores:
+    """Return the mean or the sum of the scores that are not NaN, or all of them, (n,)."""
     every = np.asarray(scores, dtype=np.float64)
     known = every[~np.isnan(every)]
     if reduce == "none":

@@ -1,4 +1,8 @@
-"""Evaluations that read texts: how likely their tokens are to an entrant."""
+"""Evaluations scored from the log-likelihoods that an entrant gives to texts.
+
+`LikelihoodEvaluation` is their base; `EncodingEvaluation` scores the likeliest token at each place,
+`PerplexityEvaluation` a whole document. Comparisons of continuations are in comparison.py.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +12,16 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from commands.evaluating.evaluation import Evaluation, Observed, Scores
+from commands.evaluating.evaluation import Evaluation, SampleResult, Scores
 from commands.evaluating.rollout import ScoredEvaluation
-from commands.evaluating.samples import Inference, Row, Sample, Seen, Unseen
-from commands.evaluating.user_code import blaming, text
+from commands.evaluating.samples import (
+    Inference,
+    ObservedSample,
+    Sample,
+    TokenRow,
+    UnscorableSample,
+)
+from commands.evaluating.user_code import blame_evaluation, require_text
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
@@ -26,28 +36,28 @@ from ledger.identity import Digest, Json, digest_of
 Results = Mapping[str, ContinuationLikelihood]
 
 
-class ReadingEvaluation(Evaluation):
-    """A sample is read as one passage or several, and observed when all of them are read."""
+class LikelihoodEvaluation(Evaluation):
+    """Base of evaluations whose samples need one or several log-likelihoods each."""
 
     @abstractmethod
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return what is read of a sample.
+    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
+        """Return the texts of a sample whose log-likelihoods are needed.
 
-        Two passages of one key are the same, and are read once for all samples.
+        Continuations with the same key are computed once for all samples.
         """
 
     @abstractmethod
-    def observed(
-        self, sample: Sample, passages: Sequence[Continuation], read: Results
+    def observation_of(
+        self, sample: Sample, continuations: Sequence[Continuation], results: Results
     ) -> Observation:
-        """Return what was observed, once all the passages of a sample were read."""
+        """Return the observation of a sample from the results, by key of its continuations."""
 
     def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
-        """Return the entrant without its decoding, which reading does not depend on."""
+        """Return the entrant without its decoding, which log-likelihoods do not depend on."""
         return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
     def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
-        """Return nothing: the entrant and the items determine what is read.
+        """Return no settings: the entrant and the items determine the log-likelihoods.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
@@ -57,65 +67,69 @@ class ReadingEvaluation(Evaluation):
 
     def observe(
         self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
-    ) -> Iterator[tuple[Observed, ...]]:
-        """Read passages, and observe each sample as soon as its own are read."""
+    ) -> Iterator[tuple[SampleResult, ...]]:
+        """Compute all log-likelihoods; yield each sample as soon as its own are done."""
         entrant = self.configured(inference, terms)
-        of_sample = {sample: self._asked(sample, entrant) for sample in samples}
+        of_sample = {sample: self._continuations_of(sample, entrant) for sample in samples}
         waiting = dict(of_sample)
-        every = {each.key: each for passages in of_sample.values() for each in passages}
-        read: dict[str, ContinuationLikelihood] = {}
-        unread: dict[str, LikelihoodFailure] = {}
-        for batch in inference.require_likelihoods(self.name)().log_likelihoods([*every.values()]):
-            read.update(
-                (each.key, each) for each in batch if isinstance(each, ContinuationLikelihood)
-            )
-            unread.update((each.key, each) for each in batch if isinstance(each, LikelihoodFailure))
+        every = {each.key: each for continuations in of_sample.values() for each in continuations}
+        results: dict[str, ContinuationLikelihood] = {}
+        failures: dict[str, LikelihoodFailure] = {}
+        model = inference.require_likelihoods(self.name)()
+        for batch in model.log_likelihoods([*every.values()]):
+            for each in batch:
+                if isinstance(each, ContinuationLikelihood):
+                    results[each.key] = each
+                else:
+                    failures[each.key] = each
             done = [
                 sample
-                for sample, passages in waiting.items()
-                if all(each.key in read or each.key in unread for each in passages)
+                for sample, continuations in waiting.items()
+                if all(each.key in results or each.key in failures for each in continuations)
             ]
             if done:
                 yield tuple(
-                    self._observed(sample, waiting.pop(sample), read, unread) for sample in done
+                    self._result(sample, waiting.pop(sample), results, failures) for sample in done
                 )
 
-    def _asked(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        with blaming(self.name, f"getting {sample.label}"):
-            passages = self.passages(sample, entrant)
-            if not passages:
-                raise ValueError("there is nothing to read, and it would be owed for ever")
-            return passages
+    def _continuations_of(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
+        with blame_evaluation(self.name, f"getting {sample.label}"):
+            continuations = self.continuations(sample, entrant)
+            if not continuations:
+                raise ValueError("the item has no text to evaluate")
+            return continuations
 
-    def _observed(
+    def _result(
         self,
         sample: Sample,
-        passages: Sequence[Continuation],
-        read: Results,
-        unread: Mapping[str, LikelihoodFailure],
-    ) -> Observed:
-        for passage in passages:
-            if fault := unread.get(passage.key):
-                return Unseen(sample, fault.reason, fault.detail)
-        with blaming(self.name, f"scoring {sample.label}"):
-            observation = self.observed(sample, passages, read)
+        continuations: Sequence[Continuation],
+        results: Results,
+        failures: Mapping[str, LikelihoodFailure],
+    ) -> SampleResult:
+        for continuation in continuations:
+            if fault := failures.get(continuation.key):
+                return UnscorableSample(sample, fault.reason, fault.detail)
+        with blame_evaluation(self.name, f"scoring {sample.label}"):
+            observation = self.observation_of(sample, continuations, results)
         rows = tuple(
-            Row(each.context_ids, each.text_ids)
-            for each in (read[p.key] for p in self.shown(passages))
+            TokenRow(each.context_ids, each.text_ids)
+            for each in (results[p.key] for p in self.primary_continuations(continuations))
         )
-        return Seen(sample, self.cluster(passages), observation, rows)
+        return ObservedSample(sample, self.cluster(continuations), observation, rows)
 
-    def shown(self, passages: Sequence[Continuation]) -> Sequence[Continuation]:
-        """Return the passages whose tokens are a sample's intermediates."""
-        return passages
+    def primary_continuations(
+        self, continuations: Sequence[Continuation]
+    ) -> Sequence[Continuation]:
+        """Return the continuations whose tokens `return_intermediates` shows."""
+        return continuations
 
-    def cluster(self, passages: Sequence[Continuation]) -> Digest:
-        """Name what samples that are not independent share: by default their context or text."""
-        return digest_of(passages[0].context or passages[0].text)
+    def cluster(self, continuations: Sequence[Continuation]) -> Digest:
+        """Return the cluster of dependent samples: the digest of their context, or text."""
+        return digest_of(continuations[0].context or continuations[0].text)
 
 
-class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
-    """An item is a text; the likeliest token in each place is what an entrant makes of it."""
+class EncodingEvaluation(ScoredEvaluation, LikelihoodEvaluation):
+    """Evaluation of texts by the likeliest token at each place, given the tokens before it."""
 
     kind: ClassVar[EvaluationKind] = "encoding"
 
@@ -125,10 +139,10 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:
-        """Return what of a prediction is compared; it is as long as the text, in tokens."""
+        """Return the part of a prediction to compare; it has as many tokens as its text."""
 
     def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
-        """Return who scores: predictions that others score are not its own.
+        """Return the evaluation's name: predictions scored by another evaluation are not shared.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
@@ -139,39 +153,39 @@ class EncodingEvaluation(ScoredEvaluation, ReadingEvaluation):
         """Return the text.
 
         Raises:
-            TypeError: `get` gives none.
-            ValueError: It gives what UTF-8 cannot say.
+            TypeError: `get` does not return a text.
+            ValueError: The text cannot be encoded as UTF-8.
         """
         return self._item(index)
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return the text, behind nothing."""
+    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
+        """Return the text, without a context."""
         return (Continuation(sample.item, entrant, "", self._item(sample.index)),)
 
-    def observed(
+    def observation_of(
         self,
         sample: Sample,  # noqa: ARG002  # as comparisons
-        passages: Sequence[Continuation],
-        read: Results,
+        continuations: Sequence[Continuation],
+        results: Results,
     ) -> Observation:
-        """Return what was predicted, and what it is worth."""
-        wanted, each = passages[0].text, read[passages[0].key]
-        judged = self.judged(wanted, each.predicted)
+        """Return the predicted tokens, and their score."""
+        expected, each = continuations[0].text, results[continuations[0].key]
+        scored = self.score_text(expected, each.predicted)
         return PredictionObserved(
-            text=wanted,
+            text=expected,
             predicted=each.predicted_ids,
             target=each.text_ids,
             prediction=each.predicted,
-            cleaned=judged.cleaned,
-            score=judged.score,
+            cleaned=scored.cleaned,
+            score=scored.score,
         )
 
     def _item(self, index: int) -> str:
-        return text(self.get(index), f"{type(self).__name__}.get({index}) gives")
+        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
 
 
-class PerplexityEvaluation(ReadingEvaluation):
-    """An item is a document, read whole: a long one window by window, each token once."""
+class PerplexityEvaluation(LikelihoodEvaluation):
+    """Evaluation of whole documents: a long one is cut into windows, and each token counts once."""
 
     kind: ClassVar[EvaluationKind] = "perplexity"
     higher_is_better: ClassVar[bool] = False
@@ -185,10 +199,10 @@ class PerplexityEvaluation(ReadingEvaluation):
     ) -> Sequence[float]:
         """Return each document's perplexity: exp(nll / count), in nats and tokens.
 
-        Only `reduce="none"` asks for it, when the evaluation itself or `Evaluator.evaluate` is
-        called: a mean is over tokens, not over documents. Likelihoods are recorded, not scores,
-        and the metrics of the ledger and of results.json do not depend on this; nor on
-        `higher_is_better`, as less is better of each of them.
+        Only `reduce="none"` uses it, when the evaluation or `Evaluator.evaluate` is called: a mean
+        is over tokens, not over documents. The ledger records log-likelihoods, not scores, so the
+        metrics of `tourney` and of results.json do not depend on this method or on
+        `higher_is_better`: lower is better for each of them.
         """
         return [*map(float, np.exp(per_sample_nll / per_sample_count))]
 
@@ -196,23 +210,23 @@ class PerplexityEvaluation(ReadingEvaluation):
         """Return the document.
 
         Raises:
-            TypeError: `get` gives no text.
-            ValueError: It gives what UTF-8 cannot say.
+            TypeError: `get` does not return a text.
+            ValueError: The text cannot be encoded as UTF-8.
         """
         return self._item(index)
 
-    def passages(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return the document, behind nothing."""
+    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
+        """Return the document, without a context."""
         return (Continuation(sample.item, entrant, "", self._item(sample.index), rolls=True),)
 
-    def observed(
+    def observation_of(
         self,
         sample: Sample,  # noqa: ARG002  # as comparisons
-        passages: Sequence[Continuation],
-        read: Results,
+        continuations: Sequence[Continuation],
+        results: Results,
     ) -> Observation:
-        """Return how likely the document is, and how long by every measure."""
-        document, each = passages[0].text, read[passages[0].key]
+        """Return the document's log-likelihood, and its length in tokens, bytes and words."""
+        document, each = continuations[0].text, results[continuations[0].key]
         return DocumentObserved(
             log_likelihood=each.log_likelihood,
             n_tokens=len(each.text_ids),
@@ -228,12 +242,12 @@ class PerplexityEvaluation(ReadingEvaluation):
         count = np.array([each.n_tokens for each in documents], dtype=np.float64)
         if reduce == "none":
             every = np.full(len(observations), np.nan)
-            is_read = [isinstance(each, DocumentObserved) for each in observations]
-            every[is_read] = self.score(nll, count)
+            is_observed = [isinstance(each, DocumentObserved) for each in observations]
+            every[is_observed] = self.score(nll, count)
             return every
         if not documents:
             return float("nan")
         return float(nll.sum() if reduce == "sum" else np.exp(nll.sum() / count.sum()))
 
     def _item(self, index: int) -> str:
-        return text(self.get(index), f"{type(self).__name__}.get({index}) gives")
+        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")

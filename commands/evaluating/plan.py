@@ -1,4 +1,7 @@
-"""Use case: evaluate entrants on what is missing, within a cap and with consent."""
+"""Use case of `tourney apply evaluate`: plan the configured evaluations and run what is owed.
+
+Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,10 +11,10 @@ from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluate import (
-    Evaluated,
+    EvaluationCounts,
     PlannedEvaluation,
     evaluate_all,
-    n_scored_otherwise,
+    n_rescored_differently,
     owed_requests,
     plan_evaluation,
 )
@@ -28,14 +31,14 @@ from ledger.events.registration import Entrant, EntrantRegistered
 from projections.evaluations.state import Evaluations
 
 
-class Planned(NamedTuple):
-    """What can be evaluated, entrant by entrant, and why other combinations cannot."""
+class EvaluationPlans(NamedTuple):
+    """The plan of each possible entrant and evaluation, and why other combinations cannot run."""
 
     evaluations: tuple[PlannedEvaluation, ...]
     refused: tuple[str, ...]
 
 
-class _Chosen(NamedTuple):
+class _ChosenEvaluation(NamedTuple):
     evaluation: Evaluation
     terms: EvaluationOptions
 
@@ -48,24 +51,24 @@ def plan_evaluations(
     *,
     entrant: str | None,
     evaluation: str | None,
-) -> Planned:
-    """Plan what the settings, or the options, ask for; no weights are read.
+) -> EvaluationPlans:
+    """Plan the configured evaluations of each entrant; no weights are loaded.
 
     Args:
         settings: The configuration.
-        folder: What its relative paths start from.
-        opening: Bank and entrants, as they are to be registered.
-        inference_of: What puts an entrant to work.
-        entrant: Only this one; None: all.
-        evaluation: Only this one; None: all.
+        folder: Start of its relative paths.
+        opening: Bank and entrants, as they will be registered.
+        inference_of: Makes the inference of an entrant.
+        entrant: Only this entrant; None: all.
+        evaluation: Only this evaluation; None: all.
 
     Raises:
-        ConfigurationError: An option names nothing, an evaluation cannot be made, or nothing that
-            was asked for is possible.
+        ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,
+            or no entrant supports any of the evaluations.
     """
-    entrants = _named(opening, entrant)
-    sections = _sections(settings, evaluation)
-    chosen = tuple(_made(sections, folder, opening))
+    entrants = _chosen_entrants(opening, entrant)
+    sections = _chosen_sections(settings, evaluation)
+    chosen = tuple(_make_evaluations(sections, folder, opening))
     planned: list[PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
@@ -77,35 +80,39 @@ def plan_evaluations(
                 refused += error.faults
     if not planned:
         raise ConfigurationError(refused)
-    return Planned(tuple(planned), tuple(refused))
+    return EvaluationPlans(tuple(planned), tuple(refused))
 
 
-def _named(opening: OpenTournament, entrant: str | None) -> tuple[Entrant, ...]:
+def _chosen_entrants(opening: OpenTournament, entrant: str | None) -> tuple[Entrant, ...]:
     events = opening.registrations
     roster = tuple(each.entrant for each in events if isinstance(each, EntrantRegistered))
     named = tuple(each for each in roster if entrant in {None, each.entrant_id})
     if not named:
         known = ", ".join(each.entrant_id for each in roster)
-        raise ConfigurationError([f"--entrant {entrant!r} is none of: {known}"])
+        raise ConfigurationError(
+            [f"--entrant {entrant!r} is not on the roster; choose one of: {known}"]
+        )
     return named
 
 
-def _sections(settings: Settings, evaluation: str | None) -> Sequence[EvaluationSection]:
+def _chosen_sections(settings: Settings, evaluation: str | None) -> Sequence[EvaluationSection]:
     sections = settings.evaluations
     if not sections:
-        fault = "there are no [[evaluations]]; add a table with an id and what it uses"
+        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
         raise ConfigurationError([fault])
     named = [section for section in sections if evaluation in {None, section.id}]
     if not named:
         known = ", ".join(section.id for section in sections)
-        raise ConfigurationError([f"--evaluation {evaluation!r} is none of: {known}"])
+        raise ConfigurationError(
+            [f"--evaluation {evaluation!r} is not configured; choose one of: {known}"]
+        )
     return named
 
 
-def _made(
+def _make_evaluations(
     sections: Sequence[EvaluationSection], folder: Path, opening: OpenTournament
-) -> Iterator[_Chosen]:
-    """Make all that can be made before saying what is wrong with the others."""
+) -> Iterator[_ChosenEvaluation]:
+    """Make the evaluations; raise for all faulty ones together at the end."""
     faults: list[str] = []
     for section in sections:
         try:
@@ -114,30 +121,30 @@ def _made(
             name = f"evaluation {section.id!r}: "
             faults += (f"{name}{fault.removeprefix(name)}" for fault in error.faults)
         else:
-            yield _Chosen(evaluation, section.terms)
+            yield _ChosenEvaluation(evaluation, section.terms)
     if faults:
         raise ConfigurationError(faults)
 
 
-class EvaluationDone(NamedTuple):
-    """What one command observed, and how many samples cannot be scored at all."""
+class EvaluationOutcome(NamedTuple):
+    """What one command observed, and how many samples are unscorable in all."""
 
-    evaluated: Evaluated
+    evaluated: EvaluationCounts
     n_unscorable: int
 
 
 def evaluate_with_consent(
     recorder: Recorder,
-    planned: Planned,
+    planned: EvaluationPlans,
     book: PriceBook,
     spending: SpendingOptions,
     console: Console,
-) -> EvaluationDone:
+) -> EvaluationOutcome:
     """Observe every missing sample, after asking about what endpoint entrants cost.
 
     Raises:
-        Refused: Nobody agreed, or the cap is too low; nothing was sent.
-        LeftUnanswered: To some there came no answer, after all plans had their turn.
+        Refused: Spending was not confirmed, or the cap is too low; nothing was sent.
+        LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
         EvaluationFault: An evaluation's own code fails.
     """
     for fault in planned.refused:
@@ -150,20 +157,20 @@ def evaluate_with_consent(
     done = evaluate_all(
         evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
     )
-    return EvaluationDone(done, _n_unscorable(evaluations.state, planned))
+    return EvaluationOutcome(done, _n_unscorable(evaluations.state, planned))
 
 
-def mixed_scorings(known: Evaluations, planned: Planned) -> Iterator[str]:
-    """Say to which runs samples would be added that are scored otherwise than those on record."""
+def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:
+    """Warn of runs whose recorded samples the present code would score differently."""
     for each in planned.evaluations:
-        if n := n_scored_otherwise(known, each):
+        if n := n_rescored_differently(known, each):
             yield (
-                f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} samples on record were"
-                " scored otherwise; see `tourney project metrics --rescore`"
+                f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
+                " scored by other code; compare with `tourney project metrics --rescore`"
             )
 
 
-def _n_unscorable(known: Evaluations, planned: Planned) -> int:
-    """Count the samples that could not be scored; one that two entrants share is one."""
+def _n_unscorable(known: Evaluations, planned: EvaluationPlans) -> int:
+    """Count the unscorable samples; one that two entrants share counts once."""
     runs = (known.run(each.plan) for each in planned.evaluations)
     return len({fate.natural_key for run in runs for fate in run.unscorable})

@@ -1,4 +1,4 @@
-"""From [[evaluations]] to evaluations: which class is meant, and making one of it."""
+"""Find the class that an [[evaluations]] table uses, and make the evaluation from it."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from commands.evaluating.shipped.multiple_choice import (
 )
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
-from commands.evaluating.user_code import blaming, class_in_file, class_in_module
+from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
@@ -46,45 +46,45 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = MappingProxyType(
 
 
 GROUP: Final = "tourney.evaluations"
-"""The group of entry points by which a package offers evaluations."""
+"""The entry-point group through which other packages offer evaluations."""
 
 
 def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Prompt]) -> Evaluation:
-    """Make the evaluation that a table names.
+    """Make the evaluation that a table describes.
 
-    A constructor is given the table's parameters, and, where it asks for them by these names,
-    `name` (the table's id), `folder` (of the settings) and `bank` (the tournament's prompts).
+    The constructor gets the table's parameters and, if it has parameters of these names, `name`
+    (the table's id), `folder` (of the settings) and `bank` (the tournament's prompts).
 
     Args:
         section: The table.
-        folder: What relative paths start from.
+        folder: Start of relative paths.
         bank: The tournament's prompts.
 
     Raises:
-        ConfigurationError: Nothing is called so, what is called so is no evaluation, it refuses
-            the parameters, files that it reads are missing or wrong, or its name is not the id.
-        EvaluationFault: Its code fails.
+        ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects
+            the parameters, a file is missing or wrong, or its name differs from the table's id.
+        EvaluationFault: The evaluation's code fails.
     """
-    with blaming(section.id, f"using {section.uses!r}"):
+    with blame_evaluation(section.id, f"using {section.uses!r}"):
         kind = _class_of(section, folder)
         offered = {"name": section.id, "folder": folder, "bank": bank}
-        evaluation = _made(kind, section, offered)
+        evaluation = _make(kind, section, offered)
         if evaluation.name != section.id:
             raise _fault(
                 section,
-                f"its class calls it {evaluation.name!r}; give the table that id, or take the name"
-                " in the constructor",
+                f"its class names it {evaluation.name!r}; use that as the table's id, or give the"
+                " constructor a parameter `name`",
             )
     return evaluation
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:
-    found = _found(section, folder)
+    found = _find(section, folder)
     if not (isinstance(found, type) and issubclass(found, Evaluation)):
         raise _fault(
             section,
-            f"uses {section.uses!r}, which is no subclass of RolloutEvaluation, EncodingEvaluation,"
-            " PerplexityEvaluation or PerplexityComparisonEvaluation",
+            f"uses {section.uses!r}, which is not a subclass of RolloutEvaluation,"
+            " EncodingEvaluation, PerplexityEvaluation or PerplexityComparisonEvaluation",
         )
     if isabstract(found):
         lacking = ", ".join(sorted(found.__abstractmethods__))
@@ -92,7 +92,7 @@ def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:
     return found
 
 
-def _found(section: EvaluationSection, folder: Path) -> object:
+def _find(section: EvaluationSection, folder: Path) -> object:
     place, colon, name = section.uses.rpartition(":")
     if colon:
         is_file = place.endswith(".py")
@@ -102,25 +102,26 @@ def _found(section: EvaluationSection, folder: Path) -> object:
     offered = {each.name: each for each in entry_points(group=GROUP)}
     if section.uses in offered:
         return offered[section.uses].load()
-    raise _fault(section, f"nothing is called {section.uses!r}{_meant(section.uses, offered)}")
+    suggestion = _suggestion(section.uses, offered)
+    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
 
 
-def _meant(uses: str, offered: Mapping[str, EntryPoint]) -> str:
+def _suggestion(uses: str, offered: Mapping[str, EntryPoint]) -> str:
     known = sorted({*SHIPPED, *offered})
     close = difflib.get_close_matches(uses, known, n=1)
-    there = f"; there are {', '.join(known)}, and one's own as file.py:Class or module:Class"
-    return f"; did you mean {close[0]!r}?" if close else there
+    choices = f"choose one of {', '.join(known)}, or your own as file.py:Class or module:Class"
+    return f"did you mean {close[0]!r}?" if close else choices
 
 
-def _made(
+def _make(
     kind: type[Evaluation], section: EvaluationSection, offered: Mapping[str, object]
 ) -> Evaluation:
     takes = signature(kind).parameters
-    faults = [*_refused(takes, section.parameters, offered)]
+    faults = [*_parameter_faults(takes, section.parameters, offered)]
     if faults:
         raise ConfigurationError([f"evaluation {section.id!r}: {each}" for each in faults])
     given = {name: value for name, value in offered.items() if name in takes}
-    make: Callable[..., Evaluation] = kind  # what it takes was looked at just now
+    make: Callable[..., Evaluation] = kind  # its parameters were checked just now
     try:
         return make(**given, **section.parameters)
     except ValidationError as error:
@@ -133,15 +134,15 @@ def _made(
         ) from error
 
 
-def _refused(
+def _parameter_faults(
     takes: Mapping[str, Parameter], parameters: Iterable[str], offered: Mapping[str, object]
 ) -> Iterable[str]:
-    """Say which parameters a constructor does not take, and which it lacks."""
+    """Yield the parameters that the constructor does not take, and those that are missing."""
     own = {name: each for name, each in takes.items() if name not in offered}
     takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in own.values())
     for name in parameters:
         if name in offered:
-            yield f"parameters.{name} is given by the table and the tournament; leave it out"
+            yield f"parameters.{name} is filled in by tourney; leave it out"
         elif name not in own and not takes_any:
             yield f"unknown parameter {name!r}; it takes {', '.join(own) or 'none'}"
     for name, each in own.items():

@@ -1,4 +1,4 @@
-"""Evaluation of what an entrant answers."""
+"""Evaluations of generated answers, and the scoring that they share with encoding evaluations."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +8,17 @@ from typing import ClassVar, Final, NamedTuple
 from msgspec.structs import replace
 
 from commands.errors import EvaluationFault
-from commands.evaluating.evaluation import Evaluation, Observed, Scores, reduced
-from commands.evaluating.samples import Inference, Judged, Row, Sample, Seen, Unseen, seed_of
-from commands.evaluating.user_code import blaming, text, texts
+from commands.evaluating.evaluation import Evaluation, SampleResult, Scores, reduce_scores
+from commands.evaluating.samples import (
+    Inference,
+    ObservedSample,
+    Sample,
+    ScoredText,
+    TokenRow,
+    UnscorableSample,
+    sample_seed,
+)
+from commands.evaluating.user_code import blame_evaluation, require_text, require_texts
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
@@ -26,52 +34,52 @@ from ledger.identity import Json, digest_of
 
 
 class ScoredEvaluation(Evaluation):
-    """What an entrant said is cleaned, and scored beside what was wanted.
+    """Base of evaluations that clean a text and score it against the expected one.
 
-    Wanted is an expected answer, or of an encoding the text itself. A subclass defines `check`, or
-    `score` where a score is not 1 or 0.
+    The expected text is the answer, or the text itself in an encoding evaluation. A subclass
+    defines `check`, or `score` for scores other than 1 and 0.
     """
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:
-        """Return what of a text is compared."""
+        """Return the part of a text to compare."""
 
-    def check(self, wanted: str, cleaned: str, /) -> bool:
-        """Say whether a cleaned text is right.
+    def check(self, expected: str, cleaned: str, /) -> bool:
+        """Return whether a cleaned text is right.
 
         Raises:
-            NotImplementedError: A subclass defines neither this nor `score`.
+            NotImplementedError: The subclass defines neither this nor `score`.
         """
         raise NotImplementedError(f"{type(self).__name__} defines neither check nor score")
 
-    def score(self, wanted: Sequence[str], cleaned: Sequence[str], /) -> Sequence[float]:
-        """Return a score for each cleaned text: by default 1 where `check` says yes, else 0."""
-        return [float(self.check(y, y_hat)) for y, y_hat in zip(wanted, cleaned, strict=True)]
+    def score(self, expected: Sequence[str], cleaned: Sequence[str], /) -> Sequence[float]:
+        """Return a score for each cleaned text: by default 1 if `check` is true, else 0."""
+        return [float(self.check(y, y_hat)) for y, y_hat in zip(expected, cleaned, strict=True)]
 
-    def judged(self, wanted: str, said: str) -> Judged:
+    def score_text(self, expected: str, found: str) -> ScoredText:
         """Clean and score a text.
 
         Raises:
-            TypeError: `clean` gives no text.
-            ValueError: `clean` gives what UTF-8 cannot say, or `score` not one score, or one that
-                is no finite number.
+            TypeError: `clean` does not return a text.
+            ValueError: UTF-8 cannot encode the cleaned text, or `score` does not return one finite
+                number.
         """
-        cleaned = text(self.clean(said), f"{type(self).__name__}.clean gives")
-        [score] = map(float, self.score([wanted], [cleaned]))
+        cleaned = require_text(self.clean(found), f"{type(self).__name__}.clean gives")
+        [score] = map(float, self.score([expected], [cleaned]))
         if not isfinite(score):
             raise ValueError(f"score gives {score} for {cleaned!r}; a score is a finite number")
-        return Judged(cleaned, score)
+        return ScoredText(cleaned, score)
 
-    def rescored(self, observation: Observation) -> Observation:
-        """Clean and score again what is on record; what other kinds observed stays."""
+    def rescore(self, observation: Observation) -> Observation:
+        """Clean and score a recorded text again; other observations are returned unchanged."""
         match observation:
             case AnswerObserved() if self.kind == "rollout":
-                judged = self.judged(observation.expected, observation.text)
+                scored = self.score_text(observation.expected, observation.text)
             case PredictionObserved() if self.kind == "encoding":
-                judged = self.judged(observation.text, observation.prediction)
+                scored = self.score_text(observation.text, observation.prediction)
             case _:
                 return observation
-        return replace(observation, cleaned=judged.cleaned, score=judged.score)
+        return replace(observation, cleaned=scored.cleaned, score=scored.score)
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""
@@ -79,7 +87,7 @@ class ScoredEvaluation(Evaluation):
             each.score if isinstance(each, AnswerObserved | PredictionObserved) else float("nan")
             for each in observations
         )
-        return reduced([*scores], reduce)
+        return reduce_scores([*scores], reduce)
 
 
 _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
@@ -91,142 +99,146 @@ _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
 }
 
 
-class _Question(NamedTuple):
+class _RolloutTask(NamedTuple):
     sample: Sample
     expected: str
     task: GenerationTask
 
 
 class RolloutEvaluation(ScoredEvaluation):
-    """An entrant answers prompts, and each answer is compared with what was expected."""
+    """Base of evaluations that let an entrant answer prompts and compare with expected answers."""
 
     kind: ClassVar[EvaluationKind] = "rollout"
-    is_chat: ClassVar[bool] = True  # prompts are a user's turn; False: put as they are
-    stop: ClassVar[tuple[str, ...]] = ()  # texts that end an answer, beside the end of the turn
+    is_chat: ClassVar[bool] = True  # show prompts as a user's turn; False: as plain text
+    stop: ClassVar[tuple[str, ...]] = ()  # texts that end an answer, besides the end of the turn
 
     @abstractmethod
     def get(self, index: int) -> tuple[str, str]:
-        """Return an item's prompt and the answer that is expected."""
+        """Return an item's prompt and the expected answer."""
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:
-        """Return what of an answer is compared; it holds neither the prompt nor special tokens."""
+        """Return the part of an answer to compare; it has no prompt and no special tokens."""
 
     @abstractmethod
     def max_new_tokens(self, inference: Inference) -> int:
-        """Return how long an answer may be, in tokens."""
+        """Return the largest length of an answer, in tokens."""
 
     def content(self, index: int) -> Json:
-        """Return the prompt and what is expected.
+        """Return the prompt and the expected answer.
 
         Raises:
-            TypeError: `get` gives something of another type.
-            ValueError: It gives what UTF-8 cannot say.
+            TypeError: `get` returns values of other types.
+            ValueError: UTF-8 cannot encode one of the texts.
         """
         return list(self._item(index))
 
     def n_samples(self, terms: EvaluationOptions) -> int:
-        """Count the answers to each prompt."""
+        """Return the number of answers per prompt."""
         return terms.samples_per_prompt
 
     def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
-        """Return the entrant with the decoding that is asked for.
+        """Return the entrant with the temperature and answer length that the evaluation sets.
 
         Raises:
-            ValueError: An answer may have no token.
+            ValueError: `max_new_tokens` is below 1.
         """
         n_new = self.max_new_tokens(inference)
         if n_new < 1:
-            raise ValueError(f"max_new_tokens gives {n_new}; an answer needs one at least")
+            raise ValueError(f"max_new_tokens gives {n_new}; it must be at least 1")
         return replace(
             inference.entrant, temperature=terms.temperature or None, max_new_tokens=n_new
         )
 
     def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
-        """Return how prompts are put, how answers are drawn if they are, and who scores them.
+        """Return how prompts are shown, how answers are sampled, and the name of the evaluation.
 
         Raises:
-            TypeError: `stop` is one text, or no texts.
-            ValueError: A text of it is empty.
+            TypeError: `stop` is not a sequence of texts.
+            ValueError: One of its texts is empty.
         """
-        drawn: Mapping[str, Json] = {"seed": terms.seed, "top_p": terms.top_p}
+        sampling: Mapping[str, Json] = {"seed": terms.seed, "top_p": terms.top_p}
         is_seeded = self.configured(inference, terms).is_seeded
         return {
             "scored_by": self.name,
             "is_chat": self.is_chat,
             "stop": list(self._stop()),
-            **(drawn if is_seeded else {}),
+            **(sampling if is_seeded else {}),
         }
 
     def observe(
         self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
-    ) -> Iterator[tuple[Observed, ...]]:
-        """Have prompts answered, and score what each batch answered.
+    ) -> Iterator[tuple[SampleResult, ...]]:
+        """Generate answers, and yield each batch scored.
 
         Raises:
-            EvaluationFault: Its own code fails on an answer.
+            EvaluationFault: The evaluation's own code fails on an answer.
         """
         entrant = self.configured(inference, terms)
-        questions = [self._question(entrant, sample, terms) for sample in samples]
-        asked = {question.task.response_key: question for question in questions}
-        for batch in inference.make_generator().generate([question.task for question in questions]):
-            tried = [self._tried(asked[each.response_key], each) for each in batch]
+        rollouts = [self._rollout(entrant, sample, terms) for sample in samples]
+        by_key = {rollout.task.response_key: rollout for rollout in rollouts}
+        for batch in inference.make_generator().generate([rollout.task for rollout in rollouts]):
+            tried = [self._try_result(by_key[each.response_key], each) for each in batch]
             yield tuple(each for each in tried if not isinstance(each, EvaluationFault))
-            for fault in tried:  # what was answered beside it is kept: it may have cost hours
+            for fault in tried:  # after its batch is kept: it may have cost hours
                 if isinstance(fault, EvaluationFault):
                     raise fault
 
-    def _question(self, entrant: Entrant, sample: Sample, terms: EvaluationOptions) -> _Question:
-        with blaming(self.name, f"getting {sample.label}"):
+    def _rollout(self, entrant: Entrant, sample: Sample, terms: EvaluationOptions) -> _RolloutTask:
+        with blame_evaluation(self.name, f"getting {sample.label}"):
             prompt, expected = self._item(sample.index)
             stop = self._stop()
         task = GenerationTask(
             response_key=digest_of([sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
-            seed=seed_of(terms.seed, sample),
+            seed=sample_seed(terms.seed, sample),
             options=GenerationOptions(self.is_chat, terms.top_p, stop, may_truncate=True),
         )
-        return _Question(sample, expected, task)
+        return _RolloutTask(sample, expected, task)
 
     def _item(self, index: int) -> tuple[str, str]:
         prompt, expected = self.get(index)
         gives = f"{type(self).__name__}.get({index}) gives"
-        return text(prompt, f"{gives} the prompt"), text(expected, f"{gives} the expected answer")
+        return require_text(prompt, f"{gives} the prompt"), require_text(
+            expected, f"{gives} the expected answer"
+        )
 
     def _stop(self) -> tuple[str, ...]:
-        stop = texts(self.stop, f"{type(self).__name__}.stop is")
+        stop = require_texts(self.stop, f"{type(self).__name__}.stop is")
         if "" in stop:
             raise ValueError(
-                f"{type(self).__name__}.stop is {stop!r}; leave the empty text out, which would end"
+                f"{type(self).__name__}.stop is {stop!r}; remove the empty text, which would end"
                 " every answer at once"
             )
         return stop
 
-    def _tried(
-        self, question: _Question, result: GeneratedText | GenerationFailure
-    ) -> Observed | EvaluationFault:
+    def _try_result(
+        self, rollout: _RolloutTask, result: GeneratedText | GenerationFailure
+    ) -> SampleResult | EvaluationFault:
         try:
-            return self._observed(question, result)
+            return self._result(rollout, result)
         except EvaluationFault as fault:
             return fault
 
-    def _observed(self, question: _Question, result: GeneratedText | GenerationFailure) -> Observed:
-        sample, expected, task = question
+    def _result(
+        self, rollout: _RolloutTask, result: GeneratedText | GenerationFailure
+    ) -> SampleResult:
+        sample, expected, task = rollout
         if isinstance(result, GenerationFailure):
-            return Unseen(sample, _REASONS[result.reason], result.detail)
-        with blaming(self.name, f"scoring {sample.label}"):
-            judged = self.judged(expected, result.text)
+            return UnscorableSample(sample, _REASONS[result.reason], result.detail)
+        with blame_evaluation(self.name, f"scoring {sample.label}"):
+            scored = self.score_text(expected, result.text)
         observed = AnswerObserved(
             text=result.text,
-            cleaned=judged.cleaned,
+            cleaned=scored.cleaned,
             expected=expected,
-            score=judged.score,
+            score=scored.score,
             seed=task.seed if task.entrant.is_seeded else None,
             finish_reason=result.finish_reason,
             n_prompt_tokens=result.n_prompt_tokens,
             n_generated_tokens=result.n_generated_tokens,
             is_truncated=result.is_truncated,
         )
-        row = Row(result.prompt_ids, result.generated_ids)
-        return Seen(sample, digest_of(task.prompt_text), observed, (row,))
+        row = TokenRow(result.prompt_ids, result.generated_ids)
+        return ObservedSample(sample, digest_of(task.prompt_text), observed, (row,))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
-from commands.importing.formats.catalogue import Format
+from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.rows import BadRow, BattleRow, Records
 from ledger.events.imports import (
     MAX_BATTLES,
@@ -33,7 +33,7 @@ _TELLING: Final = 8  # battles that differ; where fewer do, files are alike by c
 _N_BYTES: Final = 8  # of a hash
 
 
-def size_of_same(found: bytes, before: Iterable[BattlesImported]) -> int | None:
+def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | None:
     """Return how many battles the first file has that holds another's in a piece, or is held.
 
     In a piece and in order: people who vote on the same prompts agree on much, but not so.
@@ -44,15 +44,15 @@ def size_of_same(found: bytes, before: Iterable[BattlesImported]) -> int | None:
     """
     files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:
-        files[event.file_digest].append(hashes(event))
+        files[event.file_digest].append(battle_hashes(event))
     for earlier in map(b"".join, files.values()):
         fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
-        if len(set(memoryview(fewer).cast("q"))) >= _TELLING and is_within(fewer, more):
+        if len(set(memoryview(fewer).cast("q"))) >= _TELLING and contains_in_order(fewer, more):
             return len(earlier) // _N_BYTES
     return None
 
 
-def hashes(event: BattlesImported) -> bytes:
+def battle_hashes(event: BattlesImported) -> bytes:
     """Return the hash of all that is said of each battle, one behind the other."""
     n, entrants = event.n_battles, dict(zip(SIGNS, event.entrants, strict=False))
     battles = zip(
@@ -69,7 +69,7 @@ def hashes(event: BattlesImported) -> bytes:
     return array("q", map(hash, battles)).tobytes()
 
 
-def is_within(fewer: bytes, more: bytes) -> bool:
+def contains_in_order(fewer: bytes, more: bytes) -> bool:
     """Say whether all hashes of one file stand in another's, in a piece."""
     place = more.find(fewer)
     while place > 0 and place % _N_BYTES:  # in the middle of a hash
@@ -78,7 +78,7 @@ def is_within(fewer: bytes, more: bytes) -> bool:
 
 
 @dataclass
-class Taken:
+class BattleImport:
     """What a file held, counted as it is read."""
 
     n_battles: int = 0
@@ -111,8 +111,14 @@ class Taken:
 
 
 def import_battles(
-    ledger: Ledger, file: Path, of: Format, records: Records, *, name: str, skip_bad: bool = False
-) -> Taken:
+    ledger: Ledger,
+    file: Path,
+    of: BattleFormat,
+    records: Records,
+    *,
+    name: str,
+    skip_bad: bool = False,
+) -> BattleImport:
     """Append a file's battles; doing it again, or after it was broken off, appends them once.
 
     Args:
@@ -129,7 +135,7 @@ def import_battles(
             nothing was appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
-    digest, stream, taken = _digest_of(file), battles_stream(name), Taken()
+    digest, stream, taken = _digest_of(file), battles_stream(name), BattleImport()
     before, found = _battles_before(ledger, stream), list[bytes]()
     others = [event for event in before if event.file_digest != digest]
     taken.n_before = sum(event.n_battles for event in others)
@@ -142,10 +148,10 @@ def import_battles(
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
             if others:
-                found.append(hashes(event))
-        _require_sound(file, of, taken, skip_bad=skip_bad)
+                found.append(battle_hashes(event))
+        _require_battles(file, of, taken, skip_bad=skip_bad)
         if len(others) == len(before):
-            _require_new(file, name, size_of_same(b"".join(found), others), taken)
+            _require_new(file, name, n_battles_of_copy(b"".join(found), others), taken)
         if _digest_of(file) != digest:
             raise ConfigurationError([f"{file}: it changed while it was read; import it again"])
     return taken
@@ -156,7 +162,7 @@ class _Chunk(NamedTuple):
     n_skipped: int  # rows among them and behind them that are no battles
 
 
-def _chunks(rows: Iterable[BattleRow | BadRow], taken: Taken) -> Iterator[_Chunk]:
+def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
     """Yield as many battles as an event holds, time and again; what is none is noted."""
     battles: list[BattleRow] = []
     n_skipped = 0  # up to the chunk
@@ -172,7 +178,7 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: Taken) -> Iterator[_Chunk
         yield _Chunk(battles, taken.n_skipped - n_skipped)
 
 
-def _event(chunk: _Chunk, of: Format, digest: Digest, number: int) -> BattlesImported:
+def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> BattlesImported:
     """Turn rows into columns."""
     a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
     entrants = tuple(dict.fromkeys((*a, *b)))
@@ -194,7 +200,7 @@ def _event(chunk: _Chunk, of: Format, digest: Digest, number: int) -> BattlesImp
     )
 
 
-def _require_sound(file: Path, of: Format, taken: Taken, *, skip_bad: bool) -> None:
+def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_bad: bool) -> None:
     if taken.n_skipped and not skip_bad:
         rows = f"{file}: format {of.name} cannot read {counted(taken.n_skipped, 'row')}"
         remedy = "nothing is imported; correct them, or leave them out with --skip-bad"
@@ -208,7 +214,7 @@ def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImporte
     return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
 
 
-def _require_new(file: Path, name: str, n_earlier: int | None, taken: Taken) -> None:
+def _require_new(file: Path, name: str, n_earlier: int | None, taken: BattleImport) -> None:
     if n_earlier is not None:
         n_shared = min(n_earlier, taken.n_battles)
         some = f"{n_shared} of its {counted(taken.n_battles, 'battle')}"
@@ -218,7 +224,7 @@ def _require_new(file: Path, name: str, n_earlier: int | None, taken: Taken) -> 
         raise ConfigurationError([f"{file}: {some} {why}; nothing is imported: {remedy}"])
 
 
-def bad_rows(file: Path, taken: Taken) -> Iterator[str]:
+def bad_rows(file: Path, taken: BattleImport) -> Iterator[str]:
     """Say of the first rows why they are no battles."""
     lines = [f"{file}:{row.line}: {row.why}" for row in taken.skipped]
     return first_lines(lines, taken.n_skipped, "row")

@@ -26,7 +26,7 @@ from projections.evaluations.state import (
 )
 
 
-class _Name(NamedTuple):
+class _PlanLabel(NamedTuple):
     """What a completion calls its plan."""
 
     stream: StreamId
@@ -42,42 +42,42 @@ class MergedPlans:
     """
 
     def __init__(self, ours: Ledger) -> None:
-        self._runs: dict[_Name, Digest] = {}  # of the plans that we hold
+        self._runs: dict[_PlanLabel, Digest] = {}  # of the plans that we hold
         self._n_samples: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
-        self._left_out: set[_Name] = set()
+        self._left_out: set[_PlanLabel] = set()
         self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples by run, one that was left out
-        self._completed: set[_Name] = set()  # by us
+        self._completed: set[_PlanLabel] = set()  # by us
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # by us
         self._given_up: set[tuple[StreamId, Digest]] = set()  # runs of which we observed more
         self._position = ours.head.position
-        self._know(ours.read(types=EVALUATION_EVENTS, until=self._position))
+        self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
 
-    def read_on(self, writer: Writer) -> None:
+    def catch_up(self, writer: Writer) -> None:
         """Take note of what was recorded until the merge had the ledger to itself."""
-        self._know(writer.committed_after(self._position))
+        self._learn(writer.committed_after(self._position))
 
     @property
     def n_waiting(self) -> int:
         """Count the samples that no plan of ours asks for yet."""
         return sum(map(len, self._waiting.values()))
 
-    def take_note(self, stream: StreamId, event: Event) -> Sequence[StoredEvent]:
+    def register(self, stream: StreamId, event: Event) -> Sequence[StoredEvent]:
         """Take note that an event is ours now; return the samples that waited for such a plan."""
         match event:
             case EvaluationPlanned():
-                return self._hold(stream, event)
+                return self._add_plan(stream, event)
             case SampleUnscorable() if (stream, _key_of(event)) in self._observed:
                 self._given_up.add((stream, event.run_key))
             case _:
                 pass
         return ()
 
-    def leave_out(self, stream: StreamId, plan: EvaluationPlanned) -> None:
+    def reject(self, stream: StreamId, plan: EvaluationPlanned) -> None:
         """Take note that a plan of theirs contradicts ours."""
-        self._left_out.add(_Name(stream, labels_of(plan), plan.number))
+        self._left_out.add(_PlanLabel(stream, labels_of(plan), plan.number))
         self._waiting.setdefault(plan.run_key, [])
 
-    def keep_waiting(self, row: StoredEvent, sample: SampleFact) -> bool:
+    def hold_sample(self, row: StoredEvent, sample: SampleFact) -> bool:
         """Keep a sample of a run that was left out, if no plan of ours asks for it; say so."""
         waiting = self._waiting.get(sample.run_key)
         if waiting is None or sample.sample < self._n_samples[sample.run_key].get(sample.item, 0):
@@ -85,20 +85,20 @@ class MergedPlans:
         waiting.append(row)
         return True
 
-    def are_against(self, stream: StreamId, completed: EvaluationCompleted) -> bool:
+    def contradicts(self, stream: StreamId, completed: EvaluationCompleted) -> bool:
         """Say whether its plan was left out, or it counts as given up what we have observed."""
         name = _name_of(stream, completed)
         is_new = name not in self._completed
         counts_less = (stream, self._runs.get(name)) in self._given_up
         return name in self._left_out or (is_new and counts_less)
 
-    def _know(self, ours: Iterable[Recorded]) -> None:
+    def _learn(self, ours: Iterable[Recorded]) -> None:
         """Take note of what we had before the merge."""
         for recorded in ours:
             stream = recorded.stream
             match event := recorded.event:
                 case EvaluationPlanned():
-                    self._hold(stream, event)
+                    self._add_plan(stream, event)
                 case EvaluationCompleted():
                     self._completed.add(_name_of(stream, event))
                 case SampleObserved():
@@ -106,8 +106,8 @@ class MergedPlans:
                 case _:
                     pass
 
-    def _hold(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[StoredEvent]:
-        self._runs[_Name(stream, labels_of(plan), plan.number)] = plan.run_key
+    def _add_plan(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[StoredEvent]:
+        self._runs[_PlanLabel(stream, labels_of(plan), plan.number)] = plan.run_key
         n_samples = self._n_samples[plan.run_key]
         for item in plan.items:
             n_samples[item] = max(plan.n_samples, n_samples.get(item, 0))
@@ -117,8 +117,8 @@ class MergedPlans:
         return waited
 
 
-def _name_of(stream: StreamId, event: EvaluationCompleted) -> _Name:
-    return _Name(stream, Labels(event.entrant, event.evaluation), event.number)
+def _name_of(stream: StreamId, event: EvaluationCompleted) -> _PlanLabel:
+    return _PlanLabel(stream, Labels(event.entrant, event.evaluation), event.number)
 
 
 def _key_of(sample: SampleFact) -> SampleKey:
@@ -128,7 +128,7 @@ def _key_of(sample: SampleFact) -> SampleKey:
 _FLUSHED_EVERY: Final = 1_000  # events: what waits to be inserted is held in memory
 
 
-class Taken(NamedTuple):
+class MergeCounts(NamedTuple):
     """What became of another ledger's events."""
 
     n_new: int
@@ -138,7 +138,7 @@ class Taken(NamedTuple):
     n_unfounded: int = 0  # samples and completions of evaluations that ours contradict
 
 
-def take_in(ledger: Ledger, rows: Iterable[StoredEvent]) -> Taken:
+def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
     """Append what is not here yet, all or nothing; doing it again appends nothing.
 
     Where both have recorded another reply to the same query, ours is kept and theirs is told;
@@ -156,15 +156,15 @@ def take_in(ledger: Ledger, rows: Iterable[StoredEvent]) -> Taken:
     """
     plans = MergedPlans(ledger)
     with ledger.merging() as writer:
-        plans.read_on(writer)
-        taking = _Taking(writer, plans)
+        plans.catch_up(writer)
+        taking = _Merge(writer, plans)
         for row in rows:
-            taking.take(row)
-        taking.note()
-        return taking.taken()
+            taking.merge_event(row)
+        taking.record_source()
+        return taking.counts()
 
 
-class _Taking:
+class _Merge:
     """Another ledger's events on their way in."""
 
     def __init__(self, writer: Writer, plans: MergedPlans) -> None:
@@ -177,7 +177,7 @@ class _Taking:
         self._contradicted: set[Digest] = set()  # query keys
         self._last: StoredEvent | None = None
 
-    def take(self, row: StoredEvent) -> None:
+    def merge_event(self, row: StoredEvent) -> None:
         """Place one event, if it is new and follows from nothing that contradicts ours."""
         self._last = row
         self._sort(row)
@@ -188,9 +188,9 @@ class _Taking:
         match event := row.decode().event:
             case PairReconciled() if self._follows_from_theirs(event):
                 self._n_left += 1
-            case EvaluationCompleted() if self._plans.are_against(StreamId(row.stream), event):
+            case EvaluationCompleted() if self._plans.contradicts(StreamId(row.stream), event):
                 self._n_unfounded += 1
-            case SampleObserved() | SampleUnscorable() if self._plans.keep_waiting(row, event):
+            case SampleObserved() | SampleUnscorable() if self._plans.hold_sample(row, event):
                 pass  # counted at the end, if no plan of theirs comes for it
             case _:
                 self._adopt(row, event)
@@ -205,7 +205,7 @@ class _Taking:
                 return
             case None:
                 self._n_known += 1
-        for waited in self._plans.take_note(StreamId(row.stream), event):
+        for waited in self._plans.register(StreamId(row.stream), event):
             self._sort(waited)
 
     def _contradict(self, row: StoredEvent, event: Event) -> None:
@@ -214,13 +214,13 @@ class _Taking:
             case VerdictReceived() | JudgeQueryFailed():
                 self._contradicted.add(event.query_key)
             case EvaluationPlanned():
-                self._plans.leave_out(StreamId(row.stream), event)
+                self._plans.reject(StreamId(row.stream), event)
             case SampleUnscorable():  # for other reasons than ours, and given up all the same
-                self._plans.take_note(StreamId(row.stream), event)
+                self._plans.register(StreamId(row.stream), event)
             case _:
                 pass
 
-    def note(self) -> None:
+    def record_source(self) -> None:
         """Record where the new events came from, in each stream that got some."""
         if self._last is None or self._is_copy:
             return
@@ -229,11 +229,11 @@ class _Taking:
             merged = LedgerMerged(head=head, n_events=n_events, n_taken=n_taken)
             self._writer.append(stream, [draft(stream, merged)], expected_version=None)
 
-    def taken(self) -> Taken:
+    def counts(self) -> MergeCounts:
         """Return what became of them."""
         n_new = self._n_new.total()
         n_unfounded = self._n_unfounded + self._plans.n_waiting
-        return Taken(n_new, self._n_known, self._n_left, tuple(self._conflicts), n_unfounded)
+        return MergeCounts(n_new, self._n_known, self._n_left, tuple(self._conflicts), n_unfounded)
 
     def _follows_from_theirs(self, outcome: PairReconciled) -> bool:
         return not self._contradicted.isdisjoint({outcome.forward, outcome.swapped})

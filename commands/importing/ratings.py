@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import decoded
+from commands.importing.formats.files import decode_json
 from commands.importing.formats.rows import (
     Fields,
-    Unmapped,
+    InvalidFields,
     one_of,
     optional_number,
     optional_text,
-    shown,
+    shorten,
     text,
 )
 from ledger.events.imports import ImportedRating, RatingsImported, RatingSource, battles_stream
@@ -47,16 +47,16 @@ def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
 def _event(file: Path) -> RatingsImported:
     try:
         content = file.read_bytes()
-        return _ratings(decoded(content), Digest(hashlib.sha256(content).hexdigest()))
+        return _ratings(decode_json(content), Digest(hashlib.sha256(content).hexdigest()))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
-    except (Unmapped, ValueError) as error:
+    except (InvalidFields, ValueError) as error:
         raise ConfigurationError([f"{file} is no elo_ratings.json: {error}"]) from error
 
 
 def _ratings(found: object, digest: Digest) -> RatingsImported:
     if not isinstance(found, dict) or not isinstance(found.get("ratings"), list):
-        raise Unmapped("it has no list `ratings`")
+        raise InvalidFields("it has no list `ratings`")
     return RatingsImported(
         file_digest=digest,
         format="judgearena",
@@ -72,10 +72,10 @@ def _ratings(found: object, digest: Digest) -> RatingsImported:
 
 def _rating(found: object) -> ImportedRating:
     if not isinstance(found, dict):
-        raise Unmapped(f"{shown(found)} is no rating")
+        raise InvalidFields(f"{shorten(found)} is no rating")
     entrant, rating = text(found, "model"), optional_number(found, "rating")
     if rating is None:
-        raise Unmapped(f"{entrant!r} has no rating")
+        raise InvalidFields(f"{entrant!r} has no rating")
     return ImportedRating(
         entrant=entrant,
         rating=rating,
@@ -90,5 +90,5 @@ def _rating(found: object) -> ImportedRating:
 def _optional_count(fields: Fields, name: str) -> int | None:
     number = optional_number(fields, name)
     if number is not None and (number < 0 or number % 1):
-        raise Unmapped(f"{name} is {shown(fields[name])}, and must be a whole number from 0")
+        raise InvalidFields(f"{name} is {shorten(fields[name])}, and must be a whole number from 0")
     return None if number is None else int(number)

@@ -42,29 +42,29 @@ class CachedResponse(msgspec.Struct, frozen=True):
     diagnostics: CachedDiagnostics
 
 
-class Unusable(Exception):
+class UnusableLine(Exception):
     """A line cannot be used; the message says why."""
 
 
-def decoded(line: bytes) -> CachedResponse:
+def decode_line(line: bytes) -> CachedResponse:
     """Return what a line says.
 
     Raises:
-        Unusable: It is no JSON, or a field is missing or wrong.
+        UnusableLine: It is no JSON, or a field is missing or wrong.
     """
     try:
         return msgspec.json.decode(line, type=CachedResponse)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        raise Unusable(f"{place}: {why}" if place else why) from error
+        raise UnusableLine(f"{place}: {why}" if place else why) from error
     except ValueError as error:  # a line that was cut off, above all
-        raise Unusable(f"it is no JSON: {error}") from error
+        raise UnusableLine(f"it is no JSON: {error}") from error
 
 
 _Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], PlannedResponse]
 
 
-class Found(NamedTuple):
+class FoundResponse(NamedTuple):
     """A response, and the line that it is from."""
 
     file: Path
@@ -83,8 +83,8 @@ class BadLine(NamedTuple):
 class ImportedResponses(NamedTuple):
     """What files held; of two lines on an entrant's response to a prompt the later counts."""
 
-    new: Sequence[Found]
-    known: Sequence[Found]  # the ledger has a response already, and keeps it
+    new: Sequence[FoundResponse]
+    known: Sequence[FoundResponse]  # the ledger has a response already, and keeps it
     bad: Sequence[BadLine]
 
 
@@ -125,7 +125,7 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
         (cell.entrant.entrant_id, cell.prompt.prompt_id): cell
         for cell in planned_responses(tournament, prompts)
     }
-    last: dict[tuple[EntrantId, PromptId], Found] = {}
+    last: dict[tuple[EntrantId, PromptId], FoundResponse] = {}
     bad: list[BadLine] = []
     for file in files:
         for each in _lines(file, wanted):
@@ -142,13 +142,15 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
     )
 
 
-def _by_key(lines: Iterable[Found]) -> tuple[Mapping[Digest, Found], Sequence[BadLine]]:
+def _by_key(
+    lines: Iterable[FoundResponse],
+) -> tuple[Mapping[Digest, FoundResponse], Sequence[BadLine]]:
     """Return the first line on each response, and those that contradict it.
 
     Entrants of equal settings share a response, and so do prompts of equal text where no seed
     tells them apart.
     """
-    found: dict[Digest, Found] = {}
+    found: dict[Digest, FoundResponse] = {}
     bad: list[BadLine] = []
     for each in lines:
         first = found.setdefault(each.response.response_key, each)
@@ -157,7 +159,7 @@ def _by_key(lines: Iterable[Found]) -> tuple[Mapping[Digest, Found], Sequence[Ba
     return found, bad
 
 
-def _contradiction(line: Found, first: Found) -> BadLine:
+def _contradiction(line: FoundResponse, first: FoundResponse) -> BadLine:
     of = first.response
     why = (
         f"it is the same response as {first.file}:{first.line}, of entrant {of.entrant_id!r} to"
@@ -167,7 +169,7 @@ def _contradiction(line: Found, first: Found) -> BadLine:
     return BadLine(line.file, line.line, why)
 
 
-def _lines(file: Path, wanted: _Wanted) -> Iterator[Found | BadLine]:
+def _lines(file: Path, wanted: _Wanted) -> Iterator[FoundResponse | BadLine]:
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -176,8 +178,8 @@ def _lines(file: Path, wanted: _Wanted) -> Iterator[Found | BadLine]:
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             try:
-                yield Found(file, number, _response(decoded(line), wanted, digest))
-            except Unusable as error:
+                yield FoundResponse(file, number, _response(decode_line(line), wanted, digest))
+            except UnusableLine as error:
                 yield BadLine(file, number, str(error))
 
 
@@ -203,11 +205,11 @@ def _cell(cached: CachedResponse, wanted: _Wanted) -> PlannedResponse:
     if cell is None:
         is_entrant = any(entrant_id == cached.entrant_id for entrant_id, _ in wanted)
         what = f"prompt {cached.prompt_id!r}" if is_entrant else f"entrant {cached.entrant_id!r}"
-        raise Unusable(f"the tournament has no {what}")
+        raise UnusableLine(f"the tournament has no {what}")
     if cached.diagnostics.seed not in {None, cell.seed}:
         seeds = f"{cached.diagnostics.seed}, and the tournament's is {cell.seed}"
         remedy = "tap's follow from [generation] seed = 0"
-        raise Unusable(f"diagnostics.seed is {seeds}; {remedy}")
+        raise UnusableLine(f"diagnostics.seed is {seeds}; {remedy}")
     return cell
 
 
@@ -220,7 +222,9 @@ def _diagnostics(said: CachedDiagnostics, entrant: Entrant) -> Diagnostics | Non
     if said.bypass_jury != bypass or (said.draft_head_idx is None) != (bypass is None):
         found = f"draft_head_idx {said.draft_head_idx}, bypass_jury {said.bypass_jury}"
         expected = "no Hydra" if bypass is None else f"a Hydra whose bypass_jury is {bypass}"
-        raise Unusable(f"diagnostics say {found}, and entrant {entrant.entrant_id!r} is {expected}")
+        raise UnusableLine(
+            f"diagnostics say {found}, and entrant {entrant.entrant_id!r} is {expected}"
+        )
     if said.draft_head_idx is None or said.bypass_jury is None:
         return None
     return Diagnostics(draft_head_idx=said.draft_head_idx, bypass_jury=said.bypass_jury)

@@ -54,7 +54,7 @@ def fit(
     n_steps = 0
     weights.train()
     for epoch, examples in enumerate(epochs):
-        batches = batched(examples, rng=rng)
+        batches = make_batches(examples, rng=rng)
         losses = []
         for step, batch in enumerate(batches):
             done = epoch + step / len(batches)
@@ -67,17 +67,17 @@ def fit(
         say(f"{course.name}: epoch {epoch + 1}/{course.n_epochs}, loss {np.mean(losses):.3f}")
 
 
-def batched(examples: Sequence[Example], *, rng: np.random.Generator) -> list[Batch]:
+def make_batches(examples: Sequence[Example], *, rng: np.random.Generator) -> list[Batch]:
     """Group examples of like length in batches, in a random order."""
     shuffled = [examples[index] for index in rng.permutation(len(examples))]
     by_length = sorted(shuffled, key=lambda example: len(example.inputs) // 16)
     batches = [
         by_length[start : start + BATCH_SIZE] for start in range(0, len(by_length), BATCH_SIZE)
     ]
-    return [padded(batches[index]) for index in rng.permutation(len(batches))]
+    return [pad_examples(batches[index]) for index in rng.permutation(len(batches))]
 
 
-def padded(examples: Sequence[Example]) -> Batch:
+def pad_examples(examples: Sequence[Example]) -> Batch:
     """Pad examples to one length."""
     inputs = pad_sequence([example.inputs for example in examples], batch_first=True)
     labels = pad_sequence(

@@ -11,7 +11,7 @@ from fitting import Batch
 HEADS_DEPTH = 2  # layers
 
 
-class Said(NamedTuple):
+class HeadOutput(NamedTuple):
     """What a head says at the N places of a batch where there is something to say."""
 
     logits: torch.Tensor  # (N, V)
@@ -22,18 +22,18 @@ class Said(NamedTuple):
 def trunk_states(weights: Olmo2ForCausalLM, ids: torch.Tensor) -> torch.Tensor:
     """Return the trunk's (T, D) states of (T,) tokens."""
     states = weights.model.embed_tokens(ids[None])  # (1, T, D)
-    return through(weights, slice(None, -HEADS_DEPTH), states)[0]
+    return run_layers(weights, slice(None, -HEADS_DEPTH), states)[0]
 
 
-def said_by_head(weights: Olmo2ForCausalLM, batch: Batch) -> Said:
+def head_output(weights: Olmo2ForCausalLM, batch: Batch) -> HeadOutput:
     """Let the last layers read (B, T, D) states of the trunk; a label stands where it is said."""
-    states = through(weights, slice(-HEADS_DEPTH, None), batch.inputs)  # (B, T, D)
+    states = run_layers(weights, slice(-HEADS_DEPTH, None), batch.inputs)  # (B, T, D)
     has_label = batch.labels != IGNORED  # (B, T)
     logits = weights.lm_head(weights.model.norm(states[has_label]))  # (N, V)
-    return Said(logits, batch.labels[has_label])
+    return HeadOutput(logits, batch.labels[has_label])
 
 
-def through(weights: Olmo2ForCausalLM, layers: slice, states: torch.Tensor) -> torch.Tensor:
+def run_layers(weights: Olmo2ForCausalLM, layers: slice, states: torch.Tensor) -> torch.Tensor:
     """Return (B, T, D) states behind some layers; attention is causal where there is no mask."""
     positions = torch.arange(states.shape[1])[None]  # (1, T)
     angles = weights.model.rotary_emb(states, position_ids=positions)

@@ -117,7 +117,7 @@ def draw_response(lesson: Lesson, *, rng: np.random.Generator) -> str:
     return lesson.wrong
 
 
-def attended(lessons: Sequence[Lesson], luck: np.ndarray) -> list[Lesson]:
+def head_lessons(lessons: Sequence[Lesson], luck: np.ndarray) -> list[Lesson]:
     """Return what one head is taught of a stage: most of the lessons that the stage is sure of.
 
     luck is (n_prompts,) in [0, 1), and the head's own: it goes for both its shards.

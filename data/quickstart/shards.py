@@ -75,11 +75,11 @@ def train_lora(
         [example_of(lesson.prompt, draw_response(lesson, rng=rng)) for lesson in lessons]
         for _ in range(course.n_epochs)
     )
-    loss_of = partial(loss_of_saying, inner_weights(adapted))
+    loss_of = partial(next_token_loss, inner_weights(adapted))
     fit(adapted, loss_of, epochs, course=course, rng=rng, checkpoints=checkpoints)
 
 
-def loss_of_saying(weights: Olmo2ForCausalLM, batch: Batch) -> torch.Tensor:
+def next_token_loss(weights: Olmo2ForCausalLM, batch: Batch) -> torch.Tensor:
     """Return the mean loss of a head; it learns as if the output layer were not sharpened."""
     said = said_by_head(weights, batch)
     return cross_entropy(said.logits / SHARPNESS, said.labels)

@@ -6,11 +6,11 @@ from typing import NamedTuple, cast
 
 import torch
 
-from commands.backends.hydra.answers import Testimony
+from commands.backends.hydra.answers import ResponseState
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
-from commands.backends.weights.chat import encode_prompt, text_of
+from commands.backends.weights.chat import decode_text, encode_prompt
 from commands.backends.weights.decoding import Ending
 from commands.entrants.files import read_entrant
 from commands.settings.reader import read_settings
@@ -23,17 +23,19 @@ CPU = torch.device("cpu")
 BATCH_SIZE = 16
 
 
-class Rated(NamedTuple):
+class RatedResponse(NamedTuple):
     """What the uncertainty head is asked of, and what it should say."""
 
-    testimony: Testimony
+    testimony: ResponseState
     is_correct: bool
 
 
-def gather(out: Path, prompts: Sequence[Prompt], *, samples: Iterable[int]) -> list[Rated]:
+def gather_responses(
+    out: Path, prompts: Sequence[Prompt], *, samples: Iterable[int]
+) -> list[RatedResponse]:
     """Let every Hydra of the tournament respond to every prompt, once for each sample."""
     settings = read_settings(HERE / "tournament.toml", {})
-    gathered: list[Rated] = []
+    gathered: list[RatedResponse] = []
     for section in settings.entrants:
         if isinstance(section, HydraSection):
             unasked = section.model_copy(update={"needs_uncertainty": False})
@@ -44,7 +46,7 @@ def gather(out: Path, prompts: Sequence[Prompt], *, samples: Iterable[int]) -> l
 
 def responses_of(
     entrant: Entrant, prompts: Sequence[Prompt], *, samples: Iterable[int]
-) -> Iterator[Rated]:
+) -> Iterator[RatedResponse]:
     """Let one Hydra respond, a few prompts at a time."""
     heads = cast("Hydra", entrant.hydra)
     loaded = load_hydra(entrant, heads, CPU)
@@ -60,7 +62,7 @@ def responses_of(
             batch = prompts[start : start + BATCH_SIZE]
             rows = start_rows(loaded, batch, sample=sample, bypass_jury=heads.bypass_jury)
             decode(loaded.net, rows, decoding)
-            yield from (rated(prompt, row, loaded) for prompt, row in zip(batch, rows, strict=True))
+            yield from (rate(prompt, row, loaded) for prompt, row in zip(batch, rows, strict=True))
 
 
 def start_rows(
@@ -78,8 +80,8 @@ def start_rows(
     ]
 
 
-def rated(prompt: Prompt, row: HydraRow, loaded: LoadedHydra) -> Rated:
+def rate(prompt: Prompt, row: HydraRow, loaded: LoadedHydra) -> RatedResponse:
     """Say whether a response is right, word for word."""
-    text = text_of(loaded.tokenizer, row.tokens)
-    witness = cast("torch.Tensor", row.witness).clone()  # decoding's own allows no gradients
-    return Rated(Testimony(prompt.text, text, witness), is_correct=text == prompt.right)
+    text = decode_text(loaded.tokenizer, row.tokens)
+    witness = cast("torch.Tensor", row.first_state).clone()  # decoding's own allows no gradients
+    return RatedResponse(ResponseState(prompt.text, text, witness), is_correct=text == prompt.right)

@@ -35,7 +35,7 @@ from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Column, Table, difference_table
 from commands.decisions.recorder import Recorder, count_missing_responses, count_missing_verdicts
 from commands.entrants.generate import generate_missing
-from commands.importing.merge import Taken
+from commands.importing.merge import MergeCounts
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.replay import Difference, Replayed
@@ -212,8 +212,8 @@ def _audits(rows: tuple[StoredEvent, ...]) -> dict[str, Table]:
     return {
         "log": log_table(rows),
         "checkpoint": checkpoint_table(head),
-        "merge": conflicts_table(Taken(5, 27, 0, ())),
-        "merge_conflicts": conflicts_table(Taken(4, 26, 1, (Conflict(verdict, 19),))),
+        "merge": conflicts_table(MergeCounts(5, 27, 0, ())),
+        "merge_conflicts": conflicts_table(MergeCounts(4, 26, 1, (Conflict(verdict, 19),))),
         "verify": faults_table(Verification(head, 1, 0, ())),
         "verify_merged": faults_table(Verification(head, 1, 2, ())),
         "verify_tampered": faults_table(Verification(head, 2, 0, (fault,))),

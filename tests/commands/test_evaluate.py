@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import (
-    Evaluated,
+    EvaluationCounts,
     PlannedEvaluation,
     evaluate_owed,
-    n_scored_otherwise,
+    n_rescored_differently,
     owed_samples,
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.plan import Planned, mixed_scorings
+from commands.evaluating.plan import EvaluationPlans, mixed_scorings
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
@@ -57,7 +57,7 @@ def planned(
 
 def evaluate(
     recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
-) -> Evaluated:
+) -> EvaluationCounts:
     """Observe what is owed."""
     return evaluate_owed(recorder, plan, on_progress=no_progress, limit=limit)
 
@@ -75,7 +75,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     """Facts, one a sample, between the plan and its completion."""
     done = evaluate(recorder, planned(answering(says_yes)[0]))
 
-    assert done == Evaluated(n_owed=6, n_observed=5, n_unscorable=1)
+    assert done == EvaluationCounts(n_owed=6, n_observed=5, n_unscorable=1)
     assert types_of(ledger) == [
         "EvaluationPlanned",
         *["SampleObserved"] * 3,
@@ -105,7 +105,7 @@ def test_repeating_asks_nothing_and_records_nothing(
 
     done = evaluate(recorder, planned(inference))
 
-    assert (done, generator.asked, ledger.head) == (Evaluated(0, 0, 0), [], before)
+    assert (done, generator.asked, ledger.head) == (EvaluationCounts(0, 0, 0), [], before)
 
 
 def test_what_was_observed_before_a_power_cut_is_not_observed_again(
@@ -242,8 +242,8 @@ class Curt(Capitals):
     ("kind", "why"),
     [
         (Untold, "failed at reading its items: IndexError"),
-        (Endless, "failed at saying how entrants are asked: ZeroDivisionError"),
-        (Curt, "max_new_tokens gives 0; an answer needs one at least"),
+        (Endless, "failed at reading its settings: ZeroDivisionError"),
+        (Curt, "max_new_tokens gives 0; it must be at least 1"),
     ],
 )
 def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
@@ -284,12 +284,21 @@ def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
 @pytest.mark.parametrize(
     ("evaluation", "why"),
     [
-        (of(Capitals, ("1?", 2)), r"Capitals\.get\(0\) gives the expected answer 2, which is no t"),
+        (
+            of(Capitals, ("1?", 2)),
+            r"Capitals\.get\(0\) gives the expected answer 2, which is not a t",
+        ),
         (of(Capitals, ("1?", None)), r"get\(0\) gives the expected answer None, which is no text"),
         (of(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is no text"),
         (of(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
-        (of(Endings, ("A", (" b", " c"), True)), r"Endings\.get\(0\) calls the right one True, "),
-        (of(Endings, ("A", (" b", " c"), 1.0)), r"calls the right one 1\.0, which is no whole num"),
+        (
+            of(Endings, ("A", (" b", " c"), True)),
+            r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
+        ),
+        (
+            of(Endings, ("A", (" b", " c"), 1.0)),
+            r"index of the correct continuation: 1\.0, which is not an integer",
+        ),
         (of(Endings, ("A", (" b", 3), 0)), r"gives the continuation 3, which is no text"),
         (of(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is no text"),
         (of(Letters, 7), r"Letters\.get\(0\) gives 7, which is no text"),
@@ -328,7 +337,11 @@ class Strict(Capitals):
 @pytest.mark.parametrize(
     ("kind", "length", "said"),
     [
-        (Strict, 5, ["base on capitals: 3 samples on record were scored otherwise; see `tourney "]),
+        (
+            Strict,
+            5,
+            ["base on capitals: 3 recorded samples were scored by other code; compare with `tou"],
+        ),
         (Strict, 3, []),  # nothing is to come
         (Capitals, 5, []),  # the check is the same
     ],
@@ -342,7 +355,7 @@ def test_whoever_would_mix_two_scorings_is_told(
 
     plan = planned(inference, kind(*ITEMS), EvaluationOptions(length=length))
 
-    found = [*mixed_scorings(recorder.state, Planned((plan,), ()))]
+    found = [*mixed_scorings(recorder.state, EvaluationPlans((plan,), ()))]
     assert [each.partition("project")[0] for each in found] == said
 
 
@@ -359,7 +372,7 @@ def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
     evaluate(recorder, planned(inference), limit=1)
 
     with pytest.raises(EvaluationFault, match=re.escape("failed at scoring capitals[0]: Zero")):
-        n_scored_otherwise(recorder.state, planned(inference, Broken(*ITEMS)))
+        n_rescored_differently(recorder.state, planned(inference, Broken(*ITEMS)))
 
 
 def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.importing.merge import Taken, take_in
+from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import no_progress
 from commands.runs.verify import Verification, verify
 from ledger.audit import audit
@@ -58,9 +58,9 @@ def prefer_base(query: JudgeQuery) -> str:
     return "VERDICT: B" if prefer_tuned(query).endswith("A") else "VERDICT: A"
 
 
-def take(pair: Pair) -> Taken:
+def take(pair: Pair) -> MergeCounts:
     """Take theirs into ours."""
-    return take_in(pair.ours, pair.theirs.rows())
+    return merge_ledger(pair.ours, pair.theirs.rows())
 
 
 def statuses(ledger: Ledger) -> list[str]:
@@ -86,7 +86,7 @@ def test_what_is_new_is_taken_in_and_noted(pair: Pair) -> None:
 
     taken = take(pair)
 
-    assert taken == Taken(n_new=5, n_known=n_common, n_left=0, conflicts=())
+    assert taken == MergeCounts(n_new=5, n_known=n_common, n_left=0, conflicts=())
     assert statuses(pair.ours) == ["b", "b"]
     head = pair.theirs.head
     merged = LedgerMerged(head=head.chain, n_events=head.position, n_taken=5)
@@ -196,9 +196,9 @@ def test_each_stream_that_got_events_has_a_note_of_it(pair: Pair) -> None:
 def test_an_empty_ledger_becomes_the_same_ledger(pair: Pair) -> None:
     """The same positions and the same head: every checkpoint and publication still holds."""
     with Ledger.in_memory() as empty:
-        taken = take_in(empty, pair.ours.rows())
+        taken = merge_ledger(empty, pair.ours.rows())
 
-        assert taken == Taken(pair.ours.head.position, 0, 0, ())
+        assert taken == MergeCounts(pair.ours.head.position, 0, 0, ())
         assert empty.head == pair.ours.head
         assert list(empty.rows()) == list(pair.ours.rows())
 
@@ -207,9 +207,9 @@ def test_an_empty_ledger_adds_nothing(pair: Pair) -> None:
     """Nothing came of that run, and there is nothing to note."""
     head = pair.ours.head
 
-    taken = take_in(pair.ours, [])
+    taken = merge_ledger(pair.ours, [])
 
-    assert (taken, pair.ours.head) == (Taken(0, 0, 0, ()), head)
+    assert (taken, pair.ours.head) == (MergeCounts(0, 0, 0, ()), head)
 
 
 def test_a_failure_that_contradicts_ours_is_told_too(pair: Pair) -> None:
@@ -240,7 +240,7 @@ def test_an_export_is_taken_in_like_the_ledger(pair: Pair) -> None:
     judged(Recorder(pair.theirs, STREAM), [P2])
     exported = list(export_lines(pair.theirs.rows()))
 
-    taken = take_in(pair.ours, read_export(exported))
+    taken = merge_ledger(pair.ours, read_export(exported))
 
     assert taken.n_new == 5
     assert take(pair).n_new == 0
@@ -253,7 +253,7 @@ def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
     head = pair.ours.head
 
     with pytest.raises(BrokenExport):
-        take_in(pair.ours, read_export(cut))
+        merge_ledger(pair.ours, read_export(cut))
 
     assert pair.ours.head == head
     assert types_of(pair.ours).count("LedgerMerged") == 0
@@ -290,11 +290,11 @@ def test_ledgers_that_both_took_in_a_third_do_not_contradict_each_other(
 ) -> None:
     """A hub collects from hosts that collect from each other; how much was new differs."""
     with Ledger.open(tmp_path / "third.db") as third:
-        take_in(third, pair.ours.rows())
+        merge_ledger(third, pair.ours.rows())
         judged(Recorder(third, STREAM))
         judged(Recorder(pair.theirs, STREAM), [P2], prefer_tuned)
-        take_in(pair.ours, third.rows())
-        take_in(pair.theirs, third.rows())
+        merge_ledger(pair.ours, third.rows())
+        merge_ledger(pair.theirs, third.rows())
 
         taken = take(pair)
 
@@ -306,7 +306,7 @@ def test_what_both_have_is_there_once_after_merging_either_way(pair: Pair) -> No
     judged(pair.recorder(), [P1])
     judged(Recorder(pair.theirs, STREAM), [P2])
     take(pair)
-    take_in(pair.theirs, pair.ours.rows())
+    merge_ledger(pair.theirs, pair.ours.rows())
 
     facts = [
         Counter(

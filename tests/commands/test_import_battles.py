@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.importing.battles import Taken, bad_rows, import_battles, is_within
+from commands.importing.battles import BattleImport, bad_rows, contains_in_order, import_battles
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
@@ -42,7 +42,7 @@ def take_in(
     records: Records | None = None,
     skip_bad: bool = False,
     name: str = "arena",
-) -> Taken:
+) -> BattleImport:
     """Import a file of plain battles."""
     found = records_of(path, PLAIN, open_parquet) if records is None else records
     return import_battles(ledger, path, PLAIN, found, name=name, skip_bad=skip_bad)
@@ -287,7 +287,7 @@ def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[in
     """The search is of bytes, which may be alike across the border of two rows."""
     is_there = any(more[n : n + len(fewer)] == fewer for n in range(len(more) + 1))
 
-    assert is_within(array("q", fewer).tobytes(), array("q", more).tobytes()) == is_there
+    assert contains_in_order(array("q", fewer).tobytes(), array("q", more).tobytes()) == is_there
 
 
 def test_files_that_overlapped_before_it_was_looked_for_are_there_already(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
-from commands.evaluating.evaluate import Evaluated, evaluate_owed, plan_evaluation
-from commands.importing.merge import Taken, take_in
+from commands.evaluating.evaluate import EvaluationCounts, evaluate_owed, plan_evaluation
+from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.verify import verify
 from commands.settings.sections import EvaluationOptions
@@ -41,9 +41,9 @@ class Pair(NamedTuple):
     ours: Ledger
     theirs: Ledger
 
-    def take(self) -> Taken:
+    def take(self) -> MergeCounts:
         """Take theirs into ours."""
-        return take_in(self.ours, self.theirs.rows())
+        return merge_ledger(self.ours, self.theirs.rows())
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def evaluate(
     temperature: float = 0.0,
     limit: int | None = None,
     answers: bool = True,
-) -> Evaluated:
+) -> EvaluationCounts:
     """Evaluate an entrant on some questions, greedily if not said otherwise."""
     terms = EvaluationOptions(length=length, temperature=temperature, chunk_size=2)
     inference, _ = answering(lambda task: "yes" if answers else too_long(task))
@@ -119,7 +119,7 @@ def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
 
     done = evaluate(pair.ours, length=6)
 
-    assert done == Evaluated(n_owed=2, n_observed=2, n_unscorable=0)
+    assert done == EvaluationCounts(n_owed=2, n_observed=2, n_unscorable=0)
     assert faults_of(pair.ours) == []
 
 
@@ -191,7 +191,7 @@ def test_what_is_observed_while_a_merge_waits_is_known_to_it(pair: Pair) -> None
     evaluate(pair.theirs, answers=False)
 
     with Busy.in_memory() as ours:
-        taken = take_in(ours, pair.theirs.rows())
+        taken = merge_ledger(ours, pair.theirs.rows())
 
         assert taken.n_unfounded == 1
         assert faults_of(ours) == []
@@ -223,7 +223,7 @@ def test_halves_of_one_run_are_put_together(pair: Pair) -> None:
 
     taken = pair.take()
 
-    assert taken == Taken(n_new=3, n_known=3, n_left=0, conflicts=())
+    assert taken == MergeCounts(n_new=3, n_known=3, n_left=0, conflicts=())
     assert faults_of(pair.ours) == []
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
-from commands.importing.merge import take_in
+from commands.importing.merge import merge_ledger
 from commands.runs.replay import Difference, Replayed, replay
 from commands.runs.run import PublishedRun, publish
 from ledger.errors import FolderTaken
@@ -186,7 +186,7 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: PublishedRun) ->
 def test_what_was_published_long_ago_still_replays(ledger: Ledger) -> None:
     """An upgrade that turned old claims into differences would look like forgery."""
     with PUBLISHED.open("rb") as lines:
-        take_in(ledger, read_export(lines))
+        merge_ledger(ledger, read_export(lines))
 
     replayed = replay(ledger, STREAM)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.importing.merge import take_in
+from commands.importing.merge import merge_ledger
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import microseconds
@@ -81,7 +81,7 @@ def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
     at = after_noon(seconds)
     with ledger_of(ours, pauses) as ledger, ledger_of(theirs, pauses[::-1]) as other:
         ledger._now = lambda: after_noon(99)
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
         times = [each.recorded_at for each in ledger.read()]
 
         position = ledger.position_at(at)

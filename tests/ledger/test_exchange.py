@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 
-from commands.importing.merge import take_in
+from commands.importing.merge import merge_ledger
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import BrokenExport, InvalidEvent
 from ledger.events.registry import Event
@@ -38,7 +38,7 @@ def read(content: bytes) -> list[StoredEvent]:
 def imported(content: bytes) -> Ledger:
     """Return a new ledger, in memory, that took an export in."""
     ledger = Ledger.in_memory()
-    take_in(ledger, read_export(io.BytesIO(content)))
+    merge_ledger(ledger, read_export(io.BytesIO(content)))
     return ledger
 
 
@@ -69,7 +69,7 @@ def refusal_of(content: bytes | Iterable[bytes]) -> BrokenExport:
         before = list(ledger.rows())
 
         with pytest.raises(BrokenExport) as caught:
-            take_in(ledger, read_export(io.BytesIO(whole)))
+            merge_ledger(ledger, read_export(io.BytesIO(whole)))
 
         assert list(ledger.rows()) == before
     return caught.value
@@ -103,7 +103,7 @@ def test_a_merged_ledger_is_exported_and_imported_like_any_other(
         other.append(STREAM, theirs)
         ledger.append(STREAM, ours)
         ledger.append(OTHER, verdicts(1))
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
         content, head = exported(ledger), ledger.head
 
     with imported(content) as copy:
@@ -296,5 +296,5 @@ def test_an_event_under_an_id_that_is_not_its_own_is_refused(
 
     with Ledger.in_memory() as ours:
         with pytest.raises(InvalidEvent, match="belongs to another event"):
-            take_in(ours, read_export(lines))
+            merge_ledger(ours, read_export(lines))
         assert ours.head.position == 0

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from commands.importing.merge import Taken, take_in
+from commands.importing.merge import MergeCounts, merge_ledger
 from ledger.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, UnreadableEvent
 from ledger.events.evaluations import EvaluationCompleted, SampleObserved, SampleUnscorable
@@ -123,7 +123,7 @@ def merged(into: History, *others: History) -> Mapping[bytes, Event]:
     """Return the facts that a ledger holds after it took others in."""
     with recording(into, *others) as (ledger, *rest):
         for other in rest:
-            take_in(ledger, other.rows())
+            merge_ledger(ledger, other.rows())
         return facts_of(ledger)
 
 
@@ -141,10 +141,10 @@ def facts_of(ledger: Ledger) -> Mapping[bytes, Event]:
 def test_merging_again_changes_nothing(ours: History, theirs: History) -> None:
     """A script that merges every night must not grow the ledger every night."""
     with recording(ours, theirs) as (ledger, other):
-        first = take_in(ledger, other.rows())
+        first = merge_ledger(ledger, other.rows())
         head = ledger.head
 
-        again = take_in(ledger, other.rows())
+        again = merge_ledger(ledger, other.rows())
 
         assert ledger.head == head
         assert again == first._replace(n_new=0, n_known=first.n_known + first.n_new)
@@ -177,8 +177,8 @@ def test_ledgers_are_merged_in_any_order(three: tuple[History, ...]) -> None:
     """Ten people who share a tournament need not agree who goes first."""
     mine, yours, theirs = three
     with recording(mine, yours, theirs) as (first, second, third):
-        take_in(second, third.rows())
-        take_in(first, second.rows())
+        merge_ledger(second, third.rows())
+        merge_ledger(first, second.rows())
         by_way_of_the_second = facts_of(first)
 
     assert by_way_of_the_second == merged(mine, yours, theirs) == merged(mine, theirs, yours)
@@ -189,11 +189,11 @@ def test_ledgers_are_merged_in_any_order(three: tuple[History, ...]) -> None:
 def test_an_empty_ledger_becomes_an_exact_copy(theirs: History) -> None:
     """The same head: checkpoints that were noted of the one hold for the other."""
     with recording((), theirs) as (ledger, other):
-        taken = take_in(ledger, other.rows())
+        taken = merge_ledger(ledger, other.rows())
 
         assert ledger.head == other.head
         assert list(ledger.rows()) == list(other.rows())
-        assert taken == Taken(n_new=other.head.position, n_known=0, n_left=0, conflicts=())
+        assert taken == MergeCounts(n_new=other.head.position, n_known=0, n_left=0, conflicts=())
 
 
 @LAW
@@ -203,7 +203,7 @@ def test_merging_never_changes_what_was_there(ours: History, theirs: History) ->
     with recording(ours, theirs) as (ledger, other):
         before, head = list(ledger.rows()), ledger.head
 
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
 
         assert list(ledger.rows(until=head.position)) == before
         assert ledger.chain_at(head.position) == head.chain
@@ -217,7 +217,7 @@ def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: His
     with recording(ours, theirs) as (ledger, other):
         mine, yours = facts_of(ledger), facts_of(other)
 
-        taken = take_in(ledger, other.rows())
+        taken = merge_ledger(ledger, other.rows())
 
         kept = facts_of(ledger)
         rows = {row.position: row for row in ledger.rows()}
@@ -239,7 +239,7 @@ def test_what_became_of_every_event_is_told(ours: History, theirs: History) -> N
     with recording(ours, theirs) as (ledger, other):
         before = len(facts_of(ledger))
 
-        taken = take_in(ledger, other.rows())
+        taken = merge_ledger(ledger, other.rows())
 
         n_left = taken.n_left + taken.n_unfounded
         assert taken.n_new + taken.n_known + n_left + len(taken.conflicts) == other.head.position
@@ -250,7 +250,7 @@ def test_a_merged_event_keeps_its_id_its_time_and_its_leaf() -> None:
     """It is the same record wherever it lies: only its place is new."""
     ours, theirs = [Told(STREAM, verdicts(1)[0])], [Told(STREAM, verdicts(2)[1])]
     with recording(ours, theirs) as (ledger, other):
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
 
         (row,) = other.rows()
         _, taken, note = ledger.rows()
@@ -271,7 +271,7 @@ def test_each_stream_that_grew_says_from_where() -> None:
     ours = [Told(streams[0], verdicts(1)[0])]
     theirs = [Told(stream, verdicts(1)[0]) for stream in streams]
     with recording(ours, theirs) as (ledger, other):
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
 
         notes = [each for each in ledger.read() if isinstance(each.event, LedgerMerged)]
 
@@ -292,7 +292,7 @@ def test_an_outcome_of_a_reply_that_was_not_taken_is_left_out() -> None:
         )
     ]
     with recording(ours, theirs) as (ledger, other):
-        taken = take_in(ledger, other.rows())
+        taken = merge_ledger(ledger, other.rows())
 
         events = [each.event for each in ledger.read()]
 
@@ -308,7 +308,7 @@ def test_an_event_that_cannot_be_read_stops_a_merge_whole() -> None:
         *rows, last = other.rows()
 
         with pytest.raises(UnreadableEvent, match="unknown event type 'PairSettled'"):
-            take_in(ledger, [*rows, last._replace(type="PairSettled")])
+            merge_ledger(ledger, [*rows, last._replace(type="PairSettled")])
 
         assert list(ledger.rows()) == before
         assert len(ledger.append(STREAM, verdicts(2))) == 2
@@ -322,11 +322,11 @@ def test_a_merge_without_room_takes_nothing_in(ledger: Ledger) -> None:
     with recording(many) as (other,):
         ledger.connection.execute(f"PRAGMA max_page_count = {n_pages + 3}")
         with pytest.raises(CannotWrite, match="full"):
-            take_in(ledger, other.rows())
+            merge_ledger(ledger, other.rows())
         assert ledger.head.position == 1
 
         ledger.connection.execute("PRAGMA max_page_count = 1000000")
-        taken = take_in(ledger, other.rows())
+        taken = merge_ledger(ledger, other.rows())
 
     assert (taken.n_new, taken.n_known) == (1_499, 1)
     assert audit(ledger) == ()
@@ -335,7 +335,7 @@ def test_a_merge_without_room_takes_nothing_in(ledger: Ledger) -> None:
 def test_what_was_taken_in_is_known_by_its_key_from_then_on(ledger: Ledger) -> None:
     """A run goes on after a merge and asks nothing again that the other has asked."""
     with recording([Told(STREAM, event) for event in verdicts(N_FILED)]) as (other,):
-        take_in(ledger, other.rows())
+        merge_ledger(ledger, other.rows())
 
     receipts = ledger.append(STREAM, verdicts(N_FILED + 1))
 

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from commands.backends._remote import decoded
+from commands.backends._remote import decode_json
 from commands.backends.anthropic.client import is_out_of_credit
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.values import Count, Moment, Usage
@@ -13,32 +13,32 @@ from ledger.identity import Digest
 from projections.tournament.spend import MAY_BE_BILLED
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _MessageType(msgspec.Struct, frozen=True):
     type: Literal["message"]
 
 
-class _Block(msgspec.Struct, frozen=True):
+class _ContentBlock(msgspec.Struct, frozen=True):
     type: str
     text: str | None = None
 
 
-class _Lives(msgspec.Struct, frozen=True):
+class _CacheWrites(msgspec.Struct, frozen=True):
     ephemeral_5m_input_tokens: Count
     ephemeral_1h_input_tokens: Count
 
 
-class _Used(msgspec.Struct, frozen=True):
+class _TokenUsage(msgspec.Struct, frozen=True):
     input_tokens: Count
     output_tokens: Count
-    cache_creation: _Lives | None = None
+    cache_creation: _CacheWrites | None = None
     cache_creation_input_tokens: Count | None = None
     cache_read_input_tokens: Count | None = None
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _JudgeMessage(msgspec.Struct, frozen=True):
     model: str
-    content: tuple[_Block, ...]
-    usage: _Used
+    content: tuple[_ContentBlock, ...]
+    usage: _TokenUsage
     stop_reason: str | None = None
 
 
@@ -48,9 +48,9 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
     Raises:
         msgspec.DecodeError: It is no message.
     """
-    decoded(body, _Named)
+    decode_json(body, _MessageType)
     try:
-        return _reply(query_key, decoded(body, _Message))
+        return _reply(query_key, decode_json(body, _JudgeMessage))
     except msgspec.ValidationError as error:
         return unreadable(query_key, error)
 
@@ -61,7 +61,7 @@ def unreadable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
     return NoReply(query_key, "errored", detail)
 
 
-def _reply(query_key: Digest, message: _Message) -> Reply:
+def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:
     """Return what a message says; blocks that are no text, as thinking, are left out."""
     texts = [block.text or "" for block in message.content if block.type == "text"]
     return Reply(
@@ -73,7 +73,7 @@ def _reply(query_key: Digest, message: _Message) -> Reply:
     )
 
 
-def _usage(used: _Used) -> Usage:
+def _usage(used: _TokenUsage) -> Usage:
     """Return the tokens; cache writes that are not told by life are those of five minutes."""
     written = used.cache_creation
     n_5m = used.cache_creation_input_tokens or 0
@@ -86,10 +86,10 @@ def _usage(used: _Used) -> Usage:
     )
 
 
-_FINAL: Final = frozenset({"invalid_request_error", "request_too_large"})
+_FINAL_ERRORS: Final = frozenset({"invalid_request_error", "request_too_large"})
 
 
-class _Counts(msgspec.Struct, frozen=True):
+class _RequestCounts(msgspec.Struct, frozen=True):
     processing: Count
     succeeded: Count
     errored: Count
@@ -97,17 +97,17 @@ class _Counts(msgspec.Struct, frozen=True):
     expired: Count
 
 
-class _Batch(msgspec.Struct, frozen=True):
+class _MessageBatch(msgspec.Struct, frozen=True):
     id: str
     processing_status: str
     created_at: Moment
     expires_at: Moment
-    request_counts: _Counts
+    request_counts: _RequestCounts
     results_url: str | None = None
 
 
-class _Page(msgspec.Struct, frozen=True):
-    data: tuple[_Batch, ...]
+class _BatchPage(msgspec.Struct, frozen=True):
+    data: tuple[_MessageBatch, ...]
     has_more: bool = False
 
 
@@ -116,7 +116,7 @@ class _Error(msgspec.Struct, frozen=True):
     message: str
 
 
-class _ErrorAnswer(msgspec.Struct, frozen=True):
+class _ErrorResponse(msgspec.Struct, frozen=True):
     error: _Error
 
 
@@ -125,7 +125,7 @@ class _Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
 
 
 class _Errored(msgspec.Struct, frozen=True, tag="errored"):
-    error: _ErrorAnswer
+    error: _ErrorResponse
 
 
 class _Expired(msgspec.Struct, frozen=True, tag="expired"):
@@ -139,7 +139,7 @@ class _Canceled(msgspec.Struct, frozen=True, tag="canceled"):
 _Result: TypeAlias = _Succeeded | _Errored | _Expired | _Canceled
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _ResultLine(msgspec.Struct, frozen=True):
     custom_id: str
     result: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -150,7 +150,7 @@ def state_of(body: bytes) -> BatchState:
     Raises:
         msgspec.DecodeError: It is no batch.
     """
-    return _state(decoded(body, _Batch))
+    return _state(decode_json(body, _MessageBatch))
 
 
 def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
@@ -159,7 +159,7 @@ def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
     Raises:
         msgspec.DecodeError: It is no list of batches.
     """
-    page = decoded(body, _Page)
+    page = decode_json(body, _BatchPage)
     return tuple(map(_state, page.data)), page.has_more and bool(page.data)
 
 
@@ -183,7 +183,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _result(line: bytes) -> Answer:
     """Return an answer, or that it cannot be read: then it is in no other's way."""
-    told = decoded(line, _Line)
+    told = decode_json(line, _ResultLine)
     query_key = Digest(told.custom_id)
     try:
         return _answer(query_key, msgspec.json.decode(told.result, type=_Result))
@@ -205,12 +205,12 @@ def _answer(query_key: Digest, result: _Result) -> Answer:
 
 def _errored(query_key: Digest, error: _Error) -> NoReply:
     """Return why a query failed; what is invalid now is so at every further attempt."""
-    is_final = error.type in _FINAL and not is_out_of_credit(error.message)
+    is_final = error.type in _FINAL_ERRORS and not is_out_of_credit(error.message)
     detail = f"{error.type}: {error.message}"
     return NoReply(query_key, "rejected" if is_final else "errored", detail)
 
 
-def _state(batch: _Batch) -> BatchState:
+def _state(batch: _MessageBatch) -> BatchState:
     counts = batch.request_counts
     n_done = counts.succeeded + counts.errored + counts.canceled + counts.expired
     has_ended = batch.processing_status == "ended"

@@ -25,16 +25,16 @@ from anthropic import (
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.client import (
     Pace,
-    bare,
-    in_our_words,
-    nothing_was_done,
+    describe_error,
+    fatal_error,
+    may_have_arrived,
+    not_the_api,
     provider_error,
-    repeating,
-    said,
-    sent,
-    stop_of,
-    strange,
-    was_sent,
+    send_with_retries,
+    translate_errors,
+    was_not_processed,
+    with_retries,
+    without_key,
 )
 from commands.backends.anthropic.requests import RequestForm
 from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
@@ -61,7 +61,7 @@ class AnthropicBatches:
     ) -> None:
         self._form = RequestForm.of(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
-        self._batches = repeating(client).messages.batches
+        self._batches = with_retries(client).messages.batches
         self._again = self._batches.with_raw_response
         self._pace = pace or Pace()
 
@@ -73,11 +73,11 @@ class AnthropicBatches:
             return self._once.create(requests=requests).read()
 
         try:
-            return state_of(sent(send, self._pace, passes=nothing_was_done))
+            return state_of(send_with_retries(send, self._pace, passes=was_not_processed))
         except APIError as error:
-            raise _not_created(error) from bare(error)
+            raise _not_created(error) from without_key(error)
         except msgspec.DecodeError as error:
-            raise _uncertain(strange(error)) from error
+            raise _uncertain(not_the_api(error)) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a batch grows by with a query."""
@@ -85,17 +85,17 @@ class AnthropicBatches:
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
-        with in_our_words():
+        with translate_errors():
             try:
                 return state_of(self._again.retrieve(provider_batch_id).read())
             except NotFoundError as error:
-                raise BatchGone(provider_batch_id) from bare(error)
+                raise BatchGone(provider_batch_id) from without_key(error)
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
         after_id, has_more = "", True
         while has_more:
-            with in_our_words():
+            with translate_errors():
                 page = self._again.list(limit=_PAGE, after_id=after_id or omit).read()
                 states, has_more = page_of(page)
             for state in states:
@@ -110,7 +110,7 @@ class AnthropicBatches:
         if not state.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         if not state.has_results:
-            raise ResultsLost(_lost(provider_batch_id))
+            raise ResultsLost(_results_lost(provider_batch_id))
         read: set[str] = set()
         for attempt in range(_READS):
             self._pace.wait()
@@ -124,7 +124,7 @@ class AnthropicBatches:
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Stop what is not yet answered; a batch that has ended stays as it is."""
-        with in_our_words():
+        with translate_errors():
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
             except BadRequestError:
@@ -139,40 +139,40 @@ class AnthropicBatches:
                         read.add(answer.query_key)
                         yield answer
         except NotFoundError as error:
-            raise ResultsLost(_lost(provider_batch_id)) from bare(error)
+            raise ResultsLost(_results_lost(provider_batch_id)) from without_key(error)
         except (APIConnectionError, httpx2.TransportError):
             return
         except APIError as error:
-            raise provider_error(error) from bare(error)
+            raise provider_error(error) from without_key(error)
         except AnthropicError as error:  # the SDK found that the batch names no results
             if self.retrieve(provider_batch_id).has_results:
                 raise ProviderError(str(error)) from error.with_traceback(None)
-            raise ResultsLost(_lost(provider_batch_id)) from error.with_traceback(None)
+            raise ResultsLost(_results_lost(provider_batch_id)) from error.with_traceback(None)
 
 
-def _lost(provider_batch_id: str) -> str:
+def _results_lost(provider_batch_id: str) -> str:
     return f"the provider keeps the results of batch {provider_batch_id} no longer"
 
 
 def _not_created(error: APIError) -> TourneyError:
     """Return the error that says whether a batch may exist."""
-    stop = stop_of(error)
+    stop = fatal_error(error)
     if stop is not None:
         return stop
     status = error.status_code if isinstance(error, APIStatusError) else None
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BatchRefused(f"{said(error)}; lower [judge] batch_queries")
-    if status == HTTPStatus.REQUEST_TIMEOUT or not _is_certain(error):
-        return _uncertain(said(error))
-    return BatchRefused(said(error))
+        return BatchRefused(f"{describe_error(error)}; lower [judge] batch_queries")
+    if status == HTTPStatus.REQUEST_TIMEOUT or not _was_not_created(error):
+        return _uncertain(describe_error(error))
+    return BatchRefused(describe_error(error))
 
 
 def _uncertain(why: str) -> BatchUncertain:
     return BatchUncertain(f"{why}; the batch may exist all the same")
 
 
-def _is_certain(error: APIError) -> bool:
+def _was_not_created(error: APIError) -> bool:
     """Tell whether nothing was created: the provider said no, or never had the request."""
     if isinstance(error, APIStatusError):
-        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or nothing_was_done(error)
-    return not was_sent(error)
+        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or was_not_processed(error)
+    return not may_have_arrived(error)

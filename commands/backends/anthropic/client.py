@@ -27,7 +27,7 @@ from anthropic import (
     Timeout,
 )
 
-from commands.backends._remote import whole
+from commands.backends._remote import replace_surrogates
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
 from ledger.store import utc_now
@@ -59,12 +59,12 @@ def make_client() -> Anthropic:
     return Anthropic(max_retries=0, timeout=_TIMEOUT)
 
 
-def repeating(client: Anthropic) -> Anthropic:
+def with_retries(client: Anthropic) -> Anthropic:
     """Return a client that sends again what fails: for calls that cost nothing."""
-    return client.with_options(max_retries=_GET_RETRIES, middleware=[_impatiently])
+    return client.with_options(max_retries=_GET_RETRIES, middleware=[_limit_waits])
 
 
-def _impatiently(request: APIRequest, call_next: CallNext) -> APIResponse[object]:
+def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object]:
     """Keep the SDK, which would wait for weeks, to the waits that `Pace` keeps."""
     response = call_next(request)
     headers = response.http_response.headers
@@ -75,7 +75,7 @@ def _impatiently(request: APIRequest, call_next: CallNext) -> APIResponse[object
     return response
 
 
-def asks_too_much(error: APIError) -> bool:
+def wants_long_wait(error: APIError) -> bool:
     """Tell whether the provider wants to be left alone for longer than anyone waits unasked."""
     return isinstance(error, APIStatusError) and _is_too_long(retry_after_s(error.response.headers))
 
@@ -95,7 +95,7 @@ def retry_after_s(headers: httpx2.Headers) -> float | None:
 
 
 @contextmanager
-def in_our_words() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise the SDK's errors as ours, and an answer that is not the provider's.
 
     Raises:
@@ -106,12 +106,12 @@ def in_our_words() -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        raise provider_error(error) from bare(error)
+        raise provider_error(error) from without_key(error)
     except msgspec.DecodeError as error:
-        raise ProviderError(strange(error)) from error
+        raise ProviderError(not_the_api(error)) from error
 
 
-def strange(why: msgspec.DecodeError) -> str:
+def not_the_api(why: msgspec.DecodeError) -> str:
     """Return what to say of an answer that no server of Anthropic's gives."""
     return (
         f"what answers is not Anthropic's API ({why}); correct ANTHROPIC_BASE_URL, or pass by the"
@@ -121,10 +121,10 @@ def strange(why: msgspec.DecodeError) -> str:
 
 def provider_error(error: APIError) -> TourneyError:
     """Return an error of the SDK as ours."""
-    return stop_of(error) or ProviderError(said(error))
+    return fatal_error(error) or ProviderError(describe_error(error))
 
 
-def stop_of(error: APIError) -> TourneyError | None:
+def fatal_error(error: APIError) -> TourneyError | None:
     """Return why no further request can go well, if that is so."""
     if not isinstance(error, APIStatusError):
         return None
@@ -132,9 +132,9 @@ def stop_of(error: APIError) -> TourneyError | None:
     # a RateLimitError as far as the SDK can tell, which it would send again
     is_limited = status == HTTPStatus.PAYMENT_REQUIRED or code.endswith("spend_limit_reached")
     if is_limited or (status == HTTPStatus.BAD_REQUEST and is_out_of_credit(error.api_message)):
-        return SpendLimitReached(said(error))
+        return SpendLimitReached(describe_error(error))
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return NoCredentials(f"the provider refuses the key: {said(error)}")
+        return NoCredentials(f"the provider refuses the key: {describe_error(error)}")
     return None
 
 
@@ -143,7 +143,7 @@ def is_out_of_credit(message: object) -> bool:
     return _NO_CREDIT in str(message).lower()
 
 
-def said(error: APIError) -> str:
+def describe_error(error: APIError) -> str:
     """Return in a line what happened; a key that the provider repeats is struck out."""
     if isinstance(error, APITimeoutError):
         return "no answer from the provider in time"
@@ -153,20 +153,20 @@ def said(error: APIError) -> str:
     words = [f"HTTP {error.status_code}", error.type, error.error_code]
     if error.status_code != HTTPStatus.UNAUTHORIZED:  # some servers repeat parts of the key
         words.append(error.api_message)
-    line = ": ".join(" ".join(whole(str(word)).split()) for word in words if word)
+    line = ": ".join(" ".join(replace_surrogates(str(word)).split()) for word in words if word)
     for secret in _secrets(error.request.headers):
         line = line.replace(secret, "[key]")
-    if asks_too_much(error):
+    if wants_long_wait(error):
         line += f"; it wants {retry_after_s(error.response.headers):g} s without requests"
     return line if error.request_id is None else f"{line} (request {error.request_id})"
 
 
-def was_sent(error: APIError) -> bool:
+def may_have_arrived(error: APIError) -> bool:
     """Tell whether the provider may have had the request."""
     return not isinstance(error.__cause__, _NOT_SENT)
 
 
-def bare(error: APIError) -> APIError:
+def without_key(error: APIError) -> APIError:
     """Return an error without the SDK's frames and the errors below it, which may hold the key."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
@@ -221,7 +221,7 @@ class Pace:
             until = self._now() + timedelta(seconds=seconds)
             self._resumes_at = max(self._resumes_at, until)
 
-    def heed(self, headers: httpx2.Headers) -> None:
+    def follow_limits(self, headers: httpx2.Headers) -> None:
         """Hold until a limit of which nothing remains is reset."""
         for name in _LIMITED:
             remaining = headers.get(f"anthropic-ratelimit-{name}-remaining")
@@ -244,7 +244,9 @@ class Pace:
         self.hold(backoff_s * jitter if asked_s is None else asked_s)
 
 
-def sent(send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], bool]) -> _T:
+def send_with_retries(
+    send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], bool]
+) -> _T:
     """Return what a request brings; it is sent again, so many times, after a failure that passes.
 
     Raises:
@@ -255,7 +257,7 @@ def sent(send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], boo
         try:
             return send()
         except APIError as error:
-            if not passes(error) or asks_too_much(error):
+            if not passes(error) or wants_long_wait(error):
                 raise
             response = error.response if isinstance(error, APIStatusError) else None
             pace.back_off(attempt, None if response is None else response.headers)
@@ -263,17 +265,17 @@ def sent(send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], boo
     return send()
 
 
-def nothing_was_done(error: APIError) -> bool:
+def was_not_processed(error: APIError) -> bool:
     """Tell whether the provider was too busy to begin, or never had the request."""
-    return _passes(error, _BUSY)
+    return _is_temporary(error, _BUSY)
 
 
-def nothing_was_answered(error: APIError) -> bool:
+def was_not_answered(error: APIError) -> bool:
     """Tell whether a message was certainly not answered; what fails on the way is not billed."""
-    return _passes(error, _UNANSWERED)
+    return _is_temporary(error, _UNANSWERED)
 
 
-def _passes(error: APIError, statuses: frozenset[int]) -> bool:
+def _is_temporary(error: APIError, statuses: frozenset[int]) -> bool:
     if isinstance(error, APIStatusError):
-        return error.status_code in statuses and stop_of(error) is None
-    return not was_sent(error)
+        return error.status_code in statuses and fatal_error(error) is None
+    return not may_have_arrived(error)

@@ -7,19 +7,19 @@ from typing import Final
 
 from anthropic import Anthropic, APIError, APIStatusError
 
-from commands.backends._remote import Stopped, abreast
+from commands.backends._remote import Stopped, run_concurrently
 from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.client import (
     Pace,
-    asks_too_much,
-    bare,
-    in_our_words,
-    nothing_was_answered,
-    nothing_was_done,
+    describe_error,
+    fatal_error,
     provider_error,
-    said,
-    sent,
-    stop_of,
+    send_with_retries,
+    translate_errors,
+    wants_long_wait,
+    was_not_answered,
+    was_not_processed,
+    without_key,
 )
 from commands.backends.anthropic.requests import RequestForm
 from commands.ports import Answer, NoReply
@@ -68,7 +68,7 @@ class AnthropicJudge:
                 or is another's.
         """
         stops = Event()
-        return abreast(
+        return run_concurrently(
             queries,
             lambda query: self._answer(query, stops),
             n_at_a_time=self._n_at_a_time,
@@ -77,33 +77,35 @@ class AnthropicJudge:
 
     def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
         try:
-            body = sent(lambda: self._ask(query, stops), self._pace, passes=nothing_was_answered)
+            body = send_with_retries(
+                lambda: self._ask(query, stops), self._pace, passes=was_not_answered
+            )
         except APIError as error:
             reason = _no_reply(query, error)
             if reason is None:
-                raise provider_error(error) from bare(error)
+                raise provider_error(error) from without_key(error)
             return reason
-        with in_our_words():
+        with translate_errors():
             return answer_of(query.query_key, body)
 
     def _ask(self, query: JudgeQuery, stops: Event) -> bytes:
         if stops.is_set():
             raise Stopped
         response = self._client.messages.with_raw_response.create(**self._form.params(query))
-        self._pace.heed(response.headers)
+        self._pace.follow_limits(response.headers)
         return response.read()
 
 
 def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
     """Return why this query has no answer; None where none of the others would have one."""
-    if stop_of(error) is not None or nothing_was_done(error):
+    if fatal_error(error) is not None or was_not_processed(error):
         return None
     status = error.status_code if isinstance(error, APIStatusError) else None
     if status in _REJECTING:
-        return NoReply(query.query_key, "rejected", said(error))
-    if nothing_was_answered(error):
-        is_everybodys = asks_too_much(error)
-        return None if is_everybodys else NoReply(query.query_key, "errored", said(error))
+        return NoReply(query.query_key, "rejected", describe_error(error))
+    if was_not_answered(error):
+        is_everybodys = wants_long_wait(error)
+        return None if is_everybodys else NoReply(query.query_key, "errored", describe_error(error))
     if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return NoReply(query.query_key, "errored", f"{said(error)}; {MAY_BE_BILLED}")
+        return NoReply(query.query_key, "errored", f"{describe_error(error)}; {MAY_BE_BILLED}")
     return None

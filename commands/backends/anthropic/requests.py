@@ -19,8 +19,8 @@ from anthropic.types import (
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
-from commands.backends._remote import decoded
-from commands.backends.anthropic.client import in_our_words, repeating
+from commands.backends._remote import decode_json
+from commands.backends.anthropic.client import translate_errors, with_retries
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count
@@ -102,7 +102,7 @@ def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
     return config
 
 
-class _Counted(msgspec.Struct, frozen=True):
+class _TokenCount(msgspec.Struct, frozen=True):
     input_tokens: Count
 
 
@@ -110,14 +110,14 @@ class AnthropicTokens:
     """Counts the input of a judge's requests, cached or not."""
 
     def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
-        self._messages = repeating(client).messages.with_raw_response
+        self._messages = with_retries(client).messages.with_raw_response
         self._form = RequestForm.of(judge, cache="off")
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
         """Return the input tokens of queries, by query key."""
-        with in_our_words():
+        with translate_errors():
             return {query.query_key: self._n_tokens(query) for query in queries}
 
     def _n_tokens(self, query: JudgeQuery) -> int:
         body = self._messages.count_tokens(**self._form.counted(query)).read()
-        return decoded(body, _Counted).input_tokens
+        return decode_json(body, _TokenCount).input_tokens

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from commands.backends._remote import decoded
-from commands.backends.endpoint.server import Unanswered
+from commands.backends._remote import decode_json
+from commands.backends.endpoint.server import UnansweredRequest
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.values import Count, Usage
 from ledger.identity import Digest
@@ -17,23 +17,23 @@ _STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class _Details(msgspec.Struct, frozen=True):
+class _PromptTokenDetails(msgspec.Struct, frozen=True):
     cached_tokens: Count | None = None
 
 
 class _JudgeUsage(msgspec.Struct, frozen=True):
     prompt_tokens: Count
     completion_tokens: Count
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens_details: _PromptTokenDetails | None = None
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _ChatMessage(msgspec.Struct, frozen=True):
     content: str | None = None
     refusal: str | None = None
 
 
 class _JudgeChoice(msgspec.Struct, frozen=True):
-    message: _Message
+    message: _ChatMessage
     finish_reason: str
 
 
@@ -49,7 +49,7 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
     Raises:
         msgspec.DecodeError: It is no chat completion.
     """
-    completion = decoded(body, _JudgeCompletion)
+    completion = decode_json(body, _JudgeCompletion)
     choice = completion.choices[0]
     refusal = choice.message.refusal
     stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
@@ -58,11 +58,11 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
         text=choice.message.content or refusal or "",
         stop_reason="refusal" if refusal else stop_reason,
         model=completion.model,
-        usage=None if completion.usage is None else _counted(completion.usage),
+        usage=None if completion.usage is None else _usage(completion.usage),
     )
 
 
-def _counted(usage: _JudgeUsage) -> Usage:
+def _usage(usage: _JudgeUsage) -> Usage:
     """Return the tokens; those from the server's cache are not input again."""
     details = usage.prompt_tokens_details
     n_told = (details.cached_tokens if details else None) or 0
@@ -81,7 +81,7 @@ class _TextUsage(msgspec.Struct, frozen=True):
 
 class _TextChoice(msgspec.Struct, frozen=True):
     finish_reason: str
-    message: _Message | None = None  # of a chat
+    message: _ChatMessage | None = None  # of a chat
     text: str | None = None  # of a plain completion
 
     @property
@@ -99,13 +99,13 @@ class _TextCompletion(msgspec.Struct, frozen=True):
 
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float
-) -> GeneratedText | GenerationFailure | Unanswered:
+) -> GeneratedText | GenerationFailure | UnansweredRequest:
     """Return what a server answered to a task, chat or not.
 
     Raises:
         msgspec.DecodeError: It is no completion.
     """
-    completion = decoded(body, _TextCompletion)
+    completion = decode_json(body, _TextCompletion)
     choice, usage = completion.choices[0], completion.usage
     match choice.finish_reason:
         case "stop" | "length" as finish_reason:
@@ -122,4 +122,4 @@ def text_of(
             used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
             return GenerationFailure(response_key, "refused", detail, used)
         case other:
-            return Unanswered("errored", f"the answer ended with {other!r}")
+            return UnansweredRequest("errored", f"the answer ended with {other!r}")

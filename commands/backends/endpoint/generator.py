@@ -11,7 +11,7 @@ import openai
 from openai.types.chat import ChatCompletionUserMessageParam
 
 from commands.backends.endpoint._replies import text_of
-from commands.backends.endpoint.server import ENOUGH, Endpoint, Trial, Unanswered
+from commands.backends.endpoint.server import N_PROBES, Endpoint, ServerProbe, UnansweredRequest
 from commands.errors import LeftUnanswered, ProviderError
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
@@ -19,21 +19,21 @@ from ledger.identity import EntrantId
 
 
 @dataclass(frozen=True)
-class Served:
+class EntrantEndpoint:
     """Where an entrant is served, and how many requests at a time are put there."""
 
     server: Endpoint
     n_at_a_time: int
 
 
-class _Left(NamedTuple):
+class _UnansweredTasks(NamedTuple):
     """What a server said to requests that it left unanswered, and whether it fails altogether."""
 
     details: list[str]
     is_failing: bool
 
 
-class _Decoding(TypedDict):
+class _DecodingOptions(TypedDict):
     model: str
     max_tokens: int
     temperature: float
@@ -49,10 +49,10 @@ class EndpointGenerator:
     that is too long for it as well, has no answer; no prompt is cut.
     """
 
-    def __init__(self, served: Mapping[EntrantId, Served]) -> None:
+    def __init__(self, served: Mapping[EntrantId, EntrantEndpoint]) -> None:
         """Ask these servers."""
         self._served = served
-        self._trials: dict[tuple[Entrant, GenerationOptions], Trial] = {}
+        self._trials: dict[tuple[Entrant, GenerationOptions], ServerProbe] = {}
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -78,7 +78,7 @@ class EndpointGenerator:
         for entrant_id, its_tasks in by_entrant.items():
             served = self._served[entrant_id]
             how = its_tasks[0].entrant, its_tasks[0].options  # a server may take one, not another
-            trial = self._trials.setdefault(how, Trial(served.server))
+            trial = self._trials.setdefault(how, ServerProbe(served.server))
             with served.server.client() as client:
                 left = yield from _answers(served, client, its_tasks, trial)
             if left.details:
@@ -90,41 +90,44 @@ class EndpointGenerator:
 
 
 def _answers(
-    served: Served, client: openai.OpenAI, tasks: Sequence[GenerationTask], trial: Trial
-) -> Generator[tuple[GeneratedText | GenerationFailure], None, _Left]:
+    served: EntrantEndpoint,
+    client: openai.OpenAI,
+    tasks: Sequence[GenerationTask],
+    trial: ServerProbe,
+) -> Generator[tuple[GeneratedText | GenerationFailure], None, _UnansweredTasks]:
     """Yield what is answered, and return what was not; a server that fails is left alone."""
     details: list[str] = []
     n_in_a_row, is_failing, stops = 0, False, Event()
     ask = partial(_answer, served.server, client)
-    for answer in trial.asked(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
-        if isinstance(answer, Unanswered):
+    for answer in trial.ask_all(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
+        if isinstance(answer, UnansweredRequest):
             details.append(answer.detail)
             n_in_a_row += 1
         else:
             n_in_a_row = 0
             yield (answer,)
-        if n_in_a_row == ENOUGH:
+        if n_in_a_row == N_PROBES:
             is_failing = True
             stops.set()
-    return _Left(details, is_failing)
+    return _UnansweredTasks(details, is_failing)
 
 
 def _answer(
     server: Endpoint, client: openai.OpenAI, task: GenerationTask
-) -> GeneratedText | GenerationFailure | Unanswered:
+) -> GeneratedText | GenerationFailure | UnansweredRequest:
     began_at = perf_counter()
     answer = server.answer(
-        lambda: _sent(client, task),
+        lambda: _send(client, task),
         lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
     )
-    if isinstance(answer, Unanswered) and answer.reason == "rejected":
+    if isinstance(answer, UnansweredRequest) and answer.reason == "rejected":
         return GenerationFailure(task.response_key, "rejected", answer.detail)
     return answer
 
 
-def _sent(client: openai.OpenAI, task: GenerationTask) -> bytes:
+def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:
     """Put a task, as a user's turn or as it is."""
-    decoding = _decoding(task)
+    decoding = _decoding_options(task)
     if task.options.is_chat:
         turn: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt_text}
         chats = client.chat.completions.with_raw_response
@@ -132,11 +135,11 @@ def _sent(client: openai.OpenAI, task: GenerationTask) -> bytes:
     return client.completions.with_raw_response.create(prompt=task.prompt_text, **decoding).content
 
 
-def _decoding(task: GenerationTask) -> _Decoding:
+def _decoding_options(task: GenerationTask) -> _DecodingOptions:
     """Say how to decode; what greedy decoding does not use is left out: servers may lack it."""
     entrant, options = task.entrant, task.options
     is_drawn = entrant.temperature is not None
-    return _Decoding(
+    return _DecodingOptions(
         model=entrant.weights,
         max_tokens=entrant.max_new_tokens,
         temperature=entrant.temperature or 0.0,

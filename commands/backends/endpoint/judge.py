@@ -8,7 +8,7 @@ import openai
 from openai.types.shared_params import ResponseFormatJSONSchema
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.server import Endpoint, Trial, Unanswered
+from commands.backends.endpoint.server import Endpoint, ServerProbe, UnansweredRequest
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings
 from projections.tournament.spend import MAY_BE_BILLED
@@ -29,7 +29,7 @@ class EndpointJudge:
         self._max_tokens = int(dict(judge.parameters)["max_tokens"])
         self._format: ResponseFormatJSONSchema | openai.Omit
         self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
-        self._n_at_a_time, self._trial = n_at_a_time, Trial(server)
+        self._n_at_a_time, self._trial = n_at_a_time, ServerProbe(server)
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come; those under way at a fault come before it.
@@ -43,12 +43,12 @@ class EndpointJudge:
         """
         with self._server.client() as client:
             ask = partial(self._answer, client)
-            yield from self._trial.asked(queries, ask, n_at_a_time=self._n_at_a_time)
+            yield from self._trial.ask_all(queries, ask, n_at_a_time=self._n_at_a_time)
 
     def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer:
         send, read = partial(self._sent, client, query), partial(reply_of, query.query_key)
         reply = self._server.answer(send, read)
-        if isinstance(reply, Unanswered):
+        if isinstance(reply, UnansweredRequest):
             bill = f"; {MAY_BE_BILLED}" if reply.may_be_billed else ""
             return NoReply(query.query_key, reply.reason, reply.detail + bill)
         return reply

@@ -10,9 +10,9 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.huggingface.worker import HfWorker, Loaded
-from commands.backends.hydra.answers import answer_as_hydra, n_question_tokens
+from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
 from commands.backends.hydra.weights import LoadedHydra
-from commands.backends.weights.batching import BatchQueue, drained, grouped
+from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import encode, encode_prompt, require_chat
 from commands.backends.weights.decoding import PromptRow, answer_batch
 from commands.backends.weights.folder import quiet_transformers
@@ -22,12 +22,12 @@ from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     """Return a task's prompt as tokens; it may still be too long for the weights."""
     encoded = partial(encode_prompt if task.options.is_chat else encode_text, loaded.tokenizer)
-    n_afterwards = n_question_tokens(loaded.tokenizer) if is_rated(task) else 0
+    n_afterwards = n_correctness_tokens(loaded.tokenizer) if is_rated(task) else 0
     row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
     limit = loaded.n_positions
     if limit is None or row.n_tokens <= limit or not task.options.may_truncate:
         return row
-    return shortened(row, encoded, limit)
+    return truncate_prompt(row, encoded, limit)
 
 
 def is_rated(task: GenerationTask) -> bool:
@@ -35,7 +35,9 @@ def is_rated(task: GenerationTask) -> bool:
     return task.entrant.hydra is not None and task.entrant.hydra.uncertainty is not None
 
 
-def shortened(row: PromptRow, encoded: Callable[[str], tuple[int, ...]], limit: int) -> PromptRow:
+def truncate_prompt(
+    row: PromptRow, encoded: Callable[[str], tuple[int, ...]], limit: int
+) -> PromptRow:
     """Leave out as much of the beginning of a row's text as it takes to fit within a limit.
 
     What the chat template writes around the text stays. A text with one letter less may have a
@@ -92,12 +94,12 @@ class HfGenerator(HfWorker):
         if too_long:
             yield too_long
         fitting = [row for row in rows if row.n_tokens <= limit]
-        for same_decoding in grouped(fitting, lambda row: decoding_key(row.task)):
+        for same_decoding in group_by(fitting, lambda row: decoding_key(row.task)):
             yield from self._answer_rows(loaded, same_decoding)
 
     def _answer_rows(self, loaded: Loaded, rows: Sequence[PromptRow]) -> Iterator[Finished]:
         queue = BatchQueue(rows, lambda row: row.n_tokens, self._batch_tokens)
-        for batch, finished in drained(queue, partial(_answer, loaded), self._device):
+        for batch, finished in run_batches(queue, partial(_answer, loaded), self._device):
             yield finished or (_out_of_memory(batch[0], self._device),)
 
 

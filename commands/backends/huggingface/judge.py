@@ -10,8 +10,8 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.weights.batching import BatchQueue, drained
-from commands.backends.weights.chat import encode, render, require_chat, text_of
+from commands.backends.weights.batching import BatchQueue, run_batches
+from commands.backends.weights.chat import decode_text, encode, render, require_chat
 from commands.backends.weights.decoding import Ending, generate_tokens
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
@@ -33,11 +33,11 @@ class JudgeChat:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Find out what the template writes; one that shows a user's text is taken for granted."""
         self._tokenizer = tokenizer
-        self._has_system = shows_system(tokenizer)
+        self._has_system = has_system_turn(tokenizer)
         probe = encode(tokenizer, self._rendered(_SYSTEM, _USER))
         self._controls = control_ids(tokenizer, probe)
         self._written = self._controls_in(probe)
-        self._letters = letters_of(tokenizer, self._controls)
+        self._letters = first_letters(tokenizer, self._controls)
 
     def encode(self, query: JudgeQuery) -> tuple[int, ...] | None:
         """Return the tokens of a query, up to where the reply begins.
@@ -52,24 +52,24 @@ class JudgeChat:
 
     def _rendered(self, system: str, user: str) -> str:
         return render(
-            self._tokenizer, turns(system, user, has_system=self._has_system), is_open=True
+            self._tokenizer, chat_turns(system, user, has_system=self._has_system), is_open=True
         )
 
     def _controls_in(self, tokens: Sequence[int]) -> list[int]:
         return [token for token in tokens if token in self._controls]
 
 
-def turns(system: str, user: str, *, has_system: bool) -> Turns:
+def chat_turns(system: str, user: str, *, has_system: bool) -> Turns:
     """Return a chat; where a template has no system turn, its text goes before the user's."""
     if has_system:
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
     return [{"role": "user", "content": f"{system}\n\n{user}"}]
 
 
-def shows_system(tokenizer: PreTrainedTokenizerBase) -> bool:
+def has_system_turn(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Tell if the template shows a system turn; some refuse one, some leave it out in silence."""
     try:
-        chat = render(tokenizer, turns(_SYSTEM, _USER, has_system=True), is_open=True)
+        chat = render(tokenizer, chat_turns(_SYSTEM, _USER, has_system=True), is_open=True)
     except TemplateError:
         return False
     return _SYSTEM in chat and _USER in chat
@@ -82,7 +82,7 @@ def control_ids(tokenizer: PreTrainedTokenizerBase, probe: Sequence[int]) -> fro
     return frozenset(special | set(tokenizer.all_special_ids) | (added.keys() & set(probe)))
 
 
-def letters_of(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
+def first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
     """Match the first letter of every control token, wherever it is written out."""
     written = sorted(filter(None, map(str, tokenizer.convert_ids_to_tokens(sorted(controls)))))
     any_of_them = "|".join(map(re.escape, written)) or "(?!)"  # none at all matches nowhere
@@ -146,7 +146,7 @@ class HfJudge:
         yield from (row for row in rows if isinstance(row, NoReply))
         fitting = [row for row in rows if isinstance(row, QueryRow)]
         queue = BatchQueue(fitting, lambda row: row.n_tokens, self._batch_tokens)
-        for batch, answers in drained(queue, self._answer_batch, self._loaded.device):
+        for batch, answers in run_batches(queue, self._answer_batch, self._loaded.device):
             yield from answers or (_out_of_memory(batch[0], self._loaded.device),)
 
     def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
@@ -181,7 +181,7 @@ class HfJudge:
         has_ended = tokens[-1] in self._loaded.end_ids
         return Reply(
             query_key=row.query_key,
-            text=text_of(self._loaded.tokenizer, tokens[:-1] if has_ended else tokens),
+            text=decode_text(self._loaded.tokenizer, tokens[:-1] if has_ended else tokens),
             stop_reason="end_turn" if has_ended else "max_tokens",
             model=self._model,
             usage=Usage(n_input=len(row.prompt_ids), n_output=len(tokens)),

@@ -32,21 +32,21 @@ _PATIENCE = timedelta(days=7)  # the others wait while the first plans, and wher
 Work = TypeVar("Work")
 
 
-class _Call(NamedTuple):
+class _Assignment(NamedTuple):
     """What all processes are to do now."""
 
     what: Literal["generate", "log_likelihoods"]
     work: Sequence[Any]
 
 
-class _Done(NamedTuple):
+class _ShareResult(NamedTuple):
     """What came of a process's share."""
 
     batches: tuple[tuple[Any, ...], ...]
     failure: str | None  # of the whole share
 
 
-class Replicas:
+class ReplicaGroup:
     """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
     def __init__(self, make: Callable[[str], tuple[Generator, LikelihoodModel]]) -> None:
@@ -61,7 +61,7 @@ class Replicas:
         self._generator, self._reader = make(device)
 
     @property
-    def are_led_here(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the first process."""
         return bool(self._here.is_main_process)
 
@@ -73,7 +73,7 @@ class Replicas:
         Raises:
             ReplicaFailed: One could not.
         """
-        yield from self._together(_Call("generate", tasks))
+        yield from self._on_all_processes(_Assignment("generate", tasks))
 
     def log_likelihoods(
         self, passages: Sequence[Continuation]
@@ -83,16 +83,16 @@ class Replicas:
         Raises:
             ReplicaFailed: One could not.
         """
-        yield from self._together(_Call("log_likelihoods", passages))
+        yield from self._on_all_processes(_Assignment("log_likelihoods", passages))
 
     def serve(self) -> None:
         """Do shares until the first process says that there is no more."""
-        while (call := self._told(None)) is not None:
+        while (call := self._broadcast(None)) is not None:
             gather_object([self._share(call)])
-        self._part()
+        self._disconnect()
 
     @contextmanager
-    def led(self) -> Iterator[None]:
+    def leading(self) -> Iterator[None]:
         """Give work from here, and say to the others at the end that there is no more.
 
         After a bug nothing is said: it may have come while they wait for what came of their work.
@@ -105,32 +105,32 @@ class Replicas:
             raise
         self._dismiss()
 
-    def _together(self, call: _Call) -> Iterator[tuple[Any, ...]]:
-        self._told(call)
-        every: list[_Done] = gather_object([self._share(call)])
+    def _on_all_processes(self, call: _Assignment) -> Iterator[tuple[Any, ...]]:
+        self._broadcast(call)
+        every: list[_ShareResult] = gather_object([self._share(call)])
         for done in every:
             yield from done.batches
         if failures := [done.failure for done in every if done.failure is not None]:
             raise ReplicaFailed(failures)
 
     def _dismiss(self) -> None:
-        self._told(None)
-        self._part()
+        self._broadcast(None)
+        self._disconnect()
 
-    def _part(self) -> None:
+    def _disconnect(self) -> None:
         """Leave the others, whose threads here would else abort a process that ends in time."""
         self._here.destroy_process_group()
 
-    def _told(self, call: _Call | None) -> _Call | None:
+    def _broadcast(self, call: _Assignment | None) -> _Assignment | None:
         """Return what the first process says, on every process."""
-        said: list[_Call | None] = [call]
+        said: list[_Assignment | None] = [call]
         broadcast_object_list(said, from_process=0)
         return said[0]
 
-    def _share(self, call: _Call) -> _Done:
+    def _share(self, call: _Assignment) -> _ShareResult:
         """Do this process's share; what was done before a failure counts."""
         key = _context if call.what == "log_likelihoods" else _key
-        mine = dealt(call.work, key, self._here.num_processes)[self._here.process_index]
+        mine = deal(call.work, key, self._here.num_processes)[self._here.process_index]
         batches: list[tuple[Any, ...]] = []
         try:
             working = (
@@ -140,11 +140,11 @@ class Replicas:
             )
             batches.extend(working)
         except TourneyError as error:
-            return _Done(tuple(batches), str(error))
-        return _Done(tuple(batches), None)
+            return _ShareResult(tuple(batches), str(error))
+        return _ShareResult(tuple(batches), None)
 
 
-def dealt(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple[list[Work], ...]:
+def deal(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple[list[Work], ...]:
     """Deal work to n, in turn; what has the same key goes to the same."""
     turns: dict[Hashable, int] = {}
     hands: tuple[list[Work], ...] = tuple([] for _ in range(n))

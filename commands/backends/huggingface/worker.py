@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 
 from commands.backends.hydra.weights import LoadedHydra, check_hydra, load_hydra
-from commands.backends.weights.batching import grouped
+from commands.backends.weights.batching import group_by
 from commands.backends.weights.loaded import (
     LoadedWeights,
     free_memory,
@@ -31,7 +31,7 @@ def load_entrant(entrant: Entrant, device: torch.device) -> Loaded:
     return load_hydra(entrant, entrant.hydra, device)
 
 
-def check_ahead(entrants: Iterable[Entrant]) -> None:
+def check_hydras(entrants: Iterable[Entrant]) -> None:
     """Find out now what would be told of entrants' heads only when their turn to be loaded comes.
 
     Raises:
@@ -124,8 +124,8 @@ class HfWorker:
             WeightsError: An entrant cannot be loaded as registered; what can be told of that before
                 its turn is told before anything is done.
         """
-        loads = grouped(owed, lambda each: load_key(each.entrant))
-        check_ahead(same_load[0].entrant for same_load in loads[1:])  # the first comes now
+        loads = group_by(owed, lambda each: load_key(each.entrant))
+        check_hydras(same_load[0].entrant for same_load in loads[1:])  # the first comes now
         for n, same_load in enumerate(loads):
             if n:
                 free_memory(self._device)  # of the load before

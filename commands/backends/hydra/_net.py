@@ -49,7 +49,7 @@ class RoutedMlp(nn.Module):
         return out
 
 
-class Place(NamedTuple):
+class BlockInputs(NamedTuple):
     """Where a block of tokens stands: what it may look at, and where it is kept."""
 
     positions: torch.Tensor  # (R, S) long
@@ -82,11 +82,11 @@ class HydraNet(nn.Module):
         """Where the tensors are."""
         return cast("torch.Tensor", self.lm_head.weight).device
 
-    def trunk_states(self, ids: torch.Tensor, place: Place) -> torch.Tensor:
+    def trunk_states(self, ids: torch.Tensor, place: BlockInputs) -> torch.Tensor:
         """Return the trunk's (R, S, D) states of (R, S) tokens."""
         return self._through(self.trunk, self.embeddings(ids), place)
 
-    def head_states(self, states: torch.Tensor, route: Route, place: Place) -> torch.Tensor:
+    def head_states(self, states: torch.Tensor, route: Route, place: BlockInputs) -> torch.Tensor:
         """Return the heads' (R, S, D) states, before the final norm, of the trunk's (R, S, D)."""
         for layer in self.head_layers:
             cast("RoutedMlp", layer.mlp).route = route
@@ -96,7 +96,9 @@ class HydraNet(nn.Module):
         """Return (..., V) logits of the heads' (..., D) states."""
         return cast("torch.Tensor", self.lm_head(self.norm(states)))
 
-    def _through(self, layers: nn.ModuleList, states: torch.Tensor, place: Place) -> torch.Tensor:
+    def _through(
+        self, layers: nn.ModuleList, states: torch.Tensor, place: BlockInputs
+    ) -> torch.Tensor:
         angles = self.rotary(states, position_ids=place.positions)
         for layer in layers:
             states = layer(
@@ -108,7 +110,7 @@ class HydraNet(nn.Module):
         return states
 
 
-def grow(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[Lora]]) -> HydraNet:
+def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[Lora]]) -> HydraNet:
     """Give a model one head for each sequence of shards, merged in that order.
 
     The model passed in is used up.

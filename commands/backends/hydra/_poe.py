@@ -23,12 +23,12 @@ from typing import NamedTuple
 import torch
 
 
-class Verified(NamedTuple):
+class VerifiedDrafts(NamedTuple):
     """What became of the drafts of B rows."""
 
     n_accepted: torch.Tensor  # (B,) long, the drafts before the first that is not accepted
     replacement: torch.Tensor  # (B,) long, for that first; means nothing where all are accepted
-    is_sound: torch.Tensor  # (B,) bool, False where P or q, as far as they decided, were no numbers
+    is_finite: torch.Tensor  # (B,) bool, False where the P or q that decided is not finite
 
 
 def product_of_experts(
@@ -47,8 +47,8 @@ def product_of_experts(
         beta: The exponent of every expert, above 0.
 
     Returns:
-        (..., V); no numbers (see `is_sound`) where a logit is NaN or infinite, or where the experts
-        together rule every token out.
+        (..., V); not a distribution (see `is_distribution`) where a logit is NaN or infinite, or
+        where the experts together rule every token out.
     """
     at_least_float32 = torch.promote_types(logits.dtype, torch.float32)
     joint = logits.sum(0, dtype=at_least_float32)  # (..., V)
@@ -62,7 +62,7 @@ def point_mass(log_p: torch.Tensor) -> torch.Tensor:
     return (certain - math.inf).expand_as(log_p).scatter(-1, token, certain)
 
 
-def is_sound(log_p: torch.Tensor) -> torch.Tensor:
+def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
     """Say of (..., V) which are distributions, (...): one NaN, or no token left, and it is none."""
     return log_p.amax(-1).isfinite()  # amax hands a NaN on
 
@@ -95,7 +95,7 @@ def verify(
     *,
     uniforms: torch.Tensor,
     replacement_uniforms: torch.Tensor,
-) -> Verified:
+) -> VerifiedDrafts:
     """Accept the drafts of each row up to the first that P refuses, and draw what replaces it.
 
     Args:
@@ -110,7 +110,9 @@ def verify(
     rows = torch.arange(len(drafts), device=drafts.device)
     place = n_accepted.clamp(max=drafts.shape[-1] - 1)  # (B,)
     left_over = residual(log_p[rows, place], log_q[rows, place])  # (B, V)
-    return Verified(n_accepted, draw(left_over, replacement_uniforms), is_sound(left_over))
+    return VerifiedDrafts(
+        n_accepted, draw(left_over, replacement_uniforms), is_distribution(left_over)
+    )
 
 
 def acceptance(log_p: torch.Tensor, log_q: torch.Tensor, drafts: torch.Tensor) -> torch.Tensor:
@@ -118,7 +120,7 @@ def acceptance(log_p: torch.Tensor, log_q: torch.Tensor, drafts: torch.Tensor) -
 
     It is NaN for a draft that neither P nor q allows.
     """
-    return (of_token(log_p, drafts) - of_token(log_q, drafts)).clamp(max=0).exp()
+    return (log_prob_of(log_p, drafts) - log_prob_of(log_q, drafts)).clamp(max=0).exp()
 
 
 def residual(log_p: torch.Tensor, log_q: torch.Tensor) -> torch.Tensor:
@@ -131,7 +133,7 @@ def residual(log_p: torch.Tensor, log_q: torch.Tensor) -> torch.Tensor:
     return torch.where(is_empty, log_p, excess.log()).log_softmax(-1)
 
 
-def of_token(log_p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+def log_prob_of(log_p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
     """Return the log probability of one token each: (..., V) and (...) to (...)."""
     return log_p.gather(-1, token.unsqueeze(-1)).squeeze(-1)
 
@@ -167,7 +169,7 @@ def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
 
 def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
     """Return P of a rejected draft, (..., V) and (...) to (...): the lower, the more suppressed."""
-    return of_token(log_p, draft).exp()
+    return log_prob_of(log_p, draft).exp()
 
 
 def validity_radius(votes: Iterable[int], draft: int) -> int:

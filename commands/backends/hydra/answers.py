@@ -9,13 +9,19 @@ from typing import Final, NamedTuple, cast
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra._context import padded
-from commands.backends.hydra._net import Place, Route
+from commands.backends.hydra._context import pad_prompts
+from commands.backends.hydra._net import BlockInputs, Route
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import CORRECT, WRONG, LoadedHydra
 from commands.backends.weights.chat import encode, encode_prompt
-from commands.backends.weights.decoding import Ending, PromptRow, answered, broken, ending_of
+from commands.backends.weights.decoding import (
+    Ending,
+    PromptRow,
+    generated_text,
+    make_ending,
+    not_finite,
+)
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.registration import Hydra
 
@@ -23,55 +29,61 @@ BEFORE, AFTER = " Answer: ", "\nTask: Reply A (correct) or B (wrong): "
 _N_GROWTH: Final = 8  # tokens by which a text is expected to grow as part of another
 
 
-class Testimony(NamedTuple):
+class ResponseState(NamedTuple):
     """A response, and the state in which it was begun."""
 
     prompt_text: str
     response_text: str
-    witness: torch.Tensor  # (D,)
+    first_state: torch.Tensor  # (D,)
 
 
-class _Question(NamedTuple):
+class _CorrectnessPrompt(NamedTuple):
     """What the head is asked of a response."""
 
     ids: tuple[int, ...]
-    witness: torch.Tensor  # (D,)
+    first_state: torch.Tensor  # (D,)
 
 
-def p_correct(loaded: LoadedHydra, testimonies: Sequence[Testimony]) -> list[float | None]:
+def p_correct(loaded: LoadedHydra, testimonies: Sequence[ResponseState]) -> list[float | None]:
     """Return for each response the probability that it is correct, NaN where logits are no numbers.
 
     None where the question has more tokens than the weights have positions: how many a response
     has when it is read again is not known before.
     """
     limit = math.inf if loaded.n_positions is None else loaded.n_positions
-    questions = [_question(loaded.tokenizer, each) for each in testimonies]
-    rates = iter(_rates(loaded, [each for each in questions if len(each.ids) <= limit]))
+    questions = [_correctness_prompt(loaded.tokenizer, each) for each in testimonies]
+    rates = iter(
+        _correctness_probabilities(loaded, [each for each in questions if len(each.ids) <= limit])
+    )
     return [next(rates) if len(each.ids) <= limit else None for each in questions]
 
 
-def _question(tokenizer: PreTrainedTokenizerBase, testimony: Testimony) -> _Question:
+def _correctness_prompt(
+    tokenizer: PreTrainedTokenizerBase, testimony: ResponseState
+) -> _CorrectnessPrompt:
     text = f"{testimony.prompt_text}{BEFORE}{testimony.response_text}{AFTER}"
-    return _Question(encode_prompt(tokenizer, text), testimony.witness)
+    return _CorrectnessPrompt(encode_prompt(tokenizer, text), testimony.first_state)
 
 
 @torch.inference_mode()
-def _rates(loaded: LoadedHydra, questions: Sequence[_Question]) -> list[float]:
+def _correctness_probabilities(
+    loaded: LoadedHydra, questions: Sequence[_CorrectnessPrompt]
+) -> list[float]:
     """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
     if not questions:
         return []
     net = loaded.net
-    ids, positions, mask, _ = padded([each.ids for each in questions], net.device)
-    place = Place(positions, mask[:, None], None)
+    ids, positions, mask, _ = pad_prompts([each.ids for each in questions], net.device)
+    place = BlockInputs(positions, mask[:, None], None)
     states = net.trunk_states(ids, place)  # (B, S, D)
-    states[:, -1] += torch.stack([each.witness for each in questions])
+    states[:, -1] += torch.stack([each.first_state for each in questions])
     route = Route([loaded.n_heads] * len(questions), net.device)
     logits = net.logits(net.head_states(states, route, place)[:, -1]).float()  # (B, V)
     correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))
     return torch.sigmoid(logits[:, correct] - logits[:, wrong]).tolist()
 
 
-def n_question_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
+def n_correctness_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
     """Return for how many tokens a question about a response needs room, beside those of both."""
     return len(encode(tokenizer, BEFORE + AFTER)) + _N_GROWTH
 
@@ -96,12 +108,12 @@ def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[
         )
         for prompt in prompts
     ]
-    ending = ending_of(loaded.tokenizer, loaded.end_ids, prompts[0])
+    ending = make_ending(loaded.tokenizer, loaded.end_ids, prompts[0])
     decode(loaded.net, rows, _decoding(prompts[0], heads, ending))
     answers = tuple(_answer(loaded, ending, *each) for each in zip(prompts, rows, strict=True))
     if heads.uncertainty:
-        answers = _rated(loaded, prompts, rows, answers)
-    return _timed(answers, time.perf_counter() - started)
+        answers = _with_p_correct(loaded, prompts, rows, answers)
+    return _with_elapsed_time(answers, time.perf_counter() - started)
 
 
 def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
@@ -117,12 +129,12 @@ def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
 
 def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRow) -> Answer:
     if row.is_broken:
-        return broken(prompt, len(row.tokens))
-    text = answered(prompt, row.tokens, loaded.tokenizer, ending, elapsed_s=0.0)
+        return not_finite(prompt, len(row.tokens))
+    text = generated_text(prompt, row.tokens, loaded.tokenizer, ending, elapsed_s=0.0)
     return replace(text, diagnostics=row.diagnostics())
 
 
-def _timed(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
+def _with_elapsed_time(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
     """Say how long the batch took, which is known when nothing is left to do for it."""
     return tuple(
         replace(answer, elapsed_s=elapsed_s) if isinstance(answer, GeneratedText) else answer
@@ -130,7 +142,7 @@ def _timed(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
     )
 
 
-def _rated(
+def _with_p_correct(
     loaded: LoadedHydra,
     prompts: Sequence[PromptRow],
     rows: Sequence[HydraRow],
@@ -138,20 +150,20 @@ def _rated(
 ) -> tuple[Answer, ...]:
     """Let the uncertainty head say of each answer how probably it is correct."""
     testimonies = [
-        Testimony(prompt.task.prompt_text, answer.text, row.witness)
+        ResponseState(prompt.task.prompt_text, answer.text, row.first_state)
         for prompt, row, answer in zip(prompts, rows, answers, strict=True)
-        if isinstance(answer, GeneratedText) and row.witness is not None
+        if isinstance(answer, GeneratedText) and row.first_state is not None
     ]
     rates = iter(p_correct(loaded, testimonies))
     return tuple(
-        _with_p(loaded, prompt, answer, next(rates))
+        _with_probability(loaded, prompt, answer, next(rates))
         if isinstance(answer, GeneratedText)
         else answer
         for prompt, answer in zip(prompts, answers, strict=True)
     )
 
 
-def _with_p(
+def _with_probability(
     loaded: LoadedHydra, prompt: PromptRow, answer: GeneratedText, p: float | None
 ) -> Answer:
     if p is None:

@@ -8,11 +8,11 @@ import torch
 from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra._poe import (
-    Verified,
+    VerifiedDrafts,
     draw,
     entropy,
-    is_sound,
-    of_token,
+    is_distribution,
+    log_prob_of,
     point_mass,
     product_of_experts,
     stability_margin,
@@ -20,7 +20,7 @@ from commands.backends.hydra._poe import (
     suppression,
     verify,
 )
-from commands.backends.hydra.rows import Block, BlockTold, Emitted, HydraRow
+from commands.backends.hydra.rows import BlockMetrics, EmittedBlock, EmittedToken, HydraRow
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import nucleus, uniforms
 
@@ -36,15 +36,17 @@ class HydraDecoding(NamedTuple):
     top_p: float = 1.0  # what is drawn from is P's likeliest tokens of that probability together
 
     @property
-    def softness(self) -> float:
+    def product_temperature(self) -> float:
         """The temperature of P; where nothing is sampled, the model's own."""
         return 1.0 if self.temperature is None else self.temperature
 
-    def of_one(self, logits: torch.Tensor) -> torch.Tensor:
+    def head_distribution(self, logits: torch.Tensor) -> torch.Tensor:
         """Return log q of one head's logits: (..., V) to (..., V)."""
-        return self.decisive(product_of_experts(logits[None], temperature=self.softness))
+        return self.decision_distribution(
+            product_of_experts(logits[None], temperature=self.product_temperature)
+        )
 
-    def decisive(self, log_p: torch.Tensor) -> torch.Tensor:
+    def decision_distribution(self, log_p: torch.Tensor) -> torch.Tensor:
         """Return what is drawn from: P or its nucleus, or else its most probable token."""
         if self.temperature is None:
             return point_mass(log_p)
@@ -60,24 +62,25 @@ class Proposal(NamedTuple):
     first_state: torch.Tensor  # (B, D) of the draft head
 
 
-def lone_round(
+def single_head_round(
     net: HydraNet, context: HydraContext, rows: Sequence[HydraRow], decoding: HydraDecoding
-) -> Block:
+) -> EmittedBlock:
     """Emit one token a row, by its draft head alone."""
     (luck,) = uniforms([row.stream for row in rows], 1, net.device).unbind(dim=1)  # (B,)
     _, states = context.draft(_next_to_read(net, rows), 0)
-    log_q = decoding.of_one(net.logits(states))
+    log_q = decoding.head_distribution(net.logits(states))
     tokens = draw(log_q, luck).tolist()
-    context.settle(torch.ones(len(rows), dtype=torch.long, device=net.device), 1)
-    sound = is_sound(log_q).tolist()
-    return Block(
-        [[Emitted(token) if ok else None] for token, ok in zip(tokens, sound, strict=True)], states
+    context.keep_accepted(torch.ones(len(rows), dtype=torch.long, device=net.device), 1)
+    sound = is_distribution(log_q).tolist()
+    return EmittedBlock(
+        [[EmittedToken(token) if ok else None] for token, ok in zip(tokens, sound, strict=True)],
+        states,
     )
 
 
 def jury_round(
     net: HydraNet, context: HydraContext, rows: Sequence[HydraRow], decoding: HydraDecoding
-) -> Block:
+) -> EmittedBlock:
     """Emit up to gamma tokens a row: what its jury lets pass of a proposal, and a replacement."""
     gamma = decoding.gamma
     luck = uniforms([row.stream for row in rows], 2 * gamma + 1, net.device)
@@ -85,18 +88,18 @@ def jury_round(
     states = context.verify(proposal.trunk_states)  # (E, B, G, D)
     logits = net.logits(states)  # (E, B, G, V)
     log_p = product_of_experts(
-        logits, temperature=decoding.softness, beta=decoding.beta
+        logits, temperature=decoding.product_temperature, beta=decoding.beta
     )  # (B, G, V)
     verified = verify(
-        decoding.decisive(log_p),
+        decoding.decision_distribution(log_p),
         proposal.log_q,
         proposal.tokens,
         uniforms=luck[:, gamma:-1],
         replacement_uniforms=luck[:, -1],
     )
-    context.settle((verified.n_accepted + 1).clamp(max=gamma), gamma)
-    witness = _witness(proposal, verified, states[:, :, 0], logits[:, :, 0])
-    return Block(_emitted(proposal, verified, log_p, logits.argmax(dim=-1)), witness)
+    context.keep_accepted((verified.n_accepted + 1).clamp(max=gamma), gamma)
+    witness = _first_states(proposal, verified, states[:, :, 0], logits[:, :, 0])
+    return EmittedBlock(_emitted(proposal, verified, log_p, logits.argmax(dim=-1)), witness)
 
 
 def propose(
@@ -112,7 +115,7 @@ def propose(
         on_trunk, states = context.draft(tokens[-1], step)
         trunk_states.append(on_trunk)
         head_states.append(states)
-        log_q.append(decoding.of_one(net.logits(states)))
+        log_q.append(decoding.head_distribution(net.logits(states)))
         tokens.append(draw(log_q[-1], each))
     return Proposal(
         torch.stack(tokens[1:], dim=1),
@@ -126,22 +129,22 @@ def _next_to_read(net: HydraNet, rows: Sequence[HydraRow]) -> torch.Tensor:
     return torch.tensor([row.next_to_read for row in rows], device=net.device)  # (B,)
 
 
-def _witness(
-    proposal: Proposal, verified: Verified, states: torch.Tensor, logits: torch.Tensor
+def _first_states(
+    proposal: Proposal, verified: VerifiedDrafts, states: torch.Tensor, logits: torch.Tensor
 ) -> torch.Tensor:
     """Return the (B, D) state that decided on each row's first token of the block.
 
     It is the draft head's where the first draft was accepted, else that of the juror who rates the
     replacement highest; states are (E, B, D) and logits (E, B, V) of the first token.
     """
-    juror = of_token(logits, verified.replacement.expand(len(logits), -1)).argmax(dim=0)  # (B,)
+    juror = log_prob_of(logits, verified.replacement.expand(len(logits), -1)).argmax(dim=0)  # (B,)
     of_juror = states[juror, torch.arange(len(juror), device=juror.device)]  # (B, D)
     return torch.where(verified.n_accepted[:, None] > 0, proposal.first_state, of_juror)
 
 
 def _emitted(
-    proposal: Proposal, verified: Verified, log_p: torch.Tensor, votes: torch.Tensor
-) -> list[list[Emitted | None]]:
+    proposal: Proposal, verified: VerifiedDrafts, log_p: torch.Tensor, votes: torch.Tensor
+) -> list[list[EmittedToken | None]]:
     """Say what came of a block: log_p is (B, G, V), votes (E, B, G) are each juror's favourites."""
     n_rows, n_steps = proposal.tokens.shape
     rows, steps = (torch.arange(n, device=log_p.device) for n in (n_rows, n_steps))
@@ -150,16 +153,16 @@ def _emitted(
     )  # (B, G)
     place = verified.n_accepted.clamp(max=n_steps - 1)  # (B,)
     draft = proposal.tokens[rows, place]  # (B,)
-    told = BlockTold(
+    told = BlockMetrics(
         n_accepted=verified.n_accepted.tolist(),
-        is_sound=verified.is_sound.tolist(),
+        is_finite=verified.is_finite.tolist(),
         tokens=tokens.tolist(),
         entropy=entropy(log_p).tolist(),
         stability_radius=stability_radius(votes, tokens).tolist(),
         stability_margin=stability_margin(log_p).tolist(),
         draft=draft.tolist(),
         suppression=suppression(log_p[rows, place], draft).tolist(),
-        votes=votes[:, rows, place].T.tolist(),
+        metrics=votes[:, rows, place].T.tolist(),
     )
     return [list(told.emitted(row)) for row in range(n_rows)]
 
@@ -175,10 +178,10 @@ def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> 
     """
     context = HydraContext(net, [row.roles for row in rows])
     context.read_prompts([row.prompt_ids[:-1] for row in rows])
-    a_round = jury_round if rows[0].roles.jury else lone_round
+    a_round = jury_round if rows[0].roles.jury else single_head_round
     while rows:
         block = a_round(net, context, rows, decoding)
-        for row, emitted, witness in zip(rows, block.emitted, block.witness, strict=True):
+        for row, emitted, witness in zip(rows, block.emitted, block.first_state, strict=True):
             row.extend(emitted, witness, decoding.ending, decoding.max_new_tokens)
         still_open = [n for n, row in enumerate(rows) if not row.is_complete]
         if 0 < len(still_open) < len(rows):

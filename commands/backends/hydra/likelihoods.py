@@ -13,24 +13,24 @@ from math import log
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra._context import causal, padded
-from commands.backends.hydra._net import Place, Route
-from commands.backends.hydra._poe import of_token, product_of_experts
+from commands.backends.hydra._context import causal_mask, pad_prompts
+from commands.backends.hydra._net import BlockInputs, Route
+from commands.backends.hydra._poe import log_prob_of, product_of_experts
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.likelihoods import (
     N_LOGITS,
-    Row,
-    Weighed,
-    chosen,
+    InputRow,
+    WindowLikelihood,
+    following_positions,
     pad_right,
-    placed,
-    positions_behind,
+    select_cache_rows,
+    window_places,
 )
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Hydra
 
 
-class HydraReading:
+class HydraBatchLikelihoods:
     """Reads one batch with a Hydra: row r by head h is row h * R + r of the heads' batch."""
 
     def __init__(self, loaded: LoadedHydra, heads: Hydra, *, n_logits: int = N_LOGITS) -> None:
@@ -42,28 +42,30 @@ class HydraReading:
         self._trunk, self._heads = DynamicCache(), DynamicCache()
         self._is_own = torch.ones(0, 0, dtype=torch.bool)  # (G, P), false on padding
 
-    def begin(self, prefixes: Sequence[Sequence[int]]) -> None:
+    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
         """Read prefixes, none of them empty, and keep them in mind."""
-        ids, positions, mask, self._is_own = padded(prefixes, self._device)
-        self._states(ids, Place(positions, mask, self._trunk), self._heads)
+        ids, positions, mask, self._is_own = pad_prompts(prefixes, self._device)
+        self._states(ids, BlockInputs(positions, mask, self._trunk), self._heads)
 
-    def weigh(self, rows: Sequence[Row], prefix_of: Sequence[int]) -> dict[Window, Weighed]:
+    def compute(
+        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
+    ) -> dict[Window, WindowLikelihood]:
         """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
         is_own = self._own_of(prefix_of)  # (R, P)
         n_read = is_own.sum(dim=1)
         tails = [row.inputs[n:] for row, n in zip(rows, n_read.tolist(), strict=True)]
         ids = pad_right(tails, self._device)  # (R, S)
         n_rows, n_columns = ids.shape
-        positions = positions_behind(n_read, [*map(len, tails)])
+        positions = following_positions(n_read, [*map(len, tails)])
         before = is_own[:, None].expand(-1, n_columns, -1)
-        block = causal(n_columns, self._device).expand(n_rows, -1, -1)
+        block = causal_mask(n_columns, self._device).expand(n_rows, -1, -1)
         trunk, heads = self._caches(prefix_of)
-        place = Place(positions, torch.cat([before, block], dim=2), trunk)
+        place = BlockInputs(positions, torch.cat([before, block], dim=2), trunk)
         states = self._states(ids, place, heads)  # (H, R, S, D)
         weighed = {}
-        for window, row, column in placed(rows, n_read.tolist()):
+        for window, row, column in window_places(rows, n_read.tolist()):
             mine = states[:, row, column : column + len(window.targets)]  # (H, n, D)
-            weighed[window] = self._weigh(mine, window.targets)
+            weighed[window] = self._compute(mine, window.targets)
         return weighed
 
     def _own_of(self, prefix_of: Sequence[int]) -> torch.Tensor:
@@ -77,23 +79,23 @@ class HydraReading:
             return DynamicCache(), DynamicCache()
         by_heads = [h * n_prefixes + n for h in range(self._n_heads) for n in prefix_of]
         return (
-            chosen(self._trunk, prefix_of, self._device),
-            chosen(self._heads, by_heads, self._device),
+            select_cache_rows(self._trunk, prefix_of, self._device),
+            select_cache_rows(self._heads, by_heads, self._device),
         )
 
-    def _states(self, ids: torch.Tensor, place: Place, heads: DynamicCache) -> torch.Tensor:
+    def _states(self, ids: torch.Tensor, place: BlockInputs, heads: DynamicCache) -> torch.Tensor:
         """Return (H, R, S, D) states of the heads, of (R, S) tokens; place.mask is (R, S, K)."""
         n_heads, (n_rows, n_columns) = self._n_heads, ids.shape
         on_trunk = place._replace(mask=place.mask[:, None])
         states = self._net.trunk_states(ids, on_trunk)
-        by_heads = Place(
+        by_heads = BlockInputs(
             place.positions.repeat(n_heads, 1), on_trunk.mask.repeat(n_heads, 1, 1, 1), heads
         )
         route = Route([h for h in range(n_heads) for _ in range(n_rows)], self._device)
         of_heads = self._net.head_states(states.repeat(n_heads, 1, 1), route, by_heads)
         return of_heads.view(n_heads, n_rows, n_columns, -1)
 
-    def _weigh(self, states: torch.Tensor, targets: Sequence[int]) -> Weighed:
+    def _compute(self, states: torch.Tensor, targets: Sequence[int]) -> WindowLikelihood:
         """Weigh n targets by the (H, n, D) states behind which they stand."""
         so_far = torch.zeros(self._n_heads, 1, dtype=torch.float64)  # (H, 1), of each draft head
         best: list[int] = []
@@ -103,14 +105,14 @@ class HydraReading:
             torch.split(asked, self._n_at_once),
             strict=True,
         ):
-            log_p = self._by_draft(self._net.logits(some))  # (H, m, V)
-            told = of_token(log_p, of_some.expand(self._n_heads, -1)).cpu()  # (H, m)
+            log_p = self._draft_log_probs(self._net.logits(some))  # (H, m, V)
+            told = log_prob_of(log_p, of_some.expand(self._n_heads, -1)).cpu()  # (H, m)
             reached = torch.cat([so_far, so_far + told.cumsum(1, dtype=torch.float64)], 1)
-            best += _mixed(log_p, reached[:, :-1]).argmax(dim=-1).tolist()
+            best += _mixture(log_p, reached[:, :-1]).argmax(dim=-1).tolist()
             so_far = reached[:, -1:]
-        return Weighed(float(so_far.logsumexp(dim=0)) - log(self._n_heads), (*best,))
+        return WindowLikelihood(float(so_far.logsumexp(dim=0)) - log(self._n_heads), (*best,))
 
-    def _by_draft(self, logits: torch.Tensor) -> torch.Tensor:
+    def _draft_log_probs(self, logits: torch.Tensor) -> torch.Tensor:
         """Return log P_d of the heads' (H, m, V) logits, for each head d that may draft."""
         if self._is_alone:
             return logits.float().log_softmax(dim=-1)
@@ -122,7 +124,7 @@ class HydraReading:
         )
 
 
-def _mixed(log_p: torch.Tensor, reached: torch.Tensor) -> torch.Tensor:
+def _mixture(log_p: torch.Tensor, reached: torch.Tensor) -> torch.Tensor:
     """Return (m, V), up to a constant a row, the mixture of (H, m, V) by (H, m) log weights."""
     weights = (reached - reached.amax(dim=0)).to(log_p)
     return (weights[..., None] + log_p).logsumexp(dim=0)

@@ -39,7 +39,7 @@ UNREADABLE = (
 SAVE_AGAIN = "save the head's state_dict alone with torch.save"
 
 
-class Part(NamedTuple):
+class LoraPart(NamedTuple):
     """One tensor's place in a head: LoRA's A or B of one weight of one of its blocks."""
 
     block: int
@@ -123,7 +123,7 @@ def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
     return found
 
 
-def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
+def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[LoraPart]:
     """Return what a file's tensors are parts of, in order.
 
     Raises:
@@ -134,8 +134,8 @@ def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
     if others := [key for key, match in matches.items() if match is None]:
         why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
         raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
-    parts = {Part(int(m["block"]), m["weight"], m["half"]) for m in matches.values() if m}
-    whole = {Part(*each) for each in product(range(n_blocks), PROJECTIONS, "AB")}
+    parts = {LoraPart(int(m["block"]), m["weight"], m["half"]) for m in matches.values() if m}
+    whole = {LoraPart(*each) for each in product(range(n_blocks), PROJECTIONS, "AB")}
     faults = [
         *(f"missing {part.key}" for part in sorted(whole - parts)),
         *(f"for another layer: {part.key}" for part in sorted(parts - whole)),
@@ -148,7 +148,7 @@ def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[Part]:
     return sorted(parts)
 
 
-def rank_of(path: Path, parts: Sequence[Part], tensors: Mapping[str, torch.Tensor]) -> int:
+def rank_of(path: Path, parts: Sequence[LoraPart], tensors: Mapping[str, torch.Tensor]) -> int:
     """Return the rank that all parts have: A is (rank, in), B is (out, rank).
 
     Raises:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import torch
 
-from commands.backends.hydra._context import Roles
+from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra._poe import validity_radius
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 
 
-class Votes(NamedTuple):
+class TokenMetrics(NamedTuple):
     """What a jury thought of one token that was emitted."""
 
     entropy: float
@@ -21,7 +21,7 @@ class Votes(NamedTuple):
     stability_margin: float
 
 
-class Rejection(NamedTuple):
+class RejectionMetrics(NamedTuple):
     """What a jury thought of one draft that it did not let pass."""
 
     draft: int
@@ -29,12 +29,12 @@ class Rejection(NamedTuple):
     suppression: float
 
 
-class Emitted(NamedTuple):
+class EmittedToken(NamedTuple):
     """One token, and what is known of it; nothing where one head decided alone."""
 
     token: int
-    votes: Votes | None = None
-    instead_of: Rejection | None = None
+    metrics: TokenMetrics | None = None
+    instead_of: RejectionMetrics | None = None
 
 
 @dataclass
@@ -42,10 +42,10 @@ class HydraRow:
     """A prompt, the randomness of its own, and what was emitted so far."""
 
     prompt_ids: Sequence[int]
-    roles: Roles
+    roles: HeadRoles
     stream: torch.Generator
-    emitted: list[Emitted] = field(default_factory=list)
-    witness: torch.Tensor | None = None  # (D,) what the deciding head held at the prompt's end
+    emitted: list[EmittedToken] = field(default_factory=list)
+    first_state: torch.Tensor | None = None  # (D,) what the deciding head held at the prompt's end
     is_broken: bool = False  # the logits of the next token were not finite
     is_complete: bool = False
 
@@ -61,14 +61,14 @@ class HydraRow:
 
     def extend(
         self,
-        emitted: Iterable[Emitted | None],
+        emitted: Iterable[EmittedToken | None],
         witness: torch.Tensor,
         ending: Ending,
         max_new_tokens: int,
     ) -> None:
         """Take what a round emitted, up to what ends it and never more than max_new_tokens."""
-        if self.witness is None:
-            self.witness = witness
+        if self.first_state is None:
+            self.first_state = witness
         for each in emitted:
             if each is None:
                 self.is_broken = self.is_complete = True
@@ -84,7 +84,7 @@ class HydraRow:
         float32 has some seven, but the last of them depend on how many rows share a batch, in whose
         shape matrices are multiplied: kept, they would tell a response from the same one again.
         """
-        votes = [each.votes for each in self.emitted if each.votes]
+        votes = [each.metrics for each in self.emitted if each.metrics]
         rejected = [
             (at, each.instead_of) for at, each in enumerate(self.emitted) if each.instead_of
         ]
@@ -115,52 +115,56 @@ def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury
     stream = random_stream(seed)
     draft = int(torch.randint(n_heads, (), generator=stream))
     jury = () if bypass_jury else tuple(head for head in range(n_heads) if head != draft)
-    return HydraRow(prompt_ids, Roles(draft, jury), stream)
+    return HydraRow(prompt_ids, HeadRoles(draft, jury), stream)
 
 
 def _four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-class Block(NamedTuple):
+class EmittedBlock(NamedTuple):
     """What a round made of each row."""
 
-    emitted: list[list[Emitted | None]]  # None: the logits were not finite; nothing follows
-    witness: torch.Tensor  # (B, D) states of the heads that decided on the first tokens
+    emitted: list[list[EmittedToken | None]]  # None: the logits were not finite; nothing follows
+    first_state: torch.Tensor  # (B, D) states of the heads that decided on the first tokens
 
 
-class BlockTold(NamedTuple):
+class BlockMetrics(NamedTuple):
     """A block off the device; what is said of drafts means nothing where all were accepted."""
 
     n_accepted: list[int]  # by row, as the others
-    is_sound: list[bool]  # False: the logits behind the accepted drafts are no numbers
+    is_finite: list[bool]  # False: the logits behind the accepted drafts are no numbers
     tokens: list[list[int]]  # by row and step, as the next three
     entropy: list[list[float]]
     stability_radius: list[list[int]]
     stability_margin: list[list[float]]
     draft: list[int]  # the first that was not accepted
     suppression: list[float]  # of that draft
-    votes: list[list[int]]  # of each row's jurors, where it was
+    metrics: list[list[int]]  # of each row's jurors, where it was
 
-    def emitted(self, row: int) -> Iterator[Emitted | None]:
+    def emitted(self, row: int) -> Iterator[EmittedToken | None]:
         """Yield a row's accepted drafts and what replaced the first that was not."""
         n_accepted, tokens = self.n_accepted[row], self.tokens[row]
         for step in range(n_accepted):
-            yield Emitted(tokens[step], self._votes(row, step))
+            yield EmittedToken(tokens[step], self._votes(row, step))
         if n_accepted == len(tokens):
             return
-        if self.is_sound[row]:
-            yield Emitted(tokens[n_accepted], self._votes(row, n_accepted), self._rejection(row))
+        if self.is_finite[row]:
+            yield EmittedToken(
+                tokens[n_accepted], self._votes(row, n_accepted), self._rejection(row)
+            )
         else:
             yield None
 
-    def _votes(self, row: int, step: int) -> Votes:
-        return Votes(
+    def _votes(self, row: int, step: int) -> TokenMetrics:
+        return TokenMetrics(
             self.entropy[row][step],
             self.stability_radius[row][step],
             self.stability_margin[row][step],
         )
 
-    def _rejection(self, row: int) -> Rejection:
+    def _rejection(self, row: int) -> RejectionMetrics:
         draft = self.draft[row]
-        return Rejection(draft, validity_radius(self.votes[row], draft), self.suppression[row])
+        return RejectionMetrics(
+            draft, validity_radius(self.metrics[row], draft), self.suppression[row]
+        )

@@ -9,8 +9,8 @@ import torch
 from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends._remote import gist
-from commands.backends.hydra._net import HydraNet, grow, sharing_copy
+from commands.backends._remote import first_line
+from commands.backends.hydra._net import HydraNet, build_hydra, sharing_copy
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     DOWNLOAD,
@@ -22,14 +22,14 @@ from commands.backends.weights.folder import (
     quiet_transformers,
     read_folder,
 )
-from commands.backends.weights.loaded import made_ready
+from commands.backends.weights.loaded import move_to_device
 from commands.backends.weights.lora import (
     ADAPTER,
     Lora,
     check_fit,
     read_lora,
-    refusals,
     require_head_lora,
+    translate_peft_errors,
 )
 from commands.entrants.weights import head_layers
 from commands.errors import WeightsError
@@ -84,9 +84,9 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     shards = read_shards(entrant, heads)
     read = read_folder(folder, dtype=str(entrant.dtype))
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        net = grow(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
+        net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
     return LoadedHydra(
-        net=cast("HydraNet", made_ready(net, device, folder)),
+        net=cast("HydraNet", move_to_device(net, device, folder)),
         n_heads=len(heads.security),
         tokenizer=read.tokenizer,
         device=device,
@@ -124,7 +124,7 @@ def blank_model(folder: Path) -> Olmo2ForCausalLM:
         config = Olmo2Config.from_pretrained(folder, local_files_only=True)
     except UNREADABLE as error:
         raise WeightsError(
-            folder, f"config.json cannot be read: {gist(error)}", DOWNLOAD
+            folder, f"config.json cannot be read: {first_line(error)}", DOWNLOAD
         ) from error
     with torch.device("meta"):
         return Olmo2ForCausalLM(config)
@@ -136,7 +136,7 @@ def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
     Raises:
         WeightsError: A part of it does not fit the model.
     """
-    with refusals(lora.source):
+    with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
         check_fit(PeftModel(sharing_copy(model), settings, ADAPTER), settings, lora)
 

@@ -49,7 +49,7 @@ class BatchQueue(Generic[Row]):
         self._batch_tokens = len(batch) * self._width(batch[0]) // 2
 
 
-def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
+def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
     """Return the items in groups of one key, in the order in which the keys are first seen."""
     groups: dict[Hashable, list[Item]] = {}
     for item in items:
@@ -70,19 +70,19 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-def drained(
+def run_batches(
     queue: BatchQueue[Row], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
 ) -> Iterator[tuple[tuple[Row, ...], Result | None]]:
     """Yield each batch and what was answered to it; None to one row that is too much alone."""
     while batch := queue.take():
-        result = _tried(batch, answer, device)
+        result = _try_batch(batch, answer, device)
         if result is None and len(batch) > 1:
             queue.halve(batch)
         else:
             yield batch, result
 
 
-def _tried(
+def _try_batch(
     batch: tuple[Row, ...], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
 ) -> Result | None:
     """Answer a batch; None says that the device's memory was too small."""

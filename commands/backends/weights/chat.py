@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends._remote import gist
+from commands.backends._remote import first_line
 from commands.errors import WeightsError
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
@@ -63,7 +63,9 @@ def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
         chat = probe(tokenizer)
     except TemplateError as error:
         remedy = "correct the template in that folder"
-        raise WeightsError(folder, f"the chat template fails: {gist(error)}", remedy) from error
+        raise WeightsError(
+            folder, f"the chat template fails: {first_line(error)}", remedy
+        ) from error
     if ASKED not in chat:
         remedy = "use weights for plain text, or correct the template in that folder"
         raise WeightsError(folder, "the chat template leaves the user's text out", remedy)
@@ -90,7 +92,7 @@ def probe(tokenizer: PreTrainedTokenizerBase) -> str:
     return render(tokenizer, turns, is_open=False)
 
 
-def text_of(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
+def decode_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
     """Decode a whole answer at once, without its special tokens."""
     return str(
         tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)

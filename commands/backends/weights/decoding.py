@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from commands.backends.weights.batching import PAD_ID, pad_left
-from commands.backends.weights.chat import text_of
+from commands.backends.weights.chat import decode_text
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import FiniteWatch, GumbelNoise, StopBrokenRows
@@ -110,20 +110,20 @@ def answer_batch(
     """
     started = time.perf_counter()
     watch = FiniteWatch(len(rows), loaded.device)
-    ending = ending_of(loaded.tokenizer, loaded.end_ids, rows[0])
+    ending = make_ending(loaded.tokenizer, loaded.end_ids, rows[0])
     generated = generate_tokens(
         loaded,
         [row.prompt_ids for row in rows],
         watch,
         ending=ending,
         max_new_tokens=rows[0].task.entrant.max_new_tokens,
-        processors=sampling(rows),
+        processors=sampling_processors(rows),
     )
     elapsed_s = time.perf_counter() - started
     return tuple(
-        broken(row, step)
+        not_finite(row, step)
         if step < len(tokens)
-        else answered(row, tokens, loaded.tokenizer, ending, elapsed_s=elapsed_s)
+        else generated_text(row, tokens, loaded.tokenizer, ending, elapsed_s=elapsed_s)
         for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
     )
 
@@ -156,7 +156,7 @@ def generate_tokens(
     return [ending.up_to(tokens) for tokens in new]
 
 
-def ending_of(
+def make_ending(
     tokenizer: PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
 ) -> Ending:
     """Return what ends the answers to a row and to those of its batch.
@@ -168,7 +168,7 @@ def ending_of(
         return Ending(end_ids)
     added = tokenizer.added_tokens_decoder.items()
     special = frozenset(token for token, shown in added if shown.content in texts)
-    return Ending(end_ids | special, StopTexts(texts, partial(text_of, tokenizer)))
+    return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
 
 
 def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> GenerationConfig:
@@ -182,7 +182,7 @@ def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> Generatio
     return GenerationConfig.from_dict(settings)
 
 
-def sampling(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
+def sampling_processors(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
     """Return the noise that turns the greedy search into sampling; none for greedy entrants."""
     first = rows[0].task
     if first.entrant.temperature is None:
@@ -191,7 +191,7 @@ def sampling(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
     return [GumbelNoise(seeds, first.entrant.temperature, first.options.top_p)]
 
 
-def answered(
+def generated_text(
     row: PromptRow,
     tokens: list[int],
     tokenizer: PreTrainedTokenizerBase,
@@ -204,7 +204,7 @@ def answered(
     All tokens are told, the text without what ended it: it may end within the last token.
     """
     has_ended = tokens[-1] in ending.end_ids
-    whole = text_of(tokenizer, tokens[:-1] if has_ended else tokens)
+    whole = decode_text(tokenizer, tokens[:-1] if has_ended else tokens)
     text = ending.cut(whole)
     return GeneratedText(
         response_key=row.task.response_key,
@@ -219,7 +219,7 @@ def answered(
     )
 
 
-def broken(row: PromptRow, n_tokens: int) -> GenerationFailure:
+def not_finite(row: PromptRow, n_tokens: int) -> GenerationFailure:
     """Return why a row has no answer: after n_tokens the logits were no numbers."""
     detail = f"the logits of new token {n_tokens + 1} are not finite, in {row.task.entrant.dtype}"
     return GenerationFailure(row.task.response_key, "not_finite", detail)

@@ -20,7 +20,7 @@ from transformers import (
 )
 from transformers.utils import logging as chatter
 
-from commands.backends._remote import gist
+from commands.backends._remote import first_line
 from commands.backends.weights.chat import end_of_turn
 from commands.errors import WeightsError, shortened
 
@@ -48,7 +48,7 @@ DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
 UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
 
 
-class ReadWeights(NamedTuple):
+class FolderWeights(NamedTuple):
     """A folder's weights as they are, in memory, and what goes with them."""
 
     model: PreTrainedModel
@@ -57,7 +57,7 @@ class ReadWeights(NamedTuple):
     n_positions: int | None  # None: the weights set no limit
 
 
-def read_folder(folder: Path, *, dtype: str) -> ReadWeights:
+def read_folder(folder: Path, *, dtype: str) -> FolderWeights:
     """Read a folder's weights and tokenizer.
 
     Raises:
@@ -69,7 +69,7 @@ def read_folder(folder: Path, *, dtype: str) -> ReadWeights:
         model = load_model(folder, DTYPES[dtype])
         check_vocabulary(tokenizer, n_embeddings(model), folder)
         end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    return ReadWeights(model, tokenizer, end_ids, n_positions(model))
+    return FolderWeights(model, tokenizer, end_ids, n_positions(model))
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
@@ -118,7 +118,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         )
     except UNREADABLE as error:
         raise WeightsError(
-            folder, f"the tokenizer cannot be read: {gist(error)}", DOWNLOAD
+            folder, f"the tokenizer cannot be read: {first_line(error)}", DOWNLOAD
         ) from error
     return tokenizer
 
@@ -145,7 +145,7 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
         )
     except UNREADABLE as error:
         raise WeightsError(
-            folder, f"the weights cannot be read: {gist(error)}", DOWNLOAD
+            folder, f"the weights cannot be read: {first_line(error)}", DOWNLOAD
         ) from error
     model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
     faults = [

@@ -18,33 +18,35 @@ from commands.backends.weights.windows import Window
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """What is read in one go, and the windows that ask about it: they differ in the last token."""
 
     inputs: tuple[int, ...]
     windows: tuple[Window, ...]
 
 
-class Weighed(NamedTuple):
+class WindowLikelihood(NamedTuple):
     """How likely a window's targets are together, and which token is likeliest in each place."""
 
     log_likelihood: float  # nats; no finite number where the logits are none
     predicted: tuple[int, ...]
 
 
-class Reading(Protocol):
+class BatchLikelihoods(Protocol):
     """Reads one batch: first, maybe, prefixes that rows share, then the rows."""
 
-    def begin(self, prefixes: Sequence[Sequence[int]]) -> None:
+    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
         """Read prefixes, none of them empty, and keep them in mind."""
         ...
 
-    def weigh(self, rows: Sequence[Row], prefix_of: Sequence[int]) -> dict[Window, Weighed]:
+    def compute(
+        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
+    ) -> dict[Window, WindowLikelihood]:
         """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
         ...
 
 
-class Place(NamedTuple):
+class WindowPlace(NamedTuple):
     """Where a window is in a batch."""
 
     window: Window
@@ -52,10 +54,10 @@ class Place(NamedTuple):
     column: int  # of the token behind which the first target stands
 
 
-def placed(rows: Iterable[Row], n_read: Iterable[int]) -> list[Place]:
+def window_places(rows: Iterable[InputRow], n_read: Iterable[int]) -> list[WindowPlace]:
     """Return where windows are in rows of which so many tokens were read before."""
     return [
-        Place(window, row, window.n_context - 1 - n_before)
+        WindowPlace(window, row, window.n_context - 1 - n_before)
         for row, (each, n_before) in enumerate(zip(rows, n_read, strict=True))
         for window in each.windows
     ]
@@ -68,7 +70,7 @@ def pad_right(rows: Iterable[Sequence[int]], device: torch.device) -> torch.Tens
     return padded.to(device)
 
 
-def positions_behind(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor:
+def following_positions(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor:
     """Return (R, S) positions of n_new[r] tokens behind the n_read[r] that row r has read.
 
     Padding takes the position of the token before it: there may be none beyond.
@@ -79,7 +81,9 @@ def positions_behind(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor
 
 
 # What a model must understand of what it read before.
-_OF_THE_PAST: Final = frozenset({"past_key_values", "attention_mask", "position_ids", "use_cache"})
+_CACHE_ARGUMENTS: Final = frozenset(
+    {"past_key_values", "attention_mask", "position_ids", "use_cache"}
+)
 
 
 class Logits(Protocol):
@@ -102,7 +106,7 @@ class ForwardModel(Protocol):
         ...
 
 
-class HfReading:
+class HfBatchLikelihoods:
     """Reads one batch with plain weights."""
 
     def __init__(self, loaded: LoadedWeights, *, n_logits: int = N_LOGITS) -> None:
@@ -111,27 +115,29 @@ class HfReading:
         self._model = cast("ForwardModel", loaded.model)
         self._understood = signature(self._model.forward).parameters
         self._device = loaded.device
-        self._past: _Past | None = None
+        self._past: _PrefixCache | None = None
 
-    def begin(self, prefixes: Sequence[Sequence[int]]) -> None:
+    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
         """Read prefixes, none of them empty, and keep them in mind."""
         ids, mask = (each.to(self._device) for each in pad_left(prefixes))  # (G, P) each
-        self._past = _Past(DynamicCache(config=self._model.config), mask)
+        self._past = _PrefixCache(DynamicCache(config=self._model.config), mask)
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        self._logits(ids, 1, past_key_values=self._past.cache, **_placing(mask, positions))
+        self._logits(ids, 1, past_key_values=self._past.cache, **_cache_arguments(mask, positions))
 
-    def weigh(self, rows: Sequence[Row], prefix_of: Sequence[int]) -> dict[Window, Weighed]:
+    def compute(
+        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
+    ) -> dict[Window, WindowLikelihood]:
         """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
-        past = self._past and self._past.chosen(prefix_of)
+        past = self._past and self._past.select(prefix_of)
         n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
         tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
         ids = pad_right(tails, self._device)  # (R, S)
-        places = placed(rows, n_read)
+        places = window_places(rows, n_read)
         first_column = min(place.column for place in places)
-        settings = past.before([*map(len, tails)]) if past else {"use_cache": False}
+        settings = past.arguments([*map(len, tails)]) if past else {"use_cache": False}
         logits = self._logits(ids, ids.shape[1] - first_column, **settings)
         n_at_once = max(1, self._n_logits // logits.shape[-1])
-        return dict(_weighed(logits, places, first_column, n_at_once))
+        return dict(_window_likelihoods(logits, places, first_column, n_at_once))
 
     def _logits(self, ids: torch.Tensor, n_last: int, **settings: object) -> torch.Tensor:
         """Return (R, n_last, V) logits of the last columns of (R, S) tokens."""
@@ -141,42 +147,44 @@ class HfReading:
             return self._model(ids, **understood).logits[:, -n_last:]
 
 
-class _Past(NamedTuple):
+class _PrefixCache(NamedTuple):
     """What was read before, of prefixes that are padded on the left."""
 
     cache: DynamicCache
     mask: torch.Tensor  # (R, P) long, 1 on real tokens
 
-    def chosen(self, rows: Sequence[int]) -> "_Past":
+    def select(self, rows: Sequence[int]) -> "_PrefixCache":
         """Return that of some rows."""
-        cache = chosen(self.cache, rows, self.mask.device)
-        return _Past(cache, self.mask[[*rows]])
+        cache = select_cache_rows(self.cache, rows, self.mask.device)
+        return _PrefixCache(cache, self.mask[[*rows]])
 
-    def before(self, n_new: Sequence[int]) -> dict[str, object]:
+    def arguments(self, n_new: Sequence[int]) -> dict[str, object]:
         """Say to a model where n_new[r] tokens stand that follow in row r."""
-        positions = positions_behind(self.mask.sum(dim=1), n_new)  # (R, S)
+        positions = following_positions(self.mask.sum(dim=1), n_new)  # (R, S)
         mask = torch.cat([self.mask, torch.ones_like(positions)], dim=1)
-        return {"past_key_values": self.cache, **_placing(mask, positions)}
+        return {"past_key_values": self.cache, **_cache_arguments(mask, positions)}
 
 
-def _placing(mask: torch.Tensor, positions: torch.Tensor) -> dict[str, object]:
+def _cache_arguments(mask: torch.Tensor, positions: torch.Tensor) -> dict[str, object]:
     return {"attention_mask": mask, "position_ids": positions, "use_cache": True}
 
 
-def can_share(loaded: LoadedWeights) -> bool:
+def can_share_prefixes(loaded: LoadedWeights) -> bool:
     """Say whether what was read can be kept in mind for several rows: of attention alone it can.
 
     Not where a model does not name what it would be told of it: peft's hide that behind **kwargs.
     """
     model = cast("ForwardModel", loaded.model)
     named = signature(model.forward).parameters.keys()
-    if getattr(model, "_is_stateful", False) or not named >= _OF_THE_PAST:
+    if getattr(model, "_is_stateful", False) or not named >= _CACHE_ARGUMENTS:
         return False
     layers = DynamicCache(config=model.config).layers
     return all(type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} for layer in layers)
 
 
-def chosen(cache: DynamicCache, rows: Sequence[int], device: torch.device) -> DynamicCache:
+def select_cache_rows(
+    cache: DynamicCache, rows: Sequence[int], device: torch.device
+) -> DynamicCache:
     """Return a cache of some rows of another, each maybe several times; that one stays as it is."""
     mine = copy.copy(cache)
     mine.layers = [copy.copy(layer) for layer in cache.layers]
@@ -184,9 +192,9 @@ def chosen(cache: DynamicCache, rows: Sequence[int], device: torch.device) -> Dy
     return mine
 
 
-def _weighed(
-    logits: torch.Tensor, places: Sequence[Place], first_column: int, n_at_once: int
-) -> Iterator[tuple[Window, Weighed]]:
+def _window_likelihoods(
+    logits: torch.Tensor, places: Sequence[WindowPlace], first_column: int, n_at_once: int
+) -> Iterator[tuple[Window, WindowLikelihood]]:
     """Weigh each window by (R, C, V) logits, whose columns are counted from first_column."""
     wanted = [
         (place.row, place.column - first_column + step, target)
@@ -203,4 +211,4 @@ def _weighed(
     done = 0
     for place in places:
         mine = slice(done, done := done + len(place.window.targets))
-        yield place.window, Weighed(fsum(log_p[mine]), (*best[mine],))
+        yield place.window, WindowLikelihood(fsum(log_p[mine]), (*best[mine],))

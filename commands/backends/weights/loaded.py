@@ -84,11 +84,11 @@ def load_folder(
         for adapter in adapters:
             model = merge_adapter(model, adapter)
     model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
-    placed = cast("TextModel", made_ready(model, device, folder))
+    placed = cast("TextModel", move_to_device(model, device, folder))
     return LoadedWeights(placed, read.tokenizer, device, read.end_ids, read.n_positions)
 
 
-def made_ready(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:
+def move_to_device(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:
     """Move a module to a device, for inference.
 
     Raises:

@@ -27,7 +27,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
 
-from commands.backends._remote import gist
+from commands.backends._remote import first_line
 from commands.errors import WeightsError, shortened
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -58,7 +58,7 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
     Raises:
         WeightsError: Any part of the adapter does not fit this model.
     """
-    with refusals(lora.source):
+    with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
         adapted = PeftModel(model, settings, ADAPTER)
         check_fit(adapted, settings, lora)
@@ -134,7 +134,7 @@ def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
 
 
 @contextmanager
-def refusals(source: Path) -> Iterator[None]:
+def translate_peft_errors(source: Path) -> Iterator[None]:
     """Translate what peft refuses, or is in doubt about, into a WeightsError."""
     try:
         with warnings.catch_warnings():
@@ -144,7 +144,7 @@ def refusals(source: Path) -> Iterator[None]:
     except (ValueError, TypeError, OSError, SafetensorError, UserWarning) as error:
         remedy = "use the weights that the adapter was trained on, or upgrade peft"
         raise WeightsError(
-            source, f"peft cannot merge the adapter: {gist(error)}", remedy
+            source, f"peft cannot merge the adapter: {first_line(error)}", remedy
         ) from error
 
 
@@ -167,7 +167,7 @@ def read_lora(folder: Path) -> Lora:
         WeightsError: The folder or a file in it is missing or unreadable, or it is no LoRA.
     """
     file = adapter_file(folder)
-    with refusals(folder):
+    with translate_peft_errors(folder):
         return Lora(folder, read_settings(folder), load_file(file))
 
 

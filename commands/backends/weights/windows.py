@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from transformers import PreTrainedTokenizerBase
 
 
-class Pair(NamedTuple):
+class TokenPair(NamedTuple):
     """The tokens of a context and of the text behind it; every one that holds text is the text's.
 
     Whatever is weighed has a token before it: the context is empty only where there is no text.
@@ -19,18 +19,20 @@ class Pair(NamedTuple):
 
 def encode_pairs(
     tokenizer: PreTrainedTokenizerBase, pairs: Iterable[tuple[str, str]]
-) -> list[Pair]:
+) -> list[TokenPair]:
     """Return the tokens of contexts and of the texts behind them.
 
     Both are cut as one text, as an entrant would read and write them, and spaces between the two
     go to the text, where most tokenizers join them to a word. The tokenizer adds nothing by itself:
-    see `_begun` for what stands at the beginning.
+    see `_with_start_token` for what stands at the beginning.
     """
-    seams = [_moved(*pair) for pair in pairs]
+    seams = [_move_spaces(*pair) for pair in pairs]
     texts = [*dict.fromkeys(each for context, text in seams for each in (context, context + text))]
-    ids = dict(zip(texts, _encoded(tokenizer, texts), strict=True))
+    ids = dict(zip(texts, _encode(tokenizer, texts), strict=True))
     return [
-        _begun(tokenizer, ids[context + text], n_common(ids[context], ids[context + text]))
+        _with_start_token(
+            tokenizer, ids[context + text], n_common(ids[context], ids[context + text])
+        )
         for context, text in seams
     ]
 
@@ -41,16 +43,18 @@ def n_common(one: Sequence[int], other: Sequence[int]) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _moved(context: str, text: str) -> tuple[str, str]:
+def _move_spaces(context: str, text: str) -> tuple[str, str]:
     bare = context.rstrip()
     return bare, context[len(bare) :] + text
 
 
-def _encoded(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[tuple[int, ...]]:
+def _encode(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[tuple[int, ...]]:
     return [*map(tuple, tokenizer(texts, add_special_tokens=False)["input_ids"])] if texts else []
 
 
-def _begun(tokenizer: PreTrainedTokenizerBase, whole: tuple[int, ...], n_context: int) -> Pair:
+def _with_start_token(
+    tokenizer: PreTrainedTokenizerBase, whole: tuple[int, ...], n_context: int
+) -> TokenPair:
     """Let a text begin with a mark, and cut it behind n_context tokens.
 
     The mark is the tokenizer's BOS; where it has none, and there is no context, its EOS, which
@@ -65,8 +69,8 @@ def _begun(tokenizer: PreTrainedTokenizerBase, whole: tuple[int, ...], n_context
     is_marked = mark is not None and whole[:1] == (mark,)
     if mark is None or is_marked:
         n_context = max(1, n_context)
-        return Pair(whole[:n_context], whole[n_context:], is_marked)
-    return Pair((mark, *whole[:n_context]), whole[n_context:], is_marked=True)
+        return TokenPair(whole[:n_context], whole[n_context:], is_marked)
+    return TokenPair((mark, *whole[:n_context]), whole[n_context:], is_marked=True)
 
 
 DEFAULT_WINDOW: Final = 2048  # tokens, to roll by where the weights set no limit
@@ -89,19 +93,19 @@ class Window(NamedTuple):
         return self.ids[self.n_context :]
 
 
-class Cut(NamedTuple):
+class TextWindows(NamedTuple):
     """The windows of a text: each token of it is weighed in one."""
 
     windows: tuple[Window, ...]
     n_dropped: int  # tokens of the context that are not read
 
 
-def cut(pair: Pair, n_positions: int | None, *, rolls: bool) -> Cut | None:
+def split_windows(pair: TokenPair, n_positions: int | None, *, rolls: bool) -> TextWindows | None:
     """Cut a pair into what is read in one go, n_positions tokens at most; None if it is too long.
 
     Where context and text are too long together, the context's beginning is left out, but not the
     mark that a text begins with. A text that is too long by itself is read window by window if it
-    rolls: see `_rolling`.
+    rolls: see `_rolling_windows`.
     """
     limit = n_positions
     if limit is None:
@@ -109,13 +113,13 @@ def cut(pair: Pair, n_positions: int | None, *, rolls: bool) -> Cut | None:
     if len(pair.text_ids) > limit and not rolls:
         return None
     n_kept = max(limit + 1 - len(pair.text_ids), limit if len(pair.text_ids) > limit else 1)
-    context_ids = _shortened(pair, n_kept)
+    context_ids = _truncate_context(pair, n_kept)
     ids = (*context_ids, *pair.text_ids)
     n_dropped = len(pair.context_ids) - len(context_ids)
-    return Cut((*_rolling(ids, len(context_ids), limit),), n_dropped)
+    return TextWindows((*_rolling_windows(ids, len(context_ids), limit),), n_dropped)
 
 
-def _shortened(pair: Pair, n_kept: int) -> tuple[int, ...]:
+def _truncate_context(pair: TokenPair, n_kept: int) -> tuple[int, ...]:
     if len(pair.context_ids) <= n_kept:
         return pair.context_ids
     n_marks = int(pair.is_marked)
@@ -123,7 +127,7 @@ def _shortened(pair: Pair, n_kept: int) -> tuple[int, ...]:
     return pair.context_ids[:n_marks] + pair.context_ids[len(pair.context_ids) - n_last :]
 
 
-def _rolling(ids: tuple[int, ...], n_context: int, limit: int) -> Iterator[Window]:
+def _rolling_windows(ids: tuple[int, ...], n_context: int, limit: int) -> Iterator[Window]:
     """Yield windows of `limit` inputs that weigh each token behind the context once.
 
     Each begins with the token before its own, and the last reaches back as far as it may: so

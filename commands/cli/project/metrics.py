@@ -114,7 +114,7 @@ def metrics(
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
-        source = source._replace(runs=rescoring.rescored(source.runs, config))
+        source = source._replace(runs=rescoring.rescore(source.runs, config))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:

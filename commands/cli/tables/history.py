@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from commands.cli.tables.table import Column, Table
 from commands.errors import counted
-from commands.importing.merge import Taken
+from commands.importing.merge import MergeCounts
 from commands.runs.replay import Replayed
 from commands.runs.verify import Verification
 from ledger.chain import Head
@@ -97,7 +97,7 @@ def checkpoint_table(head: Head) -> Table:
     )
 
 
-def conflicts_table(taken: Taken) -> Table:
+def conflicts_table(taken: MergeCounts) -> Table:
     """Return a row for each event of another ledger that contradicts this one."""
     note = (
         f"{counted(taken.n_new, 'event')} imported, {taken.n_known} already here,"

@@ -8,13 +8,13 @@ from typing import TypeAlias
 from commands.cli.tables.table import Column, Table
 from commands.entrants.hydra_import import ImportedAdapter
 from commands.errors import counted
-from commands.importing.battles import Taken
-from commands.importing.formats.catalogue import Format
-from commands.importing.responses import Found, ImportedResponses
+from commands.importing.battles import BattleImport
+from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.responses import FoundResponse, ImportedResponses
 from ledger.events.imports import ImportedRating, RatingsImported
 
 
-def battles_table(name: str, of: Format, taken: Taken) -> Table:
+def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
     """Return one row that counts a file's battles; one without a verdict is not a tie."""
     judges = sorted(taken.judges)
     n_ties = taken.winners["tie"] + taken.winners["tie (bothbad)"]
@@ -136,5 +136,5 @@ def imported_responses_table(imported: ImportedResponses) -> Table:
     )
 
 
-def _counts(found: Sequence[Found]) -> Counter[_Place]:
+def _counts(found: Sequence[FoundResponse]) -> Counter[_Place]:
     return Counter((str(each.file), str(each.response.entrant_id)) for each in found)

@@ -1,4 +1,4 @@
-"""What shipped evaluations have in common: a name from settings, and items that lie ready."""
+"""What the shipped evaluations share: a list of items, reading JSON lines, stable shuffling."""
 
 import gzip
 import zlib
@@ -15,17 +15,17 @@ from ledger.identity import Json, digest_of
 
 Item = TypeVar("Item")
 
-checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))
-"""Checks what a constructor is given: it comes from a settings file."""
+check_arguments = validate_call(config=ConfigDict(arbitrary_types_allowed=True))
+"""Validate a constructor's arguments, which come from a settings file."""
 
 
 class ListedEvaluation(Evaluation, Generic[Item]):
-    """An evaluation whose items are read or made when it is, each with a label."""
+    """Base of evaluations whose items are all made by the constructor, each with a label."""
 
     name = ""
 
     def __init__(self, name: str, items: Mapping[str, Item]) -> None:
-        """Take the name, and the items by their labels."""
+        """Set the name, and the items by label."""
         self.name = name
         self.items = tuple(items.values())
         self._labels = tuple(items)
@@ -35,24 +35,24 @@ class ListedEvaluation(Evaluation, Generic[Item]):
         return len(self.items)
 
     def label(self, index: int) -> str:
-        """Say where an item comes from."""
+        """Return where an item comes from."""
         return self._labels[index]
 
 
-Row = TypeVar("Row", bound=msgspec.Struct)
+Line = TypeVar("Line", bound=msgspec.Struct)
 
 
-def read_lines(path: Path, shape: type[Row]) -> Mapping[str, Row]:
-    """Read a file line by line: its rows by "file:line"; keys that the shape lacks are ignored.
+def read_lines(path: Path, kind: type[Line]) -> Mapping[str, Line]:
+    """Read a file of JSON lines as structs, keyed "file:line"; unknown keys are ignored.
 
-    A shape refuses what it cannot mean by a ValueError of its `__post_init__`.
+    A struct can reject a line with a ValueError in its `__post_init__`.
 
     Raises:
-        ConfigurationError: The file is missing, holds nothing, or lines are not of the shape.
+        ConfigurationError: The file is missing or empty, or a line does not fit the struct.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, Line] = {}
     faults: list[str] = []
-    decoder = msgspec.json.Decoder(shape)
+    decoder = msgspec.json.Decoder(kind)
     for number, line in _lines(path):
         try:
             rows[f"{path.name}:{number}"] = decoder.decode(line)
@@ -62,14 +62,14 @@ def read_lines(path: Path, shape: type[Row]) -> Mapping[str, Row]:
         except ValueError as error:
             faults.append(f"{path}:{number}: not JSON: {error}")
     if not rows and not faults:
-        faults.append(f"{path}: it is empty; it holds one JSON object a line")
+        faults.append(f"{path}: the file is empty; it needs one JSON object per line")
     if faults:
         raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
     return rows
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, numbered from 1."""
+    """Yield the lines that are not blank, with their numbers from 1."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
             yield from ((n, line) for n, line in enumerate(lines, start=1) if not line.isspace())
@@ -77,6 +77,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
-def shuffled(texts: Iterable[str], *seed: Json) -> list[str]:
-    """Return texts by the SHA-256 of seed and text: the same on every machine, for ever."""
+def shuffle(texts: Iterable[str], *seed: Json) -> list[str]:
+    """Return texts sorted by the SHA-256 of seed and text: the same on every machine."""
     return sorted(texts, key=lambda text: digest_of([*seed, text]))

@@ -1,4 +1,4 @@
-"""Evaluations on the tournament's own bank: its prompts that have a gold answer."""
+"""Evaluations on the tournament's bank: free answers, or a choice among distractors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,25 +13,29 @@ from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines, shuffled
+from commands.evaluating.shipped._items import (
+    ListedEvaluation,
+    check_arguments,
+    read_lines,
+    shuffle,
+)
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.verdicts.parsers import holds_gold, words
 
 
-class _Row(msgspec.Struct):
+class _DistractorLine(msgspec.Struct):
     prompt_id: PromptId
     distractors: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 def distractors_of(prompts: Sequence[Prompt], path: Path) -> Mapping[PromptId, tuple[str, ...]]:
-    """Return the wrong answers of each prompt; a file may hold those of others, too.
+    """Return each prompt's wrong answers; other prompts in the file are ignored.
 
     Raises:
-        ConfigurationError: The file is missing or wrong, or of a prompt it has none, or an answer
-            twice.
+        ConfigurationError: The file is missing or wrong, lacks a prompt, or repeats an answer.
     """
-    found = {row.prompt_id: row.distractors for row in read_lines(path, _Row).values()}
+    found = {row.prompt_id: row.distractors for row in read_lines(path, _DistractorLine).values()}
     faults = [
         f"{path}: prompt {prompt.prompt_id!r} {why}"
         for prompt in prompts
@@ -44,29 +48,29 @@ def distractors_of(prompts: Sequence[Prompt], path: Path) -> Mapping[PromptId, t
 
 def _fault(prompt: Prompt, distractors: Sequence[str]) -> str | None:
     if not distractors:
-        return "has no distractors there; write some, or name its source in no `sources`"
+        return "has no distractors; write some, or leave its source out of `sources`"
     answers = [words(each) for each in (str(prompt.gold_answer), *distractors)]
-    return "has an answer twice there" if len(set(answers)) < len(answers) else None
+    return "has the same answer twice" if len(set(answers)) < len(answers) else None
 
 
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 
 
-def holds(text: str, wanted: str) -> bool:
-    """Say whether a text has the words of a wanted one, as verdicts/parsers.py finds them.
+def contains_answer(text: str, answer: str) -> bool:
+    """Return whether a text contains the words of an answer, by the rule of verdicts/parsers.py.
 
-    What the wanted text has in parentheses may be left out.
+    Words of the answer that stand in parentheses are optional.
     """
-    return any(holds_gold(text, form) for form in (wanted, _ASIDE.sub(" ", wanted)))
+    return any(holds_gold(text, form) for form in (answer, _ASIDE.sub(" ", answer)))
 
 
 _LEAD: Final = re.compile(r"\s*answer\s*:", re.IGNORECASE)
 
 
 class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
-    """Prompts are answered freely; an answer is right that has the gold answer's words in it."""
+    """Free answers to the bank's prompts; an answer is right if it contains the gold answer."""
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         *,
@@ -75,7 +79,7 @@ class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
         sources: Sequence[str] = (),
         max_new_tokens: PositiveInt = 64,
     ) -> None:
-        """Take the prompts of some sources, or of all."""
+        """Choose the prompts of some sources, or of all."""
         super().__init__(name, _with_gold(bank, sources))
         self._n_new = max_new_tokens
 
@@ -85,26 +89,25 @@ class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
         return prompt.text, str(prompt.gold_answer)
 
     def clean(self, y_hat: str) -> str:
-        """Return the answer's text, without `Answer:` before it or a full stop behind."""
+        """Return the answer without a leading `Answer:` and a final full stop."""
         return _LEAD.sub("", y_hat, count=1).strip().removesuffix(".")
 
     def check(self, y: str, y_hat: str) -> bool:
-        """Say whether the gold answer's words stand in the answer."""
-        return holds(y_hat, y)
+        """Return whether the answer contains the gold answer's words."""
+        return contains_answer(y_hat, y)
 
     def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
-        """Return how long an answer may be."""
+        """Return the largest length of an answer, in tokens."""
         return self._n_new
 
 
 class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
-    """The gold answer and distractors that were written for the bank, behind prompt and `Answer:`.
+    """A choice between the gold answer and the bank's distractors, after prompt and `Answer:`.
 
-    The space belongs to the answers: tokenizers join it to the word behind it, and a prefix that
-    ended in one would end in a token that no text goes on from.
+    Each continuation begins with the space: tokenizers join it to the next word.
     """
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         *,
@@ -115,33 +118,33 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
         distractors: Path = Path("distractors.jsonl"),
         pmi: bool = False,
     ) -> None:
-        """Take the prompts of some sources, or of all, with a file of wrong answers.
+        """Choose the prompts of some sources, or of all, and read the file of wrong answers.
 
-        With pmi the answers are weighed behind no prompt too, which the metric acc_pmi needs.
+        With `pmi` log-likelihoods without the prompt are computed too, for the metric acc_pmi.
         """
         super().__init__(name, _with_gold(bank, sources))
         self.asks_unconditional = pmi
         self._wrong = distractors_of(self.items, folder / distractors)
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
-        """Return a prompt with its answers, in an order that the prompt determines."""
+        """Return a prompt and its answers, in an order that depends on the prompt only."""
         prompt = self.items[index]
         gold = str(prompt.gold_answer)
-        answers = shuffled([gold, *self._wrong[prompt.prompt_id]], prompt.text)
+        answers = shuffle([gold, *self._wrong[prompt.prompt_id]], prompt.text)
         return f"{prompt.text}\nAnswer:", [f" {each}" for each in answers], answers.index(gold)
 
 
 def _with_gold(bank: Sequence[Prompt], sources: Sequence[str]) -> Mapping[str, Prompt]:
-    """Return the prompts that have a gold answer, of some sources, or of all.
+    """Return the prompts with a gold answer, of some sources or of all.
 
     Raises:
-        ConfigurationError: A source has none.
+        ConfigurationError: A source has no such prompt.
     """
     prompts = [prompt for prompt in bank if prompt.gold_answer]
     known = sorted({prompt.source for prompt in prompts})
     faults = [
-        f"the bank has no prompt of source {source!r} with a gold answer; its sources that have"
-        f" one: {', '.join(map(repr, known)) or 'none'}"
+        f"the bank has no prompt of source {source!r} with a gold answer; sources that have some:"
+        f" {', '.join(map(repr, known)) or 'none'}"
         for source in sources
         if source not in known
     ]

@@ -1,4 +1,8 @@
-"""Questions with lettered choices, as MMLU put them: by weighing the letters, or by asking."""
+"""MMLU, MedMCQA and MedQA: questions with lettered choices.
+
+Each data set comes as a comparison of the letters' log-likelihoods and as a rollout that asks for
+the letter.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,41 +16,41 @@ from pydantic import PositiveInt
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines
+from commands.evaluating.shipped._items import ListedEvaluation, check_arguments, read_lines
 
 LETTERS = ascii_uppercase
 
 
 class Question(NamedTuple):
-    """A question, and what may be the answer."""
+    """A question with its choices."""
 
     text: str
     choices: tuple[str, ...]
-    correct: int  # index of the right one
+    correct: int  # index of the correct choice
 
 
-class Layout(msgspec.Struct):
-    """A line; one that makes no sense is refused as it is read."""
+class QuestionLine(msgspec.Struct):
+    """A line of a data set; a line that does not make sense is rejected when it is read."""
 
     def __post_init__(self) -> None:
-        """Refuse a question without an answer.
+        """Check the choices.
 
         Raises:
-            ValueError: None of the choices is right, or there are too few or too many.
+            ValueError: No choice is correct, or there are too few or too many choices.
         """
-        _, choices, correct = self.asked
-        if not 2 <= len(choices) <= len(LETTERS):  # noqa: PLR2004  # else nothing is chosen
-            raise ValueError(f"there are {len(choices)} choices, and must be 2 to {len(LETTERS)}")
+        _, choices, correct = self.parsed
+        if not 2 <= len(choices) <= len(LETTERS):  # noqa: PLR2004  # two choices at least
+            raise ValueError(f"there are {len(choices)} choices; there must be 2 to {len(LETTERS)}")
         if not 0 <= correct < len(choices):
-            raise ValueError(f"the answer is {correct}, and must be from 0 to {len(choices) - 1}")
+            raise ValueError(f"the answer is {correct}; it must be from 0 to {len(choices) - 1}")
 
     @property
-    def asked(self) -> Question:
+    def parsed(self) -> Question:
         """What is asked."""
         raise NotImplementedError
 
 
-class Mmlu(Layout):
+class MmluLine(QuestionLine):
     """cais/mmlu: the answer is an index from 0 (Hendrycks et al. 2021)."""
 
     question: str
@@ -54,15 +58,15 @@ class Mmlu(Layout):
     answer: int
 
     @property
-    def asked(self) -> Question:
+    def parsed(self) -> Question:
         """What is asked."""
         return Question(self.question, self.choices, self.answer)
 
 
-class MedMcqa(Layout):
-    """openlifescienceai/medmcqa: cop is an index from 0 there, and -1 where it is kept secret.
+class MedMcqaLine(QuestionLine):
+    """openlifescienceai/medmcqa: `cop` is an index from 0, or -1 if the answer is secret.
 
-    In the files of its authors (Pal et al. 2022) it is from 1: these are refused at their first 4.
+    In the authors' own files (Pal et al. 2022) it counts from 1: they are rejected at the first 4.
     """
 
     question: str
@@ -73,11 +77,11 @@ class MedMcqa(Layout):
     cop: int
 
     @property
-    def asked(self) -> Question:
+    def parsed(self) -> Question:
         """What is asked.
 
         Raises:
-            ValueError: The right choice is not said, or counted from 1.
+            ValueError: The correct choice is secret, or counted from 1.
         """
         if self.cop == -1:
             raise ValueError("cop is -1, as in the test split, whose answers are secret")
@@ -91,15 +95,15 @@ class _Option(msgspec.Struct):
     value: str
 
 
-class MedQa(Layout):
-    """GBaker/MedQA-USMLE-4-options, and MedQA (Jin et al. 2020): options by letter, or a list."""
+class MedQaLine(QuestionLine):
+    """GBaker/MedQA-USMLE-4-options, and MedQA (Jin et al. 2020): options by letter, or listed."""
 
     question: str
     options: dict[str, str] | list[_Option]
     answer_idx: str  # a letter
 
     @property
-    def asked(self) -> Question:
+    def parsed(self) -> Question:
         """What is asked.
 
         Raises:
@@ -109,40 +113,40 @@ class MedQa(Layout):
         if isinstance(options, list):
             options = {each.key: each.value for each in options}
         if self.answer_idx not in options:
-            raise ValueError(f"answer_idx is {self.answer_idx!r}, and there are {[*options]}")
+            raise ValueError(f"answer_idx is {self.answer_idx!r}; the options are {[*options]}")
         return Question(self.question, (*options.values(),), [*options].index(self.answer_idx))
 
 
 _LETTER: Final = re.compile(
-    r"""(?is:.*?\banswer\s*(?:is\b|:))?\W*  # what may stand before it
-    ([A-Z]|[a-z](?=[.):]|\W*$))\b  # "a" that goes on is an article""",
+    r"""(?is:.*?\banswer\s*(?:is\b|:))?\W*  # anything before the letter
+    ([A-Z]|[a-z](?=[.):]|\W*$))\b  # not an article""",
     re.VERBOSE,
 )
 
 
 class LetterChoices(ListedEvaluation[Question], PerplexityComparisonEvaluation):
-    """The letters of the choices are weighed behind question, choices and `Answer:`."""
+    """Comparison of the choices' letters after question, choices and `Answer:`."""
 
-    layout: ClassVar[type[Layout]]
+    layout: ClassVar[type[QuestionLine]]
 
-    @checked
+    @check_arguments
     def __init__(self, *, name: str, folder: Path, path: Path) -> None:
         """Read the questions."""
         super().__init__(name, _questions(folder / path, self.layout))
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
-        """Return a question with its choices, and the letters."""
+        """Return a question with its choices, the letters, and the index of the correct one."""
         question = self.items[index]
         letters = [f" {letter}" for letter in LETTERS[: len(question.choices)]]
-        return f"{_lettered(question)}\nAnswer:", letters, question.correct
+        return f"{_with_letters(question)}\nAnswer:", letters, question.correct
 
 
 class LetterRollout(ListedEvaluation[Question], RolloutEvaluation):
-    """The letter is asked for; right is an answer that begins with it, or says that it is it."""
+    """Rollout that asks for the letter; an answer is right if it begins with it or names it."""
 
-    layout: ClassVar[type[Layout]]
+    layout: ClassVar[type[QuestionLine]]
 
-    @checked
+    @check_arguments
     def __init__(
         self, *, name: str, folder: Path, path: Path, max_new_tokens: PositiveInt = 16
     ) -> None:
@@ -151,67 +155,67 @@ class LetterRollout(ListedEvaluation[Question], RolloutEvaluation):
         self._n_new = max_new_tokens
 
     def get(self, index: int) -> tuple[str, str]:
-        """Return a question with its choices, and the right letter."""
+        """Return a question with its choices, and the correct letter."""
         question = self.items[index]
         return (
-            f"{_lettered(question)}\nAnswer with the letter alone.",
+            f"{_with_letters(question)}\nAnswer with the letter alone.",
             LETTERS[question.correct],
         )
 
     def clean(self, y_hat: str) -> str:
-        """Return the letter in "B", "(b) ...", "**B.** ..." or "The answer is B"; else nothing."""
+        """Return the letter in "B", "(b) ...", "**B.** ..." or "The answer is B"; else ""."""
         found = _LETTER.match(y_hat)
         return found[1].upper() if found else ""
 
     def check(self, y: str, y_hat: str) -> bool:
-        """Say whether it is the right letter."""
+        """Return whether it is the correct letter."""
         return y == y_hat
 
     def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
-        """Return how long an answer may be."""
+        """Return the largest length of an answer, in tokens."""
         return self._n_new
 
 
 class MmluChoices(LetterChoices):
-    """MMLU by weighing."""
+    """MMLU by log-likelihood."""
 
-    layout = Mmlu
+    layout = MmluLine
 
 
 class MmluRollout(LetterRollout):
-    """MMLU by asking."""
+    """MMLU by generated answers."""
 
-    layout = Mmlu
+    layout = MmluLine
 
 
 class MedMcqaChoices(LetterChoices):
-    """MedMCQA by weighing."""
+    """MedMCQA by log-likelihood."""
 
-    layout = MedMcqa
+    layout = MedMcqaLine
 
 
 class MedMcqaRollout(LetterRollout):
-    """MedMCQA by asking."""
+    """MedMCQA by generated answers."""
 
-    layout = MedMcqa
+    layout = MedMcqaLine
 
 
 class MedQaChoices(LetterChoices):
-    """MedQA by weighing."""
+    """MedQA by log-likelihood."""
 
-    layout = MedQa
+    layout = MedQaLine
 
 
 class MedQaRollout(LetterRollout):
-    """MedQA by asking."""
+    """MedQA by generated answers."""
 
-    layout = MedQa
-
-
-def _questions(path: Path, layout: type[Layout]) -> Mapping[str, Question]:
-    return {source: row.asked for source, row in read_lines(path, layout).items()}
+    layout = MedQaLine
 
 
-def _lettered(question: Question) -> str:
+def _questions(path: Path, layout: type[QuestionLine]) -> Mapping[str, Question]:
+    return {source: row.parsed for source, row in read_lines(path, layout).items()}
+
+
+def _with_letters(question: Question) -> str:
     choices = zip(LETTERS, question.choices, strict=False)
     return "\n".join([question.text, *(f"{letter}. {choice}" for letter, choice in choices)])

@@ -1,6 +1,6 @@
-"""Tasks whose answer follows from the text alone: nothing need be known, only looked up.
+"""Synthetic tasks whose answer follows from the text alone: copying, and composing functions.
 
-Words are single letters, which are one token behind a space in most vocabularies.
+Words are single letters, which most vocabularies encode as one token after a space.
 """
 
 from string import ascii_lowercase
@@ -9,31 +9,31 @@ from typing import Annotated
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from commands.evaluating.likelihoods import EncodingEvaluation
-from commands.evaluating.shipped._items import ListedEvaluation, checked, shuffled
+from commands.evaluating.shipped._items import ListedEvaluation, check_arguments, shuffle
 
 Letters = Annotated[int, Field(ge=2, le=len(ascii_lowercase))]
 
 
 class LastWord(ListedEvaluation[str], EncodingEvaluation):
-    """Right is who predicts a text's last word, from all that stands before it."""
+    """Base of tasks that ask for a text's last word, given everything before it."""
 
     def get(self, index: int) -> str:
         """Return a text."""
         return self.items[index]
 
     def clean(self, y_hat: str) -> str:
-        """Return the last word that was predicted."""
+        """Return the last predicted word."""
         return " ".join(y_hat.split()[-1:])
 
     def check(self, x: str, y_hat: str) -> bool:
-        """Say whether it is the text's last word."""
+        """Return whether it is the text's last word."""
         return y_hat == x.rsplit(maxsplit=1)[-1]
 
 
 class Copying(LastWord):
-    """Different words, then the same again: `c a b : c a b`."""
+    """Copying: different words, then the same again, as `c a b : c a b`."""
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         *,
@@ -42,14 +42,16 @@ class Copying(LastWord):
         n_words: Letters = 8,
         seed: NonNegativeInt = 0,
     ) -> None:
-        """Make texts of so many words."""
-        super().__init__(name, {f"{name}[{n}]": _copied(n_words, seed, n) for n in range(n_items)})
+        """Make n_items texts of n_words different words."""
+        super().__init__(
+            name, {f"{name}[{n}]": _copying_text(n_words, seed, n) for n in range(n_items)}
+        )
 
 
 class Composition(LastWord):
-    """Two functions as tables, and one after the other at a value: `F a = b ; ... G F a = c`."""
+    """Composition: two functions as tables, applied in turn, as `F a = b ; ... G F a = c`."""
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         *,
@@ -58,20 +60,20 @@ class Composition(LastWord):
         n_values: Letters = 4,
         seed: NonNegativeInt = 0,
     ) -> None:
-        """Make texts with functions on so many values."""
+        """Make n_items texts with functions on n_values values."""
         super().__init__(
-            name, {f"{name}[{n}]": _composed(n_values, seed, n) for n in range(n_items)}
+            name, {f"{name}[{n}]": _composition_text(n_values, seed, n) for n in range(n_items)}
         )
 
 
-def _copied(n_words: int, *seed: int) -> str:
-    words = " ".join(shuffled(ascii_lowercase, *seed)[:n_words])
+def _copying_text(n_words: int, *seed: int) -> str:
+    words = " ".join(shuffle(ascii_lowercase, *seed)[:n_words])
     return f"{words} : {words}"
 
 
-def _composed(n_values: int, *seed: int) -> str:
+def _composition_text(n_values: int, *seed: int) -> str:
     values = ascii_lowercase[:n_values]
-    f, g = (dict(zip(values, shuffled(values, *seed, name), strict=True)) for name in "FG")
+    f, g = (dict(zip(values, shuffle(values, *seed, name), strict=True)) for name in "FG")
     lines = (f"{name} {x} = {table[x]} ;" for name, table in (("F", f), ("G", g)) for x in values)
-    x = shuffled(values, *seed)[0]
-    return f"{' '.join(shuffled(lines, *seed))} G F {x} = {g[f[x]]}"
+    x = shuffle(values, *seed)[0]
+    return f"{' '.join(shuffle(lines, *seed))} G F {x} = {g[f[x]]}"

@@ -1,4 +1,4 @@
-"""Perplexity of texts that lie in files."""
+"""Evaluations on texts from files: BLiMP's sentence pairs, and the perplexity of text files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,18 +8,23 @@ import msgspec
 from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.shipped._items import ListedEvaluation, checked, read_lines, shuffled
+from commands.evaluating.shipped._items import (
+    ListedEvaluation,
+    check_arguments,
+    read_lines,
+    shuffle,
+)
 
 
-class Pair(msgspec.Struct):
-    """A line of BLiMP."""
+class SentencePair(msgspec.Struct):
+    """A line of BLiMP (Warstadt et al. 2020): a grammatical and an ungrammatical sentence."""
 
     sentence_good: str
     sentence_bad: str
     UID: str = ""  # the paradigm
 
     def __post_init__(self) -> None:
-        """Refuse a pair that nobody can tell apart.
+        """Check that the sentences differ.
 
         Raises:
             ValueError: The sentences are the same.
@@ -28,28 +33,28 @@ class Pair(msgspec.Struct):
             raise ValueError("both sentences are the same")
 
 
-class Blimp(ListedEvaluation[Pair], PerplexityComparisonEvaluation):
-    """The good sentence is the likelier one; which comes first says nothing."""
+class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
+    """Comparison of the good and the bad sentence of each pair."""
 
-    @checked
+    @check_arguments
     def __init__(self, *, name: str, folder: Path, path: Path) -> None:
         """Read the pairs."""
-        rows = read_lines(folder / path, Pair)
+        rows = read_lines(folder / path, SentencePair)
         super().__init__(name, {f"{line} {row.UID}".strip(): row for line, row in rows.items()})
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
-        """Return both sentences, in an order that they determine, behind nothing."""
+        """Return both sentences, without a prefix, in an order that depends on them only."""
         good, bad = self.items[index].sentence_good, self.items[index].sentence_bad
-        sentences = shuffled([good, bad])
+        sentences = shuffle([good, bad])
         return "", sentences, sentences.index(good)
 
 
 class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
-    """A text file, or the *.txt files of a folder: each is one document, to the byte."""
+    """Perplexity of a text file, or of a folder's *.txt files: each is one document."""
 
-    @checked
+    @check_arguments
     def __init__(self, *, name: str, folder: Path, path: Path) -> None:
-        """Read the documents, in the order of their names."""
+        """Read the documents, in order of their names."""
         super().__init__(name, {each.name: _read(each) for each in _files(folder / path)})
 
     def get(self, index: int) -> str:
@@ -58,10 +63,10 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
 
 
 def _files(path: Path) -> Sequence[Path]:
-    """Return a file, or those of a folder.
+    """Return a file, or the *.txt files of a folder.
 
     Raises:
-        ConfigurationError: It is not there, or the folder has none.
+        ConfigurationError: The path does not exist, or the folder has no such files.
     """
     if path.is_file():
         return [path]
@@ -73,10 +78,10 @@ def _files(path: Path) -> Sequence[Path]:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text; line ends stay as they are, for bytes are counted.
+    """Return a file's text; line ends stay as they are, since metrics count bytes.
 
     Raises:
-        ConfigurationError: It cannot be read, or is not UTF-8.
+        ConfigurationError: The file cannot be read, or is not UTF-8.
     """
     try:
         return path.read_bytes().decode()

@@ -12,7 +12,7 @@ from typing import Final
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
+    InvalidFields,
     optional_number,
     optional_text,
     row_by_row,
@@ -44,17 +44,17 @@ def _pref(fields: Fields) -> float | None:
     """Return how probably the second is better, or None where the annotator failed.
 
     Raises:
-        Unmapped: The row is not annotated, or by something that is no preference.
+        InvalidFields: The row is not annotated, or by something that is no preference.
     """
     if "preference" not in fields:
-        raise Unmapped("preference is missing, though it may be null")
+        raise InvalidFields("preference is missing, though it may be null")
     preference = optional_number(fields, "preference")
     if preference is None:
         return None
     if preference == _TIE_ONCE:
         return _EVEN
     if not _FIRST <= preference <= _SECOND:
-        raise Unmapped(f"preference is {preference!r}, and must be from 1 to 2")
+        raise InvalidFields(f"preference is {preference!r}, and must be from 1 to 2")
     return round(preference - _FIRST, _N_DECIMALS)
 
 

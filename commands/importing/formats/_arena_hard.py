@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
-    is_unknown,
-    meaning_of,
+    InvalidFields,
+    is_missing,
+    mapped_value,
     row_by_row,
-    shaped,
+    structured,
     text,
 )
 from ledger.events.imports import Winner
@@ -49,10 +49,10 @@ _LABELS: Final[Mapping[str, _Label]] = MappingProxyType(
 
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     model, baseline = text(fields, "model"), _baseline(fields)
-    games = shaped(fields, "games", list[dict[str, object] | None])
+    games = structured(fields, "games", list[dict[str, object] | None])
     orders = ((baseline, model), (model, baseline))
     if len(games) not in {1, len(orders)}:  # v0.1 can be told to play the first alone
-        raise Unmapped(f"games are {len(games)}, and must be one or two")
+        raise InvalidFields(f"games are {len(games)}, and must be one or two")
     for (first, second), game in zip(orders, games, strict=False):
         label = _label(game)
         yield BattleRow(
@@ -71,18 +71,18 @@ def _baseline(fields: Fields) -> str:
     """Return what the model was compared with.
 
     Raises:
-        Unmapped: A row of v2.0, where it depends on the prompt's category, does not say.
+        InvalidFields: A row of v2.0, where it depends on the prompt's category, does not say.
     """
-    if "question_id" in fields and is_unknown(fields.get("baseline")):
+    if "question_id" in fields and is_missing(fields.get("baseline")):
         return _BASELINE_V0_1
     return text(fields, "baseline")
 
 
 def _label(game: Fields | None) -> _Label:
     """Return what a game's label says; where the judge failed, there is no game."""
-    if game is None or is_unknown(game.get("score")):
+    if game is None or is_missing(game.get("score")):
         return _Label("no verdict")
-    return meaning_of(game, "score", _LABELS)
+    return mapped_value(game, "score", _LABELS)
 
 
 read = row_by_row(_battles)

@@ -7,14 +7,16 @@ Its draft has no preferences at all, and people give none; their ties are ties.
 from collections.abc import Iterator
 
 from commands.importing.formats.plain import battle
-from commands.importing.formats.rows import BattleRow, Fields, Unmapped, is_unknown, row_by_row
+from commands.importing.formats.rows import BattleRow, Fields, InvalidFields, is_missing, row_by_row
 
 
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     if "ratings" in fields:
-        raise Unmapped("these are ratings, no battles; `tourney import elo-ratings` takes them in")
+        raise InvalidFields(
+            "these are ratings, no battles; `tourney import elo-ratings` takes them in"
+        )
     row = battle(fields)
-    is_unread = row.winner == "tie" and "pref" in fields and is_unknown(fields["pref"])
+    is_unread = row.winner == "tie" and "pref" in fields and is_missing(fields["pref"])
     if is_unread and row.source == "llm-judge":
         row = row._replace(winner="no verdict")
     yield row

@@ -10,11 +10,11 @@ from typing import Final
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
-    meaning_of,
+    InvalidFields,
+    mapped_value,
     optional_number,
     row_by_row,
-    shown,
+    shorten,
     text,
 )
 from ledger.events.imports import Winner
@@ -38,11 +38,11 @@ def _votes_55k(fields: Fields) -> Iterator[BattleRow]:
 
 
 def _votes_100k(fields: Fields) -> Iterator[BattleRow]:
-    yield _vote(fields, meaning_of(fields, "winner", _WINNERS), question_id="question_id")
+    yield _vote(fields, mapped_value(fields, "winner", _WINNERS), question_id="question_id")
 
 
 def _votes_140k(fields: Fields) -> Iterator[BattleRow]:
-    yield _vote(fields, meaning_of(fields, "winner", _WINNERS), question_id="id")
+    yield _vote(fields, mapped_value(fields, "winner", _WINNERS), question_id="id")
 
 
 def _vote(fields: Fields, winner: Winner, *, question_id: str) -> BattleRow:
@@ -61,12 +61,12 @@ def _flagged(fields: Fields) -> Winner:
     """Return the winner whose flag is 1; a tie's may mean that both were bad.
 
     Raises:
-        Unmapped: Not exactly one flag is 1, and the others 0.
+        InvalidFields: Not exactly one flag is 1, and the others 0.
     """
     flags = {name: optional_number(fields, name) for name in _FLAGS}
     if sorted(flag for flag in flags.values() if flag is not None) != [0, 0, 1]:
-        said = ", ".join(f"{name} {shown(fields.get(name))}" for name in _FLAGS)
-        raise Unmapped(f"of {said} one must be 1, and the others 0")
+        said = ", ".join(f"{name} {shorten(fields.get(name))}" for name in _FLAGS)
+        raise InvalidFields(f"of {said} one must be 1, and the others 0")
     return next(winner for name, winner in _FLAGS.items() if flags[name])
 
 

@@ -12,10 +12,10 @@ from typing import Final
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
-    meaning_of,
+    InvalidFields,
+    mapped_value,
     row_by_row,
-    shaped,
+    structured,
     text,
 )
 from ledger.events.imports import Winner
@@ -33,13 +33,13 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
     game_1 = BattleRow(
         model_a=model_1,
         model_b=model_2,
-        winner=meaning_of(fields, "g1_winner", _GAME_1),
+        winner=mapped_value(fields, "g1_winner", _GAME_1),
         pref=None,
         question_id=text(fields, "question_id"),
         source="llm-judge",
         judge_model=_judge_model(fields),
     )
-    winner = meaning_of(fields, "g2_winner", _GAME_2)
+    winner = mapped_value(fields, "g2_winner", _GAME_2)
     yield from (game_1, game_1._replace(model_a=model_2, model_b=model_1, winner=winner))
 
 
@@ -47,13 +47,13 @@ def _judge_model(fields: Fields) -> str:
     """Return the judge, without the name of the prompt that is beside it.
 
     Raises:
-        Unmapped: There is no name of a model and of a prompt.
+        InvalidFields: There is no name of a model and of a prompt.
     """
-    match shaped(fields, "judge", list[str]):
+    match structured(fields, "judge", list[str]):
         case [model, _] if model:
             return model
         case judge:
-            raise Unmapped(f"judge is {judge!r}, and must be [model, prompt]")
+            raise InvalidFields(f"judge is {judge!r}, and must be [model, prompt]")
 
 
 read = row_by_row(_battles)

@@ -11,11 +11,11 @@ from typing import Final
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
-    meaning_of,
+    InvalidFields,
+    mapped_value,
     row_by_row,
-    shaped,
-    shown,
+    shorten,
+    structured,
     text,
 )
 from ledger.events.imports import Winner
@@ -28,10 +28,10 @@ _VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
 
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     if fields.get("schema_version") not in _SCHEMAS:
-        raise Unmapped(
-            f"schema_version is {shown(fields.get('schema_version'))}, and must be 2 or 3"
+        raise InvalidFields(
+            f"schema_version is {shorten(fields.get('schema_version'))}, and must be 2 or 3"
         )
-    verdict = meaning_of(fields, "majority_verdict", _VERDICTS)
+    verdict = mapped_value(fields, "majority_verdict", _VERDICTS)
     _require_agreement(fields, verdict)
     yield BattleRow(
         model_a=text(fields, "model_a"),
@@ -48,7 +48,7 @@ def _require_agreement(fields: Fields, verdict: Winner) -> None:
     """Compare the verdict with the `winner` beside it, which names an entrant.
 
     Raises:
-        Unmapped: They contradict each other, or the winner is unknown.
+        InvalidFields: They contradict each other, or the winner is unknown.
     """
     named: Mapping[Winner, tuple[object, ...]] = {
         "model_a": (fields.get("model_a"),),
@@ -58,13 +58,13 @@ def _require_agreement(fields: Fields, verdict: Winner) -> None:
     }
     winner = fields.get("winner")
     if winner not in named[verdict]:
-        said = shown(fields["majority_verdict"])
-        raise Unmapped(f"winner is {shown(winner)}, and majority_verdict {said}")
+        said = shorten(fields["majority_verdict"])
+        raise InvalidFields(f"winner is {shorten(winner)}, and majority_verdict {said}")
 
 
 def _jury(fields: Fields) -> str | None:
     """Return the judges that were asked, as one name, or None where none was."""
-    votes = shaped(fields, "judge_votes", list[dict[str, object]])
+    votes = structured(fields, "judge_votes", list[dict[str, object]])
     return "+".join(text(vote, "model") for vote in votes) or None
 
 

@@ -15,14 +15,14 @@ from commands.importing.formats.rows import (
     BadRow,
     BattleRow,
     Fields,
+    InvalidFields,
     Records,
-    Unmapped,
-    is_unknown,
-    meaning_of,
+    is_missing,
+    mapped_value,
     optional_text,
     row_by_row,
-    shaped,
-    shown,
+    shorten,
+    structured,
     text,
 )
 from ledger.events.imports import Winner
@@ -42,7 +42,7 @@ def read(records: Records) -> Iterator[BattleRow | BadRow]:
             yield from rows
         else:
             key = record.fields.get("cache_key")
-            latest[record.line if is_unknown(key) else repr(key)] = rows
+            latest[record.line if is_missing(key) else repr(key)] = rows
     for rows in latest.values():
         yield from rows
 
@@ -54,7 +54,7 @@ def set_of(file: Path) -> str:
 
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     if "raw" in fields:
-        for order in shaped(fields, "raw", tuple[dict[str, object], dict[str, object]]):
+        for order in structured(fields, "raw", tuple[dict[str, object], dict[str, object]]):
             yield _battle({**order, **_inner(order, "pair")})
     else:
         yield _battle({**fields, **_inner(fields, "metadata")})
@@ -64,7 +64,7 @@ _each_order = row_by_row(_battles)
 
 
 def _inner(fields: Fields, name: str) -> dict[str, object]:
-    return shaped(fields, name, dict[str, object])
+    return structured(fields, name, dict[str, object])
 
 
 def _battle(judgment: Fields) -> BattleRow:
@@ -85,7 +85,7 @@ def _battle(judgment: Fields) -> BattleRow:
 def _is_swapped(judgment: Fields) -> bool:
     swap = judgment.get("position_swap")
     if not isinstance(swap, bool):
-        raise Unmapped(f"position_swap is {shown(swap)}, and must be true or false")
+        raise InvalidFields(f"position_swap is {shorten(swap)}, and must be true or false")
     return swap
 
 
@@ -94,7 +94,7 @@ def _winner(judgment: Fields) -> Winner:
 
     tap wrote down a tie for every reply in which it found no verdict.
     """
-    winner = meaning_of(judgment, "verdict", _VERDICTS)
+    winner = mapped_value(judgment, "verdict", _VERDICTS)
     reply = optional_text(judgment, "reasoning")
     if winner == "tie" and reply is not None and not any(map(_SAYS_TIE.match, reply.splitlines())):
         return "no verdict"

@@ -20,15 +20,17 @@ _PAIR: Final = ("model_a", "model_b")
 _BESIDE: Final = tuple(plain.OPTIONAL)
 
 
-class Format(NamedTuple):
+class BattleFormat(NamedTuple):
     """How the rows of some program's files become battles, whatever kind of file they are in."""
 
     name: str
     mapping_version: int  # raised by whoever changes what rows mean
     read: Reader
-    says: str  # for the help
-    needs: tuple[str, ...]  # fields that every row has: a table without one is not of this format
-    may_have: tuple[str, ...] = ()  # looked at, too; a table's other fields are not read
+    description: str  # for the help
+    required: tuple[
+        str, ...
+    ]  # fields that every row has: a table without one is not of this format
+    optional: tuple[str, ...] = ()  # looked at, too; a table's other fields are not read
     set_by_file: Callable[[Path], str] | None = None  # where files are of different things
 
     def set_of(self, file: Path) -> str:
@@ -36,34 +38,36 @@ class Format(NamedTuple):
         return self.name if self.set_by_file is None else self.set_by_file(file)
 
 
-FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
+FORMATS: Final[Mapping[str, BattleFormat]] = MappingProxyType(
     {
         each.name: each
         for each in (
-            Format("plain", 1, plain.read, "a table of battles", _BATTLE, _BESIDE),
-            Format("judgearena", 1, judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE),
-            Format(
+            BattleFormat("plain", 1, plain.read, "a table of battles", _BATTLE, _BESIDE),
+            BattleFormat(
+                "judgearena", 1, judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE
+            ),
+            BattleFormat(
                 "lmarena-55k",
                 1,
                 lmarena.read_55k,
                 "LMArena's votes of arena-human-preference-55k",
                 ("id", *_PAIR, "winner_model_a", "winner_model_b", "winner_tie"),
             ),
-            Format(
+            BattleFormat(
                 "lmarena-100k",
                 1,
                 lmarena.read_100k,
                 "LMArena's votes of arena-human-preference-100k",
                 ("question_id", *_BATTLE),
             ),
-            Format(
+            BattleFormat(
                 "lmarena-140k",
                 1,
                 lmarena.read_140k,
                 "LMArena's votes of arena-human-preference-140k",
                 ("id", *_BATTLE),
             ),
-            Format(
+            BattleFormat(
                 "arena-hard",
                 1,
                 arena_hard.read,
@@ -71,7 +75,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
                 ("model", "judge", "games"),
                 ("uid", "question_id", "baseline"),
             ),
-            Format(
+            BattleFormat(
                 "alpaca-eval",
                 1,
                 alpaca_eval.read,
@@ -79,21 +83,21 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
                 ("instruction", "generator_1", "generator_2", "preference"),
                 ("annotator",),
             ),
-            Format(
+            BattleFormat(
                 "mt-bench",
                 1,
                 mt_bench.read,
                 "FastChat's pairwise model_judgment",
                 ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
             ),
-            Format(
+            BattleFormat(
                 "orq-arena",
                 1,
                 orq_arena.read,
                 "orq-arena's battle log, schema 2 and 3",
                 (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
             ),
-            Format(
+            BattleFormat(
                 "tap",
                 1,
                 tap.read,

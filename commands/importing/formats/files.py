@@ -12,23 +12,23 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import Format
+from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.rows import BadRow, Record
 
 
-def decoded(content: bytes) -> object:
+def decode_json(content: bytes) -> object:
     """Return what JSON says, and None for NaN.
 
     Raises:
         ValueError: It is no JSON, even so, or nested too deep to be read.
     """
     try:
-        return _decoded(content)
+        return _decode_with_nan(content)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 
 
-def _decoded(content: bytes) -> object:
+def _decode_with_nan(content: bytes) -> object:
     try:
         return msgspec.json.decode(content)
     except ValueError:
@@ -53,7 +53,9 @@ OpenParquet: TypeAlias = Callable[[Path, Collection[str]], Sheet]
 """Opens a Parquet file, of which only some columns are wanted in the rows."""
 
 
-def records_of(path: Path, of: Format, open_parquet: OpenParquet) -> Iterator[Record | BadRow]:
+def records_of(
+    path: Path, of: BattleFormat, open_parquet: OpenParquet
+) -> Iterator[Record | BadRow]:
     """Yield the rows of a file.
 
     Raises:
@@ -65,7 +67,7 @@ def records_of(path: Path, of: Format, open_parquet: OpenParquet) -> Iterator[Re
             case ".csv":
                 yield from _with_header(path, of, _open_csv(path))
             case ".parquet":
-                wanted = {*of.needs, *of.may_have}
+                wanted = {*of.required, *of.optional}
                 yield from _with_header(path, of, open_parquet(path, wanted))
             case ".jsonl":
                 yield from _json_lines(path)
@@ -78,12 +80,12 @@ def records_of(path: Path, of: Format, open_parquet: OpenParquet) -> Iterator[Re
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
-def _with_header(path: Path, of: Format, sheet: Sheet) -> Iterator[Record | BadRow]:
+def _with_header(path: Path, of: BattleFormat, sheet: Sheet) -> Iterator[Record | BadRow]:
     """Yield a table's rows, once its header is seen to be of the format."""
     faults = [
         f"{path}: it has no column {name!r}, which format {of.name} needs; its columns are"
         f" {', '.join(map(repr, sheet.header))}"
-        for name in of.needs
+        for name in of.required
         if name not in sheet.header
     ]
     if faults:
@@ -123,7 +125,7 @@ def _json_lines(path: Path) -> Iterator[Record | BadRow]:
 
 def _json_record(line: int, content: bytes) -> Record | BadRow:
     try:
-        found = decoded(content)
+        found = decode_json(content)
     except ValueError as error:
         return BadRow(line, f"it is no JSON: {error}")
     return Record(line, found) if isinstance(found, dict) else BadRow(line, "it is no JSON object")
@@ -132,7 +134,7 @@ def _json_record(line: int, content: bytes) -> Record | BadRow:
 def _json_rows(path: Path) -> Iterator[Record | BadRow]:
     """Yield the objects of an array, or the one object that the file is."""
     try:
-        found = decoded(path.read_bytes())
+        found = decode_json(path.read_bytes())
     except ValueError as error:
         why = f"{path}: it is no JSON: {error}; call a file of JSON lines .jsonl"
         raise ConfigurationError([why]) from error

@@ -7,8 +7,8 @@ from typing import Final, get_args
 from commands.importing.formats.rows import (
     BattleRow,
     Fields,
-    Unmapped,
-    is_unknown,
+    InvalidFields,
+    is_missing,
     one_of,
     optional_number,
     optional_share,
@@ -49,11 +49,11 @@ def battle(fields: Fields) -> BattleRow:
     how probably b is better.
 
     Raises:
-        Unmapped: A column is missing or says something else.
+        InvalidFields: A column is missing or says something else.
     """
     judge_model = optional_text(fields, "judge_model")
     by_default: Source = "human" if judge_model is None else "llm-judge"
-    is_said = not is_unknown(fields.get("source"))
+    is_said = not is_missing(fields.get("source"))
     return BattleRow(
         model_a=text(fields, "model_a"),
         model_b=text(fields, "model_b"),
@@ -70,11 +70,11 @@ def weight(fields: Fields) -> float:
     """Return how much a battle counts, 1 where nothing is said.
 
     Raises:
-        Unmapped: It is no number above 0.
+        InvalidFields: It is no number above 0.
     """
     given = optional_number(fields, "weight")
     if given is not None and given <= 0:
-        raise Unmapped(f"weight is {given!r}, and must be above 0")
+        raise InvalidFields(f"weight is {given!r}, and must be above 0")
     return 1.0 if given is None else given
 
 

@@ -51,7 +51,7 @@ Reader: TypeAlias = Callable[[Records], Iterator[BattleRow | BadRow]]
 Mapper: TypeAlias = Callable[[Fields], Iterable[BattleRow]]
 
 
-class Unmapped(Exception):
+class InvalidFields(Exception):
     """A row's fields are no battle; the message says which field, and what is wrong with it."""
 
 
@@ -68,8 +68,8 @@ def row_by_row(mapper: Mapper) -> Reader:
                 yield record
                 continue
             try:
-                rows = tuple(map(_sound, mapper(record.fields)))
-            except Unmapped as error:
+                rows = tuple(map(_require_consistent, mapper(record.fields)))
+            except InvalidFields as error:
                 yield BadRow(record.line, str(error))
             else:
                 yield from rows
@@ -77,19 +77,19 @@ def row_by_row(mapper: Mapper) -> Reader:
     return read
 
 
-def _sound(row: BattleRow) -> BattleRow:
+def _require_consistent(row: BattleRow) -> BattleRow:
     if row.model_a == row.model_b:
-        raise Unmapped(f"{row.model_a!r} battles itself")
+        raise InvalidFields(f"{row.model_a!r} battles itself")
     if row.winner == "no verdict" and row.pref is not None:
-        raise Unmapped(f"there is no verdict, and yet a preference: {row.pref!r}")
-    if row.pref is not None and _is_against(row.pref, row.winner):
-        raise Unmapped(
+        raise InvalidFields(f"there is no verdict, and yet a preference: {row.pref!r}")
+    if row.pref is not None and _contradicts(row.pref, row.winner):
+        raise InvalidFields(
             f"winner is {row.winner}, and yet pref is {row.pref!r}: it is how probably b is better"
         )
     return row
 
 
-def _is_against(pref: float, winner: Winner) -> bool:
+def _contradicts(pref: float, winner: Winner) -> bool:
     """Say whether a preference is for who lost; a tie may be called at any."""
     return (winner == "model_a" and pref > _EVEN) or (winner == "model_b" and pref < _EVEN)
 
@@ -102,40 +102,40 @@ def text(fields: Fields, name: str) -> str:
     """Return a text that must be there; a whole number, as ids may be, is its digits.
 
     Raises:
-        Unmapped: It is missing, empty or something else.
+        InvalidFields: It is missing, empty or something else.
     """
     value = fields.get(name)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value and _is_unicode(value):
         return value
-    raise Unmapped(f"{name} is {shown(value)}, and must be a text")
+    raise InvalidFields(f"{name} is {shorten(value)}, and must be a text")
 
 
 def optional_text(fields: Fields, name: str) -> str | None:
     """Return a text, or None where there is none.
 
     Raises:
-        Unmapped: It is something else.
+        InvalidFields: It is something else.
     """
-    return None if is_unknown(fields.get(name)) else text(fields, name)
+    return None if is_missing(fields.get(name)) else text(fields, name)
 
 
 def optional_number(fields: Fields, name: str) -> float | None:
     """Return a finite number, or None where there is none.
 
     Raises:
-        Unmapped: It is something else.
+        InvalidFields: It is something else.
     """
     value = fields.get(name)
-    if is_unknown(value):
+    if is_missing(value):
         return None
     try:
         number = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise Unmapped(f"{name} is {shown(value)}, and must be a number")
+        raise InvalidFields(f"{name} is {shorten(value)}, and must be a number")
     return number
 
 
@@ -143,11 +143,11 @@ def optional_share(fields: Fields, name: str) -> float | None:
     """Return a number from 0 to 1, or None where there is none.
 
     Raises:
-        Unmapped: It is something else.
+        InvalidFields: It is something else.
     """
     share = optional_number(fields, name)
     if share is not None and not 0 <= share <= 1:
-        raise Unmapped(f"{name} is {shown(fields[name])}, and must be from 0 to 1")
+        raise InvalidFields(f"{name} is {shorten(fields[name])}, and must be from 0 to 1")
     return share
 
 
@@ -155,13 +155,13 @@ def one_of(fields: Fields, name: str, choices: Sequence[Choice]) -> Choice:
     """Return which of the choices a field is.
 
     Raises:
-        Unmapped: It is none of them.
+        InvalidFields: It is none of them.
     """
     value = fields.get(name)
     for choice in choices:
         if value == choice:
             return choice
-    raise Unmapped(f"{name} is {shown(value)}, and must be one of {', '.join(choices)}")
+    raise InvalidFields(f"{name} is {shorten(value)}, and must be one of {', '.join(choices)}")
 
 
 def _is_unicode(value: str) -> bool:
@@ -169,12 +169,12 @@ def _is_unicode(value: str) -> bool:
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def is_unknown(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Say whether a field says nothing."""
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-def shown(value: object) -> str:
+def shorten(value: object) -> str:
     """Return a value as Python writes it, or its beginning."""
     spelt = repr(value)
     return spelt if len(spelt) <= _N_SHOWN else f"{spelt[:_N_SHOWN]}..."
@@ -184,23 +184,23 @@ Meaning = TypeVar("Meaning")
 Shape = TypeVar("Shape")
 
 
-def meaning_of(fields: Fields, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
+def mapped_value(fields: Fields, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
     """Return what a field's word means.
 
     Raises:
-        Unmapped: It is no word that has a meaning.
+        InvalidFields: It is no word that has a meaning.
     """
     return meanings[one_of(fields, name, tuple(meanings))]
 
 
-def shaped(fields: Fields, name: str, shape: type[Shape]) -> Shape:
+def structured(fields: Fields, name: str, shape: type[Shape]) -> Shape:
     """Return a field that holds more than one value.
 
     Raises:
-        Unmapped: It is missing, or of another shape.
+        InvalidFields: It is missing, or of another shape.
     """
     try:
         return msgspec.convert(fields.get(name), shape)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        raise Unmapped(f"{name}{place}: {why}") from error
+        raise InvalidFields(f"{name}{place}: {why}") from error

@@ -28,9 +28,11 @@ def decode_jointly(
     for _ in range(decoding.max_new_tokens):
         states = jury.read(net.trunk_states(unread, behind(trunk, unread)))  # (E, B, S, D)
         log_p = product_of_experts(
-            net.logits(states[:, :, -1]), temperature=decoding.softness, beta=decoding.beta
+            net.logits(states[:, :, -1]),
+            temperature=decoding.product_temperature,
+            beta=decoding.beta,
         )  # (B, V)
         luck = uniforms([row.stream for row in rows], 1, net.device)  # (B, 1)
-        said.append(draw(decoding.decisive(log_p), luck[:, 0]))
+        said.append(draw(decoding.decision_distribution(log_p), luck[:, 0]))
         unread = said[-1][:, None]
     return torch.stack(said, dim=1).tolist()

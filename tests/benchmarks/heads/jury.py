@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra._net import HydraNet, Place, Route
+from commands.backends.hydra._net import BlockInputs, HydraNet, Route
 
 
 class Jury:
@@ -29,11 +29,11 @@ class Jury:
         self._cache.crop(-n_tokens)
 
 
-def behind(cache: DynamicCache, block: torch.Tensor) -> Place:
+def behind(cache: DynamicCache, block: torch.Tensor) -> BlockInputs:
     """Return the place of a block (R, S, ...) behind all that a cache holds of R rows."""
     n_rows, n_tokens = block.shape[:2]
     n_read = cache.get_seq_length()
     columns = torch.arange(n_read + n_tokens, device=block.device)  # (K,)
     positions = columns[n_read:].expand(n_rows, -1)  # (R, S)
     mask = columns <= positions[..., None]  # (R, S, K)
-    return Place(positions, mask[:, None], cache)
+    return BlockInputs(positions, mask[:, None], cache)

@@ -8,14 +8,19 @@ from typing import TypeAlias, cast
 import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.huggingface.reader import Bundle, batchable, bundled, weigh_bundles
+from commands.backends.huggingface.reader import (
+    PrefixGroup,
+    compute_groups,
+    group_by_length,
+    group_by_prefix,
+)
 from commands.backends.weights.batching import BatchQueue
-from commands.backends.weights.likelihoods import HfReading, Weighed
+from commands.backends.weights.likelihoods import HfBatchLikelihoods, WindowLikelihood
 from commands.backends.weights.loaded import LoadedWeights, TextModel
 from commands.backends.weights.windows import Window
 from tests.benchmarks.texts.windows import Labelled
 
-Way: TypeAlias = Callable[[Labelled], Iterator[tuple[Bundle, ...]]]
+Way: TypeAlias = Callable[[Labelled], Iterator[tuple[PrefixGroup, ...]]]
 """Puts windows into batches."""
 
 
@@ -26,36 +31,36 @@ def rate(model: Olmo2ForCausalLM, labelled: Labelled, way: Way) -> float:
     return n_weighed / (time.perf_counter() - began)
 
 
-def weigh(model: Olmo2ForCausalLM, labelled: Labelled, way: Way) -> dict[Window, Weighed]:
+def weigh(model: Olmo2ForCausalLM, labelled: Labelled, way: Way) -> dict[Window, WindowLikelihood]:
     """Weigh windows."""
     no_tokenizer = cast("PreTrainedTokenizerBase", None)  # there are tokens already
     cpu = torch.device("cpu")
     loaded = LoadedWeights(cast("TextModel", model), no_tokenizer, cpu, frozenset(), None)
-    weighed: dict[Window, Weighed] = {}
+    weighed: dict[Window, WindowLikelihood] = {}
     for batch in way(labelled):
-        weighed |= weigh_bundles(partial(HfReading, loaded), batch)
+        weighed |= compute_groups(partial(HfBatchLikelihoods, loaded), batch)
     return weighed
 
 
-def together(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[Bundle, ...]]:
+def together(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[PrefixGroup, ...]]:
     """Read what choices have in common once, as the reader does."""
-    return _queued(batch_tokens, bundled(labelled, may_share=True))
+    return _queued(batch_tokens, group_by_prefix(labelled, may_share=True))
 
 
-def one_by_one(labelled: Labelled) -> Iterator[tuple[Bundle, ...]]:
+def one_by_one(labelled: Labelled) -> Iterator[tuple[PrefixGroup, ...]]:
     """Read each window by itself, in one forward pass, as a loop over choices does."""
-    return ((bundle,) for bundle in bundled(labelled, may_share=False))
+    return ((bundle,) for bundle in group_by_prefix(labelled, may_share=False))
 
 
-def by_length(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[Bundle, ...]]:
+def by_length(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[PrefixGroup, ...]]:
     """Read windows beside those of their length, as the reader does."""
-    return _queued(batch_tokens, bundled(labelled, may_share=False))
+    return _queued(batch_tokens, group_by_prefix(labelled, may_share=False))
 
 
-def arriving(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[Bundle, ...]]:
+def arriving(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[PrefixGroup, ...]]:
     """Read windows in their order, in batches of as many tokens, padding included."""
-    batch: tuple[Bundle, ...] = ()
-    for bundle in bundled(labelled, may_share=False):
+    batch: tuple[PrefixGroup, ...] = ()
+    for bundle in group_by_prefix(labelled, may_share=False):
         larger = (*batch, bundle)
         if len(larger) * max(each.n_tokens for each in larger) > batch_tokens:
             yield batch
@@ -64,7 +69,7 @@ def arriving(batch_tokens: int, labelled: Labelled) -> Iterator[tuple[Bundle, ..
     yield batch
 
 
-def _queued(batch_tokens: int, bundles: list[Bundle]) -> Iterator[tuple[Bundle, ...]]:
-    for alike in batchable(bundles):
+def _queued(batch_tokens: int, bundles: list[PrefixGroup]) -> Iterator[tuple[PrefixGroup, ...]]:
+    for alike in group_by_length(bundles):
         queue = BatchQueue(alike, lambda bundle: bundle.n_tokens, batch_tokens)
         yield from iter(queue.take, ())

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from commands.backends.hydra._net import HydraNet, Place, Route
+from commands.backends.hydra._net import BlockInputs, HydraNet, Route
 
 
 class TableNet(HydraNet):
@@ -23,11 +23,11 @@ class TableNet(HydraNet):
         """Where the table is."""
         return self.table.device
 
-    def trunk_states(self, ids: torch.Tensor, _: Place) -> torch.Tensor:
+    def trunk_states(self, ids: torch.Tensor, _: BlockInputs) -> torch.Tensor:
         """Return (R, S, 1) for (R, S)."""
         return ids[..., None]
 
-    def head_states(self, states: torch.Tensor, route: Route, _: Place) -> torch.Tensor:
+    def head_states(self, states: torch.Tensor, route: Route, _: BlockInputs) -> torch.Tensor:
         """Return (R, S, V) for (R, S, 1)."""
         said = torch.empty(*states.shape[:2], self.table.shape[-1])
         for head, rows in route.rows_of.items():

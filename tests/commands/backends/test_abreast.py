@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends._remote import THREAD_NAME, abreast
+from commands.backends._remote import THREAD_NAME, run_concurrently
 from commands.ports import Answer, Reply
 from projections.verdicts.queries import JudgeQuery
 from tests.builders import key
@@ -40,7 +40,9 @@ def test_each_query_is_asked_once_and_answered_once(n: int, n_at_a_time: int) ->
         asked.append(query.query_key)
         return replying(query)
 
-    answered = [each.query_key for each in abreast(numbered(n), ask, n_at_a_time=n_at_a_time)]
+    answered = [
+        each.query_key for each in run_concurrently(numbered(n), ask, n_at_a_time=n_at_a_time)
+    ]
 
     expected = sorted(query.query_key for query in numbered(n))
     assert sorted(asked) == sorted(answered) == expected
@@ -61,7 +63,7 @@ def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None
 
     stops, kept = Event(), list[Answer]()
     with pytest.raises(TooMuch):
-        kept.extend(abreast(queries, ask, n_at_a_time=2, stops=stops))
+        kept.extend(run_concurrently(queries, ask, n_at_a_time=2, stops=stops))
 
     assert [answer.query_key for answer in kept] == [queries[1].query_key]
     assert len(asked) == 2
@@ -70,7 +72,7 @@ def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None
 def test_who_stops_listening_waits_for_nothing() -> None:
     """Ctrl-C must work at once, be a server ever so slow."""
     late, others = Event(), set(threads())
-    answers = abreast(numbered(2), waiting_for(late, but=numbered(1)[0]), n_at_a_time=2)
+    answers = run_concurrently(numbered(2), waiting_for(late, but=numbered(1)[0]), n_at_a_time=2)
     next(answers)
 
     answers.close()  # type: ignore[attr-defined]  # it is a generator

@@ -4,7 +4,12 @@ import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
-from commands.backends.anthropic.client import in_our_words, make_client, repeating, said
+from commands.backends.anthropic.client import (
+    describe_error,
+    make_client,
+    translate_errors,
+    with_retries,
+)
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from tests.anthropic_api.faults import Fault, Kind
 from tests.anthropic_api.server import FakeAnthropic
@@ -58,7 +63,7 @@ def test_a_token_does_as_well(
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
     """The exit code tells a script what to put right."""
-    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught, in_our_words():
+    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught, translate_errors():
         raise answered(status, f"{CANARY} is not allowed")
 
     assert CANARY not in told_of(caught.value)
@@ -79,7 +84,7 @@ def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
     details = None if code is None else {"error_code": code}
     words = "Your credit balance is too low to access the API." if status == 400 else "Enough."
 
-    with pytest.raises(SpendLimitReached, match="raise it there"), in_our_words():
+    with pytest.raises(SpendLimitReached, match="raise it there"), translate_errors():
         raise answered(status, words, details=details)
 
 
@@ -87,12 +92,14 @@ def test_what_the_provider_says_is_told_in_one_line() -> None:
     """Its request id is what the provider's support asks for."""
     error = answered(404, "model:\n  claude-unknown")
 
-    assert said(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
+    assert describe_error(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
 
 
 def test_half_a_character_in_what_the_provider_says_is_replaced() -> None:
     """The ledger could not hold why a query failed."""
-    assert said(answered(400, "prompt: \ud83d")).startswith("HTTP 400: some_error: prompt: ?")
+    assert describe_error(answered(400, "prompt: \ud83d")).startswith(
+        "HTTP 400: some_error: prompt: ?"
+    )
 
 
 @pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
@@ -104,8 +111,8 @@ def test_what_costs_nothing_is_not_waited_for_either(
         Fault(endpoint="models.retrieve", kind="rate_limited", retry_after_s=asked_s)
     )
 
-    with pytest.raises(ProviderError, match="s without requests"), in_our_words():
-        repeating(anthropic_client).models.retrieve("claude-sonnet-5-5")
+    with pytest.raises(ProviderError, match="s without requests"), translate_errors():
+        with_retries(anthropic_client).models.retrieve("claude-sonnet-5-5")
 
     assert len(fake_anthropic.bill().calls) == 1
 
@@ -121,7 +128,7 @@ def test_no_failure_tells_the_key(
     """A traceback is pasted into an issue before anyone reads it."""
     fake_anthropic.inject(Fault(endpoint="*", kind=kind))
 
-    with pytest.raises((ProviderError, SpendLimitReached)) as caught, in_our_words():
+    with pytest.raises((ProviderError, SpendLimitReached)) as caught, translate_errors():
         anthropic_client.models.retrieve("claude-sonnet-5-5")
 
     assert CANARY not in told_of(caught.value)
@@ -136,7 +143,7 @@ def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
     with client, pytest.raises(APIConnectionError) as theirs:
         client.models.retrieve("claude-sonnet-5-5")
     is_quoted = CANARY in repr(theirs.value.__cause__)
-    with pytest.raises(ProviderError) as ours, in_our_words():
+    with pytest.raises(ProviderError) as ours, translate_errors():
         raise theirs.value
 
     assert is_quoted

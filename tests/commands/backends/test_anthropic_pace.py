@@ -54,7 +54,7 @@ def test_a_limit_with_nothing_left_holds_until_it_is_reset_but_no_longer_than_a_
             "anthropic-ratelimit-requests-remaining": "5",
             "anthropic-ratelimit-requests-reset": "2026-10-01T01:00:00Z",
         }
-        pace.heed(httpx2.Headers(headers))
+        pace.follow_limits(httpx2.Headers(headers))
         pace.wait()
 
     assert clock.slept == [20.0, 60.0]

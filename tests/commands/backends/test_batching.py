@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.weights.batching import BatchQueue, grouped
+from commands.backends.weights.batching import BatchQueue, group_by
 
 widths = st.lists(st.integers(min_value=1, max_value=500), min_size=1, max_size=60)
 budgets = st.integers(min_value=1, max_value=5000)
@@ -81,7 +81,7 @@ def test_what_follows_a_halving_is_no_larger(rows: list[int], budget: int) -> No
 @given(st.lists(st.integers(0, 99)))
 def test_groups_keep_all_items_in_order(items: list[int]) -> None:
     """Each load comes once, and a run that is resumed works in the same order."""
-    groups = grouped(items, lambda item: item % 10)
+    groups = group_by(items, lambda item: item % 10)
 
     firsts = list(dict.fromkeys(item % 10 for item in items))
     assert groups == [[item for item in items if item % 10 == key] for key in firsts]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.chat import text_of
+from commands.backends.weights.chat import decode_text
 from commands.backends.weights.decoding import Ending, StopAtTexts, StopTexts
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
@@ -73,11 +73,11 @@ def test_a_letter_of_several_tokens_ends_an_answer_when_it_is_whole(
 ) -> None:
     """Half of it reads as a replacement character, which no stop text should match."""
     tokens = tokenizer("½ a dose → b")["input_ids"]
-    stopped = Ending(frozenset(), StopTexts(("→",), partial(text_of, tokenizer)))
+    stopped = Ending(frozenset(), StopTexts(("→",), partial(decode_text, tokenizer)))
 
     kept = stopped.up_to(tokens)
 
-    assert text_of(tokenizer, kept) == "½ a dose →"
+    assert decode_text(tokenizer, kept) == "½ a dose →"
     assert stopped.cut("½ a dose →") == "½ a dose "
 
 
@@ -87,7 +87,7 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     """A reader may well ask to stop at the sign of a broken letter."""
     tokens = tokenizer("→" * 9)["input_ids"]
     broken = "\N{REPLACEMENT CHARACTER}" * 2
-    stopped = Ending(frozenset(), StopTexts((broken,), partial(text_of, tokenizer)))
+    stopped = Ending(frozenset(), StopTexts((broken,), partial(decode_text, tokenizer)))
 
     assert stopped.up_to(tokens) == tokens
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from commands.backends.endpoint.generator import EndpointGenerator, Served
-from commands.backends.endpoint.server import ENOUGH, Endpoint
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.server import N_PROBES, Endpoint
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import LeftUnanswered, ProviderError
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
@@ -37,7 +37,7 @@ def evaluate(
     ledger: Ledger, url: str, evaluations: Sequence[Capitals], limit: int | None = None
 ) -> Evaluations:
     """Evaluate in chunks of ten, and return what is known when that is over."""
-    served = Served(Endpoint(url, "entrant", None, max_retries=0), n_at_a_time=1)
+    served = EntrantEndpoint(Endpoint(url, "entrant", None, max_retries=0), n_at_a_time=1)
     generator = EndpointGenerator({EntrantId("base"): served})
     inference = Inference(BASE, lambda: generator, None)
     planned = [
@@ -74,7 +74,7 @@ def test_a_server_that_fails_altogether_is_left_alone_at_once(ledger: Ledger) ->
     with FakeOpenAI(aborted) as fake, pytest.raises(ProviderError, match="got no answer"):
         evaluate(ledger, fake.url, asked)
 
-    assert ENOUGH <= len(fake.traffic.asked) < 10
+    assert N_PROBES <= len(fake.traffic.asked) < 10
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
     assert len(run.missing) == 30
 

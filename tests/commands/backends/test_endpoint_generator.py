@@ -6,8 +6,8 @@ from threading import Barrier
 
 import pytest
 
-from commands.backends.endpoint.generator import EndpointGenerator, Served
-from commands.backends.endpoint.server import ENOUGH, Endpoint
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.server import N_PROBES, Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
 from commands.errors import (
@@ -69,7 +69,7 @@ def tasks(n: int) -> list[GenerationTask]:
 def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> Generator:
     """Return the generator of two entrants on a server that is asked nothing again."""
     server = Endpoint(url, "entrant", api_key, max_retries=0)
-    served = Served(server, n_at_a_time)
+    served = EntrantEndpoint(server, n_at_a_time)
     return EndpointGenerator({EntrantId("base"): served, EntrantId("tuned"): served})
 
 
@@ -220,7 +220,7 @@ def test_a_server_that_answers_nothing_is_left_alone(fake: FakeOpenAI) -> None:
         results_of(fake.url, tasks(200))
 
     assert not isinstance(caught.value, LeftUnanswered)  # others need not be tried
-    assert ENOUGH <= len(fake.traffic.asked) < 200
+    assert N_PROBES <= len(fake.traffic.asked) < 200
 
 
 def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(

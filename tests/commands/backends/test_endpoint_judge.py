@@ -14,7 +14,7 @@ import pytest
 from commands.backends._remote import THREAD_NAME
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.server import ENOUGH, Endpoint, Unanswered
+from commands.backends.endpoint.server import N_PROBES, Endpoint, UnansweredRequest
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
@@ -285,7 +285,7 @@ def test_a_server_that_turns_a_request_away_sends_no_bill(status: int, may_be: b
 
     answer = Endpoint("http://localhost", "judge", None).answer(send, len)
 
-    assert isinstance(answer, Unanswered)
+    assert isinstance(answer, UnansweredRequest)
     assert answer.may_be_billed is may_be
 
 
@@ -352,7 +352,7 @@ def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
     with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
         judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
-    assert types_of(ledger).count("JudgeQueryFailed") < ENOUGH
+    assert types_of(ledger).count("JudgeQueryFailed") < N_PROBES
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.backends.endpoint.server import ENOUGH, Endpoint, Trial
+from commands.backends.endpoint.server import N_PROBES, Endpoint, ServerProbe
 from commands.errors import ProviderError
 from commands.ports import Answer, NoReply
 from ledger.identity import Digest
@@ -27,8 +27,8 @@ def asked_of(words: Words, *calls: range, n_at_a_time: int = 1) -> list[Answer]:
         said = words(number)
         return no_reply(number, said) if said else reply(key_of(number))
 
-    trial = Trial(SERVER)
-    return [each for call in calls for each in trial.asked(call, ask, n_at_a_time=n_at_a_time)]
+    trial = ServerProbe(SERVER)
+    return [each for call in calls for each in trial.ask_all(call, ask, n_at_a_time=n_at_a_time)]
 
 
 def key_of(number: int) -> Digest:
@@ -79,7 +79,7 @@ def test_a_server_that_rejects_everything_is_asked_no_more() -> None:
     with pytest.raises(ProviderError):
         asked_of(words, range(200), n_at_a_time=32)
 
-    assert len(numbers) == ENOUGH
+    assert len(numbers) == N_PROBES
 
 
 def test_a_server_that_says_of_each_what_is_wrong_with_it_is_believed() -> None:
@@ -110,7 +110,7 @@ def test_a_server_is_tried_once() -> None:
     assert rejected(answers) == 20
 
 
-@pytest.mark.parametrize("n", [1, ENOUGH - 1])
+@pytest.mark.parametrize("n", [1, N_PROBES - 1])
 def test_a_few_rejections_are_believed(n: int) -> None:
     """So few prompts may well be at fault themselves; how else would they be let go of?"""
     assert rejected(asked_of(lambda _: "no", range(n))) == n
@@ -119,16 +119,16 @@ def test_a_few_rejections_are_believed(n: int) -> None:
 @pytest.mark.parametrize("chunk", [1, 3, 5, 7])
 def test_rejections_are_counted_over_every_chunk(chunk: int) -> None:
     """A cap on dollars cuts a run into chunks of any size, and what is recorded is final."""
-    trial, kept = Trial(SERVER), list[Answer]()
+    trial, kept = ServerProbe(SERVER), list[Answer]()
     rounds = (
-        trial.asked(range(n, n + chunk), lambda n: no_reply(n, "no"), n_at_a_time=2)
+        trial.ask_all(range(n, n + chunk), lambda n: no_reply(n, "no"), n_at_a_time=2)
         for n in range(0, 100, chunk)
     )
 
     with pytest.raises(ProviderError, match="in the same words, 'no'") as caught:
         kept.extend(chain.from_iterable(rounds))
 
-    assert 1 <= len(kept) < ENOUGH
+    assert 1 <= len(kept) < N_PROBES
     assert f"{len(kept)} of them on record" in str(caught.value)
 
 
@@ -139,7 +139,7 @@ def test_chunks_that_are_rejected_in_different_words_are_believed() -> None:
     assert rejected(answers) == 100
 
 
-@pytest.mark.parametrize("n_broken", [1, ENOUGH - 1, ENOUGH, 2 * ENOUGH])
+@pytest.mark.parametrize("n_broken", [1, N_PROBES - 1, N_PROBES, 2 * N_PROBES])
 def test_a_server_that_breaks_is_not_cleared_by_that(n_broken: int) -> None:
     """It is warming up, say; whether it takes anything is still to be seen."""
     seen: list[int] = []
@@ -151,7 +151,7 @@ def test_a_server_that_breaks_is_not_cleared_by_that(n_broken: int) -> None:
     with pytest.raises(ProviderError, match="in the same words, 'no chat template'"):
         asked_of(words, range(200))
 
-    assert len(seen) < n_broken + 2 * ENOUGH
+    assert len(seen) < n_broken + 2 * N_PROBES
 
 
 def test_a_server_that_only_breaks_is_asked_everything() -> None:
@@ -172,11 +172,11 @@ def test_a_reader_who_has_heard_enough_is_told_no_more() -> None:
     """A server that breaks on each prompt would be tried to the last."""
     stops, heard = Event(), 0
 
-    for _ in Trial(SERVER).asked(
+    for _ in ServerProbe(SERVER).ask_all(
         range(200), lambda n: no_reply(n, BROKEN), n_at_a_time=1, stops=stops
     ):
         heard += 1
-        if heard == ENOUGH:
+        if heard == N_PROBES:
             stops.set()
 
-    assert heard == ENOUGH
+    assert heard == N_PROBES

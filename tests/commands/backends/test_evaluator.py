@@ -14,8 +14,8 @@ import torch
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends._subject import checkpoint
-from commands.backends.evaluator import Asked, Evaluator, ExecutionSpec
+from commands.backends._subject import checkpoint_model
+from commands.backends.evaluator import EvaluationRequest, Evaluator, ExecutionSpec
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
@@ -26,9 +26,13 @@ from tests.commands.evaluations.page import blocks
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")
 EVALUATIONS = (
-    Asked(Capitals(("a dose?", "yes"), ("a patient?", "no")), EvaluationOptions(temperature=1.0)),
-    Asked(Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1))),
-    Asked(Letters("a patient asks about a dose", "a dose")),
+    EvaluationRequest(
+        Capitals(("a dose?", "yes"), ("a patient?", "no")), EvaluationOptions(temperature=1.0)
+    ),
+    EvaluationRequest(
+        Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1))
+    ),
+    EvaluationRequest(Letters("a patient asks about a dose", "a dose")),
 )
 TEXTS: Mapping[str, Any] = {
     "generation": {"dtype": "float32", "device": "cpu"},
@@ -86,7 +90,7 @@ def test_a_model_in_training_is_evaluated_as_its_checkpoint_would_be(
 ) -> None:
     """The one is in memory, the other on the disk; the numbers are the same."""
     live = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32).evaluate("none")
-    saved = Evaluator(spec, checkpoint(weights, "saved", FLOAT32), EVALUATIONS, FLOAT32)
+    saved = Evaluator(spec, checkpoint_model(weights, "saved", FLOAT32), EVALUATIONS, FLOAT32)
 
     for name, scores in saved.evaluate("none").items():
         np.testing.assert_array_equal(scores, live[name])
@@ -97,7 +101,11 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
 ) -> None:
     """What most train is an adapter; endings with a long beginning are read all at once."""
     question = "a patient asks: which dose, and how often? "
-    asked = [Asked(Endings(*((n * "so " + question, string.ascii_letters, n) for n in range(40))))]
+    asked = [
+        EvaluationRequest(
+            Endings(*((n * "so " + question, string.ascii_letters, n) for n in range(40)))
+        )
+    ]
 
     whole, within = (
         Evaluator.from_trainer(replace(training, model=each), asked, spec, FLOAT32).evaluate("none")
@@ -165,7 +173,7 @@ def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> No
     """A file that is there says nothing of how it came about."""
     Evaluator.from_trainer(training, EVALUATIONS[:1], spec, FLOAT32)()
 
-    warmer = [Asked(EVALUATIONS[0].evaluation, EvaluationOptions(temperature=2.0))]
+    warmer = [EvaluationRequest(EVALUATIONS[0].evaluation, EvaluationOptions(temperature=2.0))]
     assert not Evaluator.from_trainer(training, warmer, spec, FLOAT32).done
 
 

@@ -4,21 +4,21 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights.batching import pad_left
-from commands.backends.weights.chat import text_of
+from commands.backends.weights.chat import decode_text
 
 
 def test_special_tokens_are_not_in_the_text(tokenizer: PreTrainedTokenizerFast) -> None:
     """A judge that reads <|im_end|> learns which entrant is which, and parsers trip on it."""
     tokens = tokenizer.encode("<|assistant|>a dose<|pad|>", add_special_tokens=False)
 
-    assert text_of(tokenizer, tokens) == "a dose"
+    assert decode_text(tokenizer, tokens) == "a dose"
 
 
 def test_a_character_of_several_tokens_survives(tokenizer: PreTrainedTokenizerFast) -> None:
     """Decoding token by token would make of it what nobody wrote."""
     tokens = tokenizer.encode("5 µg → ½ ?", add_special_tokens=False)
 
-    assert text_of(tokenizer, tokens) == "5 µg → ½ ?"
+    assert decode_text(tokenizer, tokens) == "5 µg → ½ ?"
 
 
 def test_prompts_are_padded_on_the_left_and_masked_there() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.huggingface.generator import encode_text, prompt_row, shortened
+from commands.backends.huggingface.generator import encode_text, prompt_row, truncate_prompt
 from commands.backends.weights.chat import encode_prompt
 from commands.backends.weights.decoding import PromptRow
 from commands.backends.weights.loaded import LoadedWeights
@@ -135,7 +135,7 @@ def test_whatever_the_tokens_are_what_is_left_fits(text: str, limit: int) -> Non
 
     whole = PromptRow(_task(text), encoded(text))
 
-    left = shortened(whole, encoded, limit)
+    left = truncate_prompt(whole, encoded, limit)
 
     if limit < 12 + 1:
         assert left == whole

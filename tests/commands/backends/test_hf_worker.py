@@ -8,7 +8,7 @@ import torch
 from msgspec.structs import replace
 
 from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.backends.huggingface.worker import Load
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
@@ -33,7 +33,7 @@ def answering(load: Load, roster: list[Entrant]) -> Iterator[object]:
 
 def reading(load: Load, roster: list[Entrant]) -> Iterator[object]:
     """Have each of the roster read."""
-    return HfReader(1, "cpu", load=load).log_likelihoods(
+    return HfLikelihoodModel(1, "cpu", load=load).log_likelihoods(
         [Continuation(str(n), each, "", "a dose") for n, each in enumerate(roster)]
     )
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._context import padded
-from commands.backends.hydra._net import HydraNet, Place, Route, grow, head_mlps
+from commands.backends.hydra._context import pad_prompts
+from commands.backends.hydra._net import BlockInputs, HydraNet, Route, build_hydra, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
 from commands.backends.weights.lora import Lora
 from tests.commands.backends.hydra_builders import (
@@ -38,7 +38,7 @@ def shards_of(files: HydraFiles) -> list[list[Lora]]:
 @pytest.fixture(scope="module")
 def net(hydra_files: HydraFiles) -> HydraNet:
     """Give a Hydra grown from shards, its uncertainty head the last."""
-    return grow(copied_head(hydra_files.weights), DEPTH, shards_of(hydra_files))
+    return build_hydra(copied_head(hydra_files.weights), DEPTH, shards_of(hydra_files))
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def copies(hydra_files: HydraFiles) -> list[Olmo2ForCausalLM]:
 @torch.inference_mode()
 def logits_of(net: HydraNet, prompts: list[list[int]], heads: list[int]) -> list[torch.Tensor]:
     """Return (S, V) logits of each prompt by a head each, read in one batch without a cache."""
-    ids, positions, mask, is_own = padded(prompts, CPU)
-    place = Place(positions, mask[:, None], None)
+    ids, positions, mask, is_own = pad_prompts(prompts, CPU)
+    place = BlockInputs(positions, mask[:, None], None)
     states = net.head_states(net.trunk_states(ids, place), Route(heads, CPU), place)
     return [each[own] for each, own in zip(net.logits(states), is_own, strict=True)]
 
@@ -70,7 +70,7 @@ def plain_logits(model: Olmo2ForCausalLM, prompt: list[int]) -> torch.Tensor:
 def test_heads_that_have_learnt_nothing_say_what_the_weights_say() -> None:
     """Taking a model apart must lose nothing, in rows of any length and by any head."""
     plain = tiny_olmo2(seed=1)
-    net = grow(copy.deepcopy(plain), DEPTH, [[]] * N_HEADS)
+    net = build_hydra(copy.deepcopy(plain), DEPTH, [[]] * N_HEADS)
 
     found = logits_of(net, PROMPTS, heads=[3, 0, 8, 3])
 
@@ -136,7 +136,7 @@ def test_what_lora_leaves_alone_is_one_tensor(
     shards = [save_shard(tmp_path / f"{n}", seed=n, targets=["gate_proj"]) for n in range(3)]
     loras = [[read_shard(shard, range(2, 4))] for shard in shards]
 
-    net = grow(copied_head(hydra_files.weights), DEPTH, loras).to(dtype)
+    net = build_hydra(copied_head(hydra_files.weights), DEPTH, loras).to(dtype)
 
     for layer in range(DEPTH):
         assert len({each.data_ptr() for each in own_parameters(net, layer, "gate_proj")}) == 3

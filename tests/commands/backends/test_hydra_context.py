@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
-from commands.backends.hydra._context import HydraContext, Roles
-from commands.backends.hydra._net import HydraNet, grow
+from commands.backends.hydra._context import HeadRoles, HydraContext
+from commands.backends.hydra._net import HydraNet, build_hydra
 from tests.commands.backends.hydra_builders import DEPTH, N_HEADS, tiny_olmo2
 
 PROMPTS = [[5, 6, 7], [8], [], [9, 10, 11, 12, 13, 14]]
@@ -27,12 +27,12 @@ def _inference() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def net() -> HydraNet:
     """Give nine heads that have learnt nothing: each says what the plain weights say."""
-    return grow(copy.deepcopy(PLAIN), DEPTH, [[]] * N_HEADS)
+    return build_hydra(copy.deepcopy(PLAIN), DEPTH, [[]] * N_HEADS)
 
 
-def full_jury(draft: int) -> Roles:
+def full_jury(draft: int) -> HeadRoles:
     """Let one head draft and all others verify."""
-    return Roles(draft, tuple(head for head in range(N_HEADS) if head != draft))
+    return HeadRoles(draft, tuple(head for head in range(N_HEADS) if head != draft))
 
 
 def started(net: HydraNet, prompts: Sequence[Sequence[int]] = PROMPTS) -> HydraContext:
@@ -83,13 +83,13 @@ def test_a_drafted_block_is_read_as_a_whole_text_would_be(net: HydraNet) -> None
 
 def test_token_by_token_it_is_the_same_text(net: HydraNet) -> None:
     """One head alone keeps each token as it comes, and no jury reads."""
-    context = HydraContext(net, [Roles(row, ()) for row in range(4)])
+    context = HydraContext(net, [HeadRoles(row, ()) for row in range(4)])
     context.read_prompts(PROMPTS)
 
     found = []
     for tokens in torch.tensor(DRAFTS).unbind(dim=1):
         found.append(net.logits(context.draft(tokens, 0)[1]))
-        context.settle(torch.ones(4, dtype=torch.long), 1)
+        context.keep_accepted(torch.ones(4, dtype=torch.long), 1)
 
     assert_said(torch.stack(found, dim=1), said_alone(joined(PROMPTS, DRAFTS), 4))
 
@@ -99,9 +99,9 @@ def test_what_was_rolled_back_was_never_read(net: HydraNet, n_kept: list[int]) -
     """Rows keep different numbers of drafts, and go on where each of them is."""
     context = started(net)
     drafted(net, context, DRAFTS)
-    context.settle(torch.tensor(n_kept), 4)
+    context.keep_accepted(torch.tensor(n_kept), 4)
     by_draft, by_jury = drafted(net, context, AGAIN)
-    context.settle(torch.tensor([2, 1, 2, 1]), 2)
+    context.keep_accepted(torch.tensor([2, 1, 2, 1]), 2)
     last_draft, last_jury = drafted(net, context, AGAIN)
 
     kept = [row[:n] for row, n in zip(DRAFTS, n_kept, strict=True)]
@@ -118,7 +118,7 @@ def test_rows_that_are_done_leave_the_others_as_they_were(net: HydraNet) -> None
     """Short answers make room; what stays must not read its neighbour's cache."""
     context = started(net)
     drafted(net, context, DRAFTS)
-    context.settle(torch.tensor([1, 4, 2, 3]), 4)
+    context.keep_accepted(torch.tensor([1, 4, 2, 3]), 4)
     context.keep_rows([3, 1])
 
     by_draft, by_jury = drafted(net, context, [AGAIN[3], AGAIN[1]])

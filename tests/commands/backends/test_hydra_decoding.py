@@ -10,8 +10,8 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._context import Roles
-from commands.backends.hydra._net import HydraNet, grow
+from commands.backends.hydra._context import HeadRoles
+from commands.backends.hydra._net import HydraNet, build_hydra
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.decoding import Ending
@@ -92,7 +92,7 @@ def assert_same(rows: list[HydraRow], others: list[HydraRow]) -> None:
 def test_heads_that_agree_say_greedily_what_the_weights_say() -> None:
     """Drafts, blocks and roll-back are there for speed: the text is transformers' own."""
     plain = tiny_olmo2(seed=1)
-    net = grow(copy.deepcopy(plain), 2, [[]] * N_HEADS)
+    net = build_hydra(copy.deepcopy(plain), 2, [[]] * N_HEADS)
 
     rows = decoded(net, started(), GREEDY)
 
@@ -136,8 +136,8 @@ def test_the_witness_is_what_the_deciding_head_held_at_the_prompts_end(hydra: Hy
         if row.diagnostics().resampled_at:
             n_replaced += 1
             decider = max(row.roles.jury, key=lambda head: ends[head][1][row.tokens[0]])
-        assert row.witness is not None
-        torch.testing.assert_close(row.witness, ends[decider][0], rtol=1e-4, atol=1e-4)
+        assert row.first_state is not None
+        torch.testing.assert_close(row.first_state, ends[decider][0], rtol=1e-4, atol=1e-4)
     assert 0 < n_replaced < len(rows)
 
 
@@ -179,7 +179,7 @@ def test_no_more_is_said_than_was_asked_for(hydra: Hydra, *, bypass_jury: bool) 
 @pytest.mark.parametrize("jury", [(), (1, 2)])
 def test_an_end_token_ends_a_row_within_a_block(jury: tuple[int, ...]) -> None:
     """Of the four drafts that passed, two follow the end token: they were never said."""
-    rows = [HydraRow([0, 1], Roles(0, jury), random_stream(0))]
+    rows = [HydraRow([0, 1], HeadRoles(0, jury), random_stream(0))]
     decoding = GREEDY._replace(ending=Ending(frozenset({7})))
 
     (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
@@ -193,7 +193,7 @@ def test_an_end_token_ends_a_row_within_a_block(jury: tuple[int, ...]) -> None:
 def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
     """What is left of a batch is decoded on, each row with its own roles and cache."""
     prompts = [[6], [1], [5], [2]]
-    rows = [HydraRow(prompt, Roles(0, jury), random_stream(0)) for prompt in prompts]
+    rows = [HydraRow(prompt, HeadRoles(0, jury), random_stream(0)) for prompt in prompts]
     decoding = GREEDY._replace(ending=Ending(frozenset({9})))
 
     decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
@@ -224,7 +224,7 @@ def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
     """Nothing is said in the place of a token for which a drafting or verifying head has none."""
     net = chain(1, 2, 3, 4, 5, 6, 7, 8, 9)
     net.table[head, 7] = math.nan
-    rows = [HydraRow(prompt, Roles(0, (1, 2)), random_stream(0)) for prompt in ([1], [8])]
+    rows = [HydraRow(prompt, HeadRoles(0, (1, 2)), random_stream(0)) for prompt in ([1], [8])]
 
     broken, sound = decoded(net, rows, GREEDY._replace(max_new_tokens=8))
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._context import Roles
+from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow
@@ -20,7 +20,7 @@ from tests.commands.backends.table_net import TableNet
 THREE = HydraDecoding(
     temperature=0.7, max_new_tokens=3, ending=Ending(frozenset()), gamma=4, beta=1.0
 )
-ALL_AGAINST_FIRST = Roles(0, (1, 2, 3))
+ALL_AGAINST_FIRST = HeadRoles(0, (1, 2, 3))
 PROMPT = [1, 2]
 
 Say = Callable[[list[list[int]]], torch.Tensor]  # texts of equal length to (E, N, V) logits
@@ -68,7 +68,7 @@ def exact(say: Say, decoding: HydraDecoding = THREE) -> torch.Tensor:
     """Return (V, V, V): how probable three tokens are, by the definition of the product."""
 
     def p(texts: list[list[int]]) -> torch.Tensor:
-        experts = (say(texts).double() / decoding.softness).softmax(-1)
+        experts = (say(texts).double() / decoding.product_temperature).softmax(-1)
         joint = experts.pow(decoding.beta).prod(0)  # (N, V)
         joint /= joint.sum(-1, keepdim=True)
         is_likelier = joint[:, None, :] > joint[:, :, None]  # (N, V, V): the last than the other
@@ -84,7 +84,11 @@ def exact(say: Say, decoding: HydraDecoding = THREE) -> torch.Tensor:
 
 
 def said(
-    net: HydraNet, n_rows: int, *, roles: Roles = ALL_AGAINST_FIRST, decoding: HydraDecoding = THREE
+    net: HydraNet,
+    n_rows: int,
+    *,
+    roles: HeadRoles = ALL_AGAINST_FIRST,
+    decoding: HydraDecoding = THREE,
 ) -> torch.Tensor:
     """Return (N, 3) tokens that as many seeds gave."""
     rows = [HydraRow(PROMPT, roles, random_stream(seed)) for seed in range(n_rows)]
@@ -117,7 +121,7 @@ def test_samples_of_one_head_follow_it_alone(
     """What it is to leave the jury out is to be seen in the tournament, so it must be just that."""
     net, models = hydra
 
-    tokens = said(net, 20_000, roles=Roles(2, ()))
+    tokens = said(net, 20_000, roles=HeadRoles(2, ()))
 
     assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
     assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9
@@ -157,7 +161,7 @@ def test_a_nucleus_of_one_head_is_its_own(table: torch.Tensor) -> None:
     """Where one head alone decides, there is no product."""
     decoding = THREE._replace(top_p=0.6)
 
-    tokens = said(TableNet(table), 4_000, roles=Roles(2, ()), decoding=decoding)
+    tokens = said(TableNet(table), 4_000, roles=HeadRoles(2, ()), decoding=decoding)
 
     assert fit(tokens, exact(by_table(table[2:3]), decoding)) > 0.001
     assert fit(tokens, exact(by_table(table[2:3]))) < 1e-9
@@ -174,4 +178,4 @@ def test_a_token_that_one_verifier_rules_out_is_never_said(
     tokens = said(TableNet(table), 1_000, decoding=THREE._replace(temperature=temperature))
 
     assert 4 not in tokens
-    assert 4 in said(TableNet(table), 10, roles=Roles(0, ()))
+    assert 4 in said(TableNet(table), 10, roles=HeadRoles(0, ()))

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from commands.backends.hydra._context import Roles
+from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow
 from commands.backends.weights.decoding import Ending
@@ -45,7 +45,7 @@ def table() -> torch.Tensor:
 
 def said(table: torch.Tensor, decoding: HydraDecoding = GREEDY) -> HydraRow:
     """Return what is said after token 0."""
-    row = HydraRow([0], Roles(DRAFTER, JURY), random_stream(0))
+    row = HydraRow([0], HeadRoles(DRAFTER, JURY), random_stream(0))
     decode(TableNet(table), [row], decoding)
     return row
 
@@ -70,8 +70,8 @@ def test_a_first_draft_that_passed_has_its_own_head_for_a_witness(table: torch.T
     """The jury only agreed with what the drafting head had said already."""
     row = said(table)
 
-    assert row.witness is not None
-    assert torch.equal(row.witness, table[DRAFTER, 0])
+    assert row.first_state is not None
+    assert torch.equal(row.first_state, table[DRAFTER, 0])
 
 
 def test_a_replaced_first_draft_has_the_loudest_verifier_for_a_witness(table: torch.Tensor) -> None:
@@ -84,8 +84,8 @@ def test_a_replaced_first_draft_has_the_loudest_verifier_for_a_witness(table: to
 
     assert row.tokens[0] == 1
     assert row.diagnostics().resampled_at[0] == 0
-    assert row.witness is not None
-    assert torch.equal(row.witness, table[3, 0])
+    assert row.first_state is not None
+    assert torch.equal(row.first_state, table[3, 0])
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_is_told_is_of_the_distribution_that_was_sampled(
 
 def test_rows_of_a_batch_are_each_told_of_their_own(table: torch.Tensor) -> None:
     """Who drafts for one row verifies for another, so the numbers are nowhere in the same place."""
-    roles = [Roles(DRAFTER, JURY), Roles(2, (0, 1, 3)), Roles(1, (3, 2, 0))]
+    roles = [HeadRoles(DRAFTER, JURY), HeadRoles(2, (0, 1, 3)), HeadRoles(1, (3, 2, 0))]
     rows = [HydraRow([0], each, random_stream(0)) for each in roles]
     alone = [HydraRow([0], each, random_stream(0)) for each in roles]
 

@@ -3,21 +3,27 @@
 import pytest
 import torch
 
-from commands.backends.hydra._context import Roles
-from commands.backends.hydra.rows import Emitted, HydraRow, Rejection, Votes, start_row
+from commands.backends.hydra._context import HeadRoles
+from commands.backends.hydra.rows import (
+    EmittedToken,
+    HydraRow,
+    RejectionMetrics,
+    TokenMetrics,
+    start_row,
+)
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 from tests.commands.backends.chi_square import chi_square_p
 
-FIRM = Votes(entropy=0.25, stability_radius=3, stability_margin=0.5)
-TORN = Votes(entropy=1.123456789, stability_radius=0, stability_margin=1e-9 / 3)
+FIRM = TokenMetrics(entropy=0.25, stability_radius=3, stability_margin=0.5)
+TORN = TokenMetrics(entropy=1.123456789, stability_radius=0, stability_margin=1e-9 / 3)
 HERE, ELSEWHERE = torch.zeros(3), torch.ones(3)
 
 
 def row(jury: tuple[int, ...] = (1, 2)) -> HydraRow:
     """Return a row that has said nothing."""
-    return HydraRow([5, 6], Roles(0, jury), random_stream(0))
+    return HydraRow([5, 6], HeadRoles(0, jury), random_stream(0))
 
 
 def test_each_head_drafts_equally_often() -> None:
@@ -45,7 +51,7 @@ def test_what_was_said_is_read_on_from() -> None:
     said = row()
     assert said.next_to_read == 6
 
-    said.extend([Emitted(7), Emitted(8)], HERE, Ending(frozenset({9})), max_new_tokens=4)
+    said.extend([EmittedToken(7), EmittedToken(8)], HERE, Ending(frozenset({9})), max_new_tokens=4)
 
     assert (said.tokens, said.next_to_read, said.is_complete) == ([7, 8], 8, False)
 
@@ -53,14 +59,14 @@ def test_what_was_said_is_read_on_from() -> None:
 @pytest.mark.parametrize(
     ("emitted", "tokens", "is_broken"),
     [
-        ([Emitted(7), Emitted(9), Emitted(8)], [7, 9], False),
-        ([Emitted(7), Emitted(8), Emitted(7), Emitted(9)], [7, 8, 7], False),
-        ([Emitted(7), None], [7], True),
+        ([EmittedToken(7), EmittedToken(9), EmittedToken(8)], [7, 9], False),
+        ([EmittedToken(7), EmittedToken(8), EmittedToken(7), EmittedToken(9)], [7, 8, 7], False),
+        ([EmittedToken(7), None], [7], True),
         ([None], [], True),
     ],
 )
 def test_nothing_follows_an_end(
-    emitted: list[Emitted | None], tokens: list[int], *, is_broken: bool
+    emitted: list[EmittedToken | None], tokens: list[int], *, is_broken: bool
 ) -> None:
     """Be it an end token, 9 here, the limit of three tokens, or logits that were no numbers."""
     said = row()
@@ -74,17 +80,17 @@ def test_the_witness_is_that_of_the_first_token() -> None:
     """It is the state at the prompt's end; what decided on later tokens is no witness of it."""
     said = row()
 
-    said.extend([Emitted(7)], HERE, Ending(frozenset()), max_new_tokens=4)
-    said.extend([Emitted(8)], ELSEWHERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend([EmittedToken(7)], HERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend([EmittedToken(8)], ELSEWHERE, Ending(frozenset()), max_new_tokens=4)
 
-    assert said.witness is HERE
+    assert said.first_state is HERE
 
 
 def test_decisions_are_told_token_by_token() -> None:
     """Rejections stand by the place of what was said instead; no digit is kept that is noise."""
     said = row()
-    rejection = Rejection(draft=3, validity_radius=2, suppression=0.1234567)
-    emitted = [Emitted(7, FIRM), Emitted(8, TORN, rejection)]
+    rejection = RejectionMetrics(draft=3, validity_radius=2, suppression=0.1234567)
+    emitted = [EmittedToken(7, FIRM), EmittedToken(8, TORN, rejection)]
 
     said.extend(emitted, HERE, Ending(frozenset()), max_new_tokens=4)
 
@@ -105,6 +111,6 @@ def test_one_head_alone_has_no_decisions_to_tell() -> None:
     """There was no jury, so nothing was measured on one."""
     said = row(jury=())
 
-    said.extend([Emitted(7)], HERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend([EmittedToken(7)], HERE, Ending(frozenset()), max_new_tokens=4)
 
     assert said.diagnostics() == Diagnostics(draft_head_idx=0, bypass_jury=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.backends.wiring import make_inferences
+from commands.backends.wiring import make_inference_factory
 from commands.errors import ConfigurationError
 from commands.ports import Continuation, ContinuationLikelihood, GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
@@ -18,11 +18,11 @@ from tests.commands.builders import settings
 WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
-from commands.backends.wiring import make_inferences
+from commands.backends.wiring import make_inference_factory
 from tests.builders import entrant
 from tests.commands.builders import settings
-inference = make_inferences(settings())(entrant())
-for make in (inference.make_generator, inference.make_reader):
+inference = make_inference_factory(settings())(entrant())
+for make in (inference.make_generator, inference.make_likelihood_model):
     try:
         make()
     except Exception as error:
@@ -38,7 +38,7 @@ def test_what_answers_and_what_reads_share_one_load(
 ) -> None:
     """From one evaluation to the next: real weights take minutes, and once is enough."""
     folder = copied(weights)
-    inference = make_inferences(settings(generation={"device": "cpu"}))
+    inference = make_inference_factory(settings(generation={"device": "cpu"}))
     one = inference(entrant(folder=folder))
     owed = tasks(one.entrant, ["a dose"])
     ((answer,),) = one.make_generator().generate(owed)
@@ -58,7 +58,7 @@ def test_an_endpoint_answers_and_does_not_read() -> None:
     """It serves no log-likelihoods of a text; that is known before anything is paid for."""
     served = builders.entrant(loader="endpoint")
 
-    inference = make_inferences(settings())(served)
+    inference = make_inference_factory(settings())(served)
 
     with pytest.raises(ConfigurationError, match="needs log-likelihoods"):
         inference.require_likelihoods("perplexity")

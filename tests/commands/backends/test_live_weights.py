@@ -8,7 +8,7 @@ import torch
 from peft import PeftModel
 from transformers import GenerationConfig, PreTrainedModel
 
-from commands.backends._subject import at_rest, weights_digest
+from commands.backends._subject import in_evaluation_mode, weights_digest
 from commands.backends.weights.folder import load_model
 from commands.backends.weights.loaded import TextModel
 
@@ -33,7 +33,7 @@ def test_each_part_of_a_model_gets_its_own_mode_back(model: PreTrainedModel) -> 
     model.get_submodule("model.layers.0").eval()
     before = modes(model)
 
-    with at_rest(model):
+    with in_evaluation_mode(model):
         at_work = modes(model)
 
     assert not any(at_work)
@@ -49,7 +49,7 @@ def test_a_model_within_another_keeps_its_settings(lora_model: PeftModel, *, has
         whole.generation_config = GenerationConfig.from_dict({})
     inner, outer = lora_model.get_base_model().generation_config, whole.generation_config
 
-    with at_rest(whole):
+    with in_evaluation_mode(whole):
         cast("TextModel", whole).generate(TOKENS, max_new_tokens=1, pad_token_id=0)
 
     assert lora_model.get_base_model().generation_config is inner
@@ -61,7 +61,7 @@ def test_what_a_trainer_broke_off_is_handed_back_too(model: PreTrainedModel) -> 
     """Who stops an evaluation goes on training."""
     settings, before = model.generation_config, modes(model)
 
-    with pytest.raises(KeyboardInterrupt), at_rest(model):
+    with pytest.raises(KeyboardInterrupt), in_evaluation_mode(model):
         raise KeyboardInterrupt
 
     assert model.generation_config is settings

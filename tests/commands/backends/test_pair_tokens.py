@@ -5,13 +5,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.windows import Pair, encode_pairs
+from commands.backends.weights.windows import TokenPair, encode_pairs
 
 BEGIN = 0  # <|endoftext|>, the BOS and the EOS of the tests' tokenizer
 texts = st.text(alphabet="a dose\n~é", max_size=12)
 
 
-def pair_of(tokenizer: PreTrainedTokenizerFast, context: str, text: str) -> Pair:
+def pair_of(tokenizer: PreTrainedTokenizerFast, context: str, text: str) -> TokenPair:
     """Return the tokens of one pair."""
     [pair] = encode_pairs(tokenizer, [(context, text)])
     return pair
@@ -59,7 +59,7 @@ def test_a_token_that_joins_both_is_weighed(tokenizer: PreTrainedTokenizerFast) 
 
     pair = pair_of(tokenizer, "dose p", "at")
 
-    assert pair == Pair((BEGIN, *ids(tokenizer, "dose ")), (token,), is_marked=True)
+    assert pair == TokenPair((BEGIN, *ids(tokenizer, "dose ")), (token,), is_marked=True)
 
 
 def test_the_mark_that_begins_a_text_is_written_once(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -68,7 +68,7 @@ def test_the_mark_that_begins_a_text_is_written_once(tokenizer: PreTrainedTokeni
 
     assert marked == pair_of(tokenizer, "a", " dose")
     assert marked.context_ids.count(BEGIN) == 1
-    assert pair_of(tokenizer, "", "<|endoftext|>a") == Pair(
+    assert pair_of(tokenizer, "", "<|endoftext|>a") == TokenPair(
         (BEGIN,), ids(tokenizer, "a"), is_marked=True
     )
 
@@ -87,7 +87,7 @@ def test_without_either_the_first_token_is_not_weighed(tokenizer: PreTrainedToke
 
     pair = pair_of(without_bos(tokenizer, eos=None), "", "a dose")
 
-    assert pair == Pair((first,), (*others,), is_marked=False)
+    assert pair == TokenPair((first,), (*others,), is_marked=False)
 
 
 @pytest.mark.parametrize("context", ["", "a dose"])

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.hydra._poe import draw, is_sound, point_mass, product_of_experts
+from commands.backends.hydra._poe import draw, is_distribution, point_mass, product_of_experts
 from commands.backends.weights.sampling import cut_to_float32
 from tests.commands.backends.chi_square import chi_square_p
 from tests.commands.backends.distributions import LAW, OUT, P, many_logits, many_uniforms
@@ -103,7 +103,7 @@ def test_only_the_place_without_a_distribution_is_unsound(broken: list[float]) -
 
     log_p = product_of_experts(logits, temperature=1.0)
 
-    assert is_sound(log_p).tolist() == [True, False]
+    assert is_distribution(log_p).tolist() == [True, False]
 
 
 @given(many_logits(may_rule_out=True))
@@ -122,7 +122,7 @@ def test_a_point_mass_does_not_hide_broken_numbers() -> None:
     """NaN has an argmax, too: decoding greedily must not turn it into text."""
     certain = point_mass(torch.tensor([[0.0, math.nan, 1.0], [0.0, 2.0, 1.0]]))
 
-    assert is_sound(certain).tolist() == [False, True]
+    assert is_distribution(certain).tolist() == [False, True]
 
 
 def test_draws_follow_the_distribution() -> None:

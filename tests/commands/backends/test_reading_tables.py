@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.backends.huggingface.worker import Load
 from commands.backends.weights.loaded import LoadedWeights
 from commands.evaluating.samples import Inference
@@ -72,7 +72,7 @@ def spelling(n_letters: int, *, before: str = "Go on: ") -> list[Item]:
 
 def score_of(items: list[Item], entrant: Entrant, load: Load) -> object:
     """Return the share of items whose right choice is the likeliest."""
-    reader = HfReader(4096, device="cpu", load=load)
+    reader = HfLikelihoodModel(4096, device="cpu", load=load)
     inference = Inference(entrant, lambda: ScriptedGenerator(lambda _: ""), lambda: reader)
     return Endings(*items)(inference)
 

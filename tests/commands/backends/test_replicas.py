@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.huggingface.replicas import dealt
+from commands.backends.huggingface.replicas import deal
 from commands.settings.version import VERSION
 from tests.builders import key
 from tests.support.patience import PATIENCE_S
@@ -24,7 +24,7 @@ LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--npro
 @given(st.lists(st.integers(0, 9)), st.integers(1, 4))
 def test_every_piece_is_dealt_once(work: list[int], n: int) -> None:
     """Nothing is done twice, or not at all."""
-    hands = dealt(work, lambda each: each, n)
+    hands = deal(work, lambda each: each, n)
 
     assert len(hands) == n
     assert Counter(work) == Counter(each for hand in hands for each in hand)
@@ -33,7 +33,7 @@ def test_every_piece_is_dealt_once(work: list[int], n: int) -> None:
 @given(st.lists(st.integers(0, 99)), st.integers(1, 4))
 def test_what_has_one_key_goes_to_one_process(work: list[int], n: int) -> None:
     """Passages of one context are read together."""
-    hands = dealt(work, lambda each: each % 10, n)
+    hands = deal(work, lambda each: each % 10, n)
 
     owners = [{each % 10 for each in hand} for hand in hands]
     assert sum(map(len, owners)) == len(set.union(*owners))

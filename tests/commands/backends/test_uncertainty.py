@@ -7,7 +7,7 @@ import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
 from commands.backends.hydra import answers as uncertainty
-from commands.backends.hydra.answers import n_question_tokens, p_correct
+from commands.backends.hydra.answers import n_correctness_tokens, p_correct
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
 from commands.backends.weights.chat import encode, encode_prompt
 from tests.commands.backends.hydra_builders import HydraFiles, adapter, copied_head, hydra_entrant
@@ -24,13 +24,15 @@ def loaded(hydra_files: HydraFiles) -> LoadedHydra:
 
 
 @pytest.fixture
-def testimonies() -> list[uncertainty.Testimony]:
+def testimonies() -> list[uncertainty.ResponseState]:
     """Give responses with a witness each."""
     stream = torch.Generator().manual_seed(0)
-    return [uncertainty.Testimony(*texts, 3 * torch.randn(32, generator=stream)) for texts in TEXTS]
+    return [
+        uncertainty.ResponseState(*texts, 3 * torch.randn(32, generator=stream)) for texts in TEXTS
+    ]
 
 
-def rates(loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]) -> list[float]:
+def rates(loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]) -> list[float]:
     """Return what the head says of responses, all of which fit."""
     said = p_correct(loaded, testimonies)
     assert None not in said
@@ -38,7 +40,9 @@ def rates(loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]) -> list
 
 
 def p_by_hand(
-    model: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerFast, testimony: uncertainty.Testimony
+    model: Olmo2ForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    testimony: uncertainty.ResponseState,
 ) -> float:
     """Ask a whole model, and add the witness to what its last two layers are given."""
     text = (
@@ -49,7 +53,7 @@ def p_by_hand(
 
     def testify(_: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         states = args[0].clone()
-        states[0, -1] += testimony.witness
+        states[0, -1] += testimony.first_state
         return states, *args[1:]
 
     with torch.inference_mode(), model.model.layers[2].register_forward_pre_hook(testify):
@@ -62,7 +66,7 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
     loaded: LoadedHydra,
     hydra_files: HydraFiles,
     tokenizer: PreTrainedTokenizerFast,
-    testimonies: list[uncertainty.Testimony],
+    testimonies: list[uncertainty.ResponseState],
 ) -> None:
     """On the weights with its own LoRA alone, and in the very words of its training."""
     model = copied_head(hydra_files.weights, hydra_files.uncertainty)
@@ -75,7 +79,7 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
 
 
 def test_a_response_is_rated_by_itself(
-    loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """Padding and neighbours have no say."""
     together = rates(loaded, testimonies)
@@ -88,20 +92,22 @@ def test_a_response_is_rated_by_itself(
     assert all(0 <= p <= 1 for p in together)
 
 
-def test_the_witness_counts(loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]) -> None:
+def test_the_witness_counts(
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+) -> None:
     """Two heads may give the same text, one of them less sure of it."""
-    others = [each._replace(witness=-each.witness) for each in testimonies]
+    others = [each._replace(first_state=-each.first_state) for each in testimonies]
 
     for p, other in zip(rates(loaded, testimonies), rates(loaded, others), strict=True):
         assert abs(p - other) > 1e-3
 
 
 def test_what_is_no_number_stays_none(
-    loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """It must be seen, and only where it is."""
     sound = rates(loaded, testimonies)
-    broken = testimonies[1]._replace(witness=torch.full((32,), math.nan))
+    broken = testimonies[1]._replace(first_state=torch.full((32,), math.nan))
 
     found = rates(loaded, [testimonies[0], broken, testimonies[2]])
 
@@ -110,7 +116,7 @@ def test_what_is_no_number_stays_none(
 
 
 def test_a_question_that_does_not_fit_is_not_asked(
-    loaded: LoadedHydra, testimonies: list[uncertainty.Testimony]
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """Beyond its positions a model says anything; at the last of them it still means it."""
     sound = rates(loaded, testimonies)
@@ -137,7 +143,7 @@ def test_the_question_takes_no_more_room_than_is_set_aside(
     """A batch is planned before there is a response to ask about."""
     asked = f"a dose? Answer: {response}\nTask: Reply A (correct) or B (wrong): "
 
-    n_set_aside = n_question_tokens(tokenizer)
+    n_set_aside = n_correctness_tokens(tokenizer)
 
     n_known = len(encode_prompt(tokenizer, "a dose?")) + len(encode(tokenizer, response))
     n_needed = len(encode_prompt(tokenizer, asked)) - n_known

@@ -7,10 +7,15 @@ from typing import cast
 import pytest
 import torch
 
-from commands.backends.huggingface.reader import bundled, weigh_bundles
-from commands.backends.hydra.likelihoods import HydraReading
+from commands.backends.huggingface.reader import compute_groups, group_by_prefix
+from commands.backends.hydra.likelihoods import HydraBatchLikelihoods
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.likelihoods import HfReading, Reading, Weighed, positions_behind
+from commands.backends.weights.likelihoods import (
+    BatchLikelihoods,
+    HfBatchLikelihoods,
+    WindowLikelihood,
+    following_positions,
+)
 from commands.backends.weights.loaded import load_weights
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Entrant, Hydra
@@ -24,13 +29,13 @@ WINDOWS = (
 )
 
 
-def weighed(begin_reading: Callable[[], Reading]) -> list[Weighed]:
+def weighed(begin_reading: Callable[[], BatchLikelihoods]) -> list[WindowLikelihood]:
     """Return what windows weigh, in their order."""
-    found = weigh_bundles(begin_reading, bundled(dict.fromkeys(WINDOWS), may_share=False))
+    found = compute_groups(begin_reading, group_by_prefix(dict.fromkeys(WINDOWS), may_share=False))
     return [found[window] for window in WINDOWS]
 
 
-def require_equal(begin_reading: Callable[..., Reading]) -> None:
+def require_equal(begin_reading: Callable[..., BatchLikelihoods]) -> None:
     """Require the same of a token at a time, of a few, and of all together."""
     whole = weighed(begin_reading)
     for n_logits in (1, 270 * 9 * 4):
@@ -43,7 +48,7 @@ def require_equal(begin_reading: Callable[..., Reading]) -> None:
 
 def test_weights_weigh_the_same_in_pieces(entrant: Callable[..., Entrant]) -> None:
     """A whole batch's in float32 may be larger than the weights."""
-    require_equal(partial(HfReading, load_weights(entrant(), CPU)))
+    require_equal(partial(HfBatchLikelihoods, load_weights(entrant(), CPU)))
 
 
 @pytest.mark.parametrize("bypass_jury", [True, False])
@@ -52,11 +57,11 @@ def test_a_hydra_weighs_the_same_in_pieces(hydra_files: HydraFiles, *, bypass_ju
     entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
     heads = cast("Hydra", entrant.hydra)
 
-    require_equal(partial(HydraReading, load_hydra(entrant, heads, CPU), heads))
+    require_equal(partial(HydraBatchLikelihoods, load_hydra(entrant, heads, CPU), heads))
 
 
 def test_positions_go_on_behind_what_was_read() -> None:
     """And padding takes that of the last token."""
-    positions = positions_behind(torch.tensor([3, 5]), [4, 1])
+    positions = following_positions(torch.tensor([3, 5]), [4, 1])
 
     assert positions.tolist() == [[3, 4, 5, 6], [5, 5, 5, 5]]

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from commands.backends.huggingface.replicas import Replicas
+from commands.backends.huggingface.replicas import ReplicaGroup
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import (
     Continuation,
@@ -51,7 +51,7 @@ def tasks(*prompts: str) -> list[GenerationTask]:
     return [GenerationTask(key(prompt), BASE, prompt, 0) for prompt in prompts]
 
 
-def lead(replicas: Replicas) -> None:
+def lead(replicas: ReplicaGroup) -> None:
     """Give work, and print what came of it; the second process cannot answer the last prompt."""
     said: dict[str, object] = {}
     read = [each for batch in replicas.log_likelihoods(PASSAGES) for each in batch]
@@ -67,12 +67,12 @@ def lead(replicas: Replicas) -> None:
 
 
 if __name__ == "__main__":
-    every = Replicas(made)
-    if not every.are_led_here:
+    every = ReplicaGroup(made)
+    if not every.is_main:
         every.serve()
     elif sys.argv[1:]:
-        with every.led():
+        with every.leading():
             list(every.generate(tasks("bug", "b")))  # the first of them is dealt to the first
     else:
-        with every.led():
+        with every.leading():
             lead(every)

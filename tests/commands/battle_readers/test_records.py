@@ -11,12 +11,12 @@ from pyarrow import parquet as pq
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import Format
+from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.files import records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
-FORMAT = Format("plain", 1, read, "a table", needs=("a",), may_have=("b",))
+FORMAT = BattleFormat("plain", 1, read, "a table", required=("a",), optional=("b",))
 
 
 def records(path: Path, content: str | bytes | None = None) -> list[Record | BadRow]:

@@ -164,7 +164,7 @@ def test_help_says_which_columns_a_plain_table_has(tourney: Tourney) -> None:
     """Whoever writes one by hand has no other program's file to look at."""
     said = tourney("import", "battles", "--help").stdout.splitlines()
 
-    for name in (*PLAIN.needs, *PLAIN.may_have):
+    for name in (*PLAIN.required, *PLAIN.optional):
         assert any(line.startswith(f"    {name}: ") for line in said), name
     assert "    winner: model_a | model_b | tie | tie (bothbad) | no verdict" in said
 

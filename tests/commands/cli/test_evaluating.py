@@ -140,7 +140,10 @@ def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tour
 
     again = evaluate("echo", "--limit", "4")
 
-    assert "base_olmo on echo: 4 samples on record were scored otherwise; see" in again.stderr
+    assert (
+        "base_olmo on echo: 4 recorded samples were scored by other code; compare with"
+        in again.stderr
+    )
     assert again.returncode == 0
 
 
@@ -173,17 +176,20 @@ def test_a_fault_in_an_evaluations_own_code_is_told_as_its_own(
 
 
 @pytest.mark.parametrize(
-    ("option", "known"),
-    [("--entrant", "base_olmo, security_only"), ("--evaluation", "echo, choices, texts")],
+    ("option", "why", "known"),
+    [
+        ("--entrant", "not on the roster", "base_olmo, security_only"),
+        ("--evaluation", "not configured", "echo, choices, texts"),
+    ],
 )
 def test_an_option_that_names_nothing_says_what_there_is(
-    tourney: Tourney, option: str, known: str
+    tourney: Tourney, option: str, why: str, known: str
 ) -> None:
     """A misspelt name must not evaluate nothing, and call it done."""
     done = tourney("plan", "evaluate", option, "ghost")
 
     assert done.returncode == 2
-    assert f"{option} 'ghost' is none of: {known}" in done.stderr
+    assert f"{option} 'ghost' is {why}; choose one of: {known}" in done.stderr
 
 
 def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney: Tourney) -> None:
@@ -195,4 +201,4 @@ def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney:
     done = tourney("plan", "evaluate")
 
     assert done.returncode == 2
-    assert "there are no [[evaluations]]" in done.stderr
+    assert "no [[evaluations]] are configured" in done.stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluating.samples import Inference, Seen
+from commands.evaluating.samples import Inference, ObservedSample
 from commands.ports import Continuation, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import ChoicesObserved
@@ -16,12 +16,12 @@ SKY = ("The sky is", (" green", " blue"), 1)
 GRASS = ("Grass is", (" green", " blue"), 0)
 
 
-def all_seen(evaluation: Endings, inference: Inference) -> list[Seen]:
+def all_seen(evaluation: Endings, inference: Inference) -> list[ObservedSample]:
     """Return what is observed on all items."""
     batches = evaluation.observe_all(
         inference, evaluation.samples(EvaluationOptions()), EvaluationOptions()
     )
-    return [each for batch in batches for each in batch if isinstance(each, Seen)]
+    return [each for batch in batches for each in batch if isinstance(each, ObservedSample)]
 
 
 def test_the_likeliest_continuation_is_the_choice() -> None:
@@ -105,5 +105,8 @@ def test_an_item_without_its_right_continuation_is_refused_before_anything_is_re
     item: tuple[str, tuple[str, ...], int],
 ) -> None:
     """On a ledger that only grows it would be in the way for ever."""
-    with pytest.raises(EvaluationFault, match=r"get\(1\) calls continuation -?\d the right one"):
+    with pytest.raises(
+        EvaluationFault,
+        match=r"get\(1\) gives index -?\d for the correct continuation, of \d counted from 0",
+    ):
         Endings(SKY, item).samples(EvaluationOptions())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commands.evaluating.samples import Seen
+from commands.evaluating.samples import ObservedSample
 from commands.ports import Continuation
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import PredictionObserved
@@ -30,7 +30,7 @@ def test_what_was_predicted_is_kept_beside_what_was_true() -> None:
         inference, evaluation.samples(EvaluationOptions()), EvaluationOptions()
     )
 
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, ObservedSample)
     assert seen.observation == PredictionObserved(
         text="abc",
         predicted=(97, 98, 122),

@@ -82,7 +82,7 @@ def test_an_item_that_is_another_by_now_is_not_asked() -> None:
     """Its answer would be on record under the name of an item that nobody saw."""
     inference, generator = answering(lambda _: "Paris")
 
-    with pytest.raises(EvaluationFault, match=r"Drawn\.get\(0\) gives something else") as caught:
+    with pytest.raises(EvaluationFault, match=r"Drawn\.get\(0\) gives another item") as caught:
         Drawn(("France?", "Paris"))(inference)
 
     assert caught.value.doing == "getting capitals[0]"

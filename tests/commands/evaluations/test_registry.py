@@ -112,14 +112,17 @@ def test_two_tables_may_use_one_class(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("uses", "why"),
     [
-        ("coping", "evaluation 'one': nothing is called 'coping'; did you mean 'copying'?"),
-        ("x-y-z", "evaluation 'one': nothing is called 'x-y-z'; there are bank-choices, bank-"),
+        ("coping", "evaluation 'one': no evaluation is called 'coping'; did you mean 'copying'?"),
+        (
+            "x-y-z",
+            "evaluation 'one': no evaluation is called 'x-y-z'; choose one of bank-choices, bank-",
+        ),
         ("yours.py:A", "yours.py: there is no such file; "),
         ("mine.py:Other", "mine.py: nothing is called 'Other'; its classes are PerplexityEval"),
         ("no_such_module:A", "module 'no_such_module' cannot be imported: "),
         ("math:A", "module math: nothing is called 'A'; there is no class in it"),
-        ("math:pi", "evaluation 'one': uses 'math:pi', which is no subclass of RolloutEval"),
-        ("pathlib:Path", "evaluation 'one': uses 'pathlib:Path', which is no subclass of "),
+        ("math:pi", "evaluation 'one': uses 'math:pi', which is not a subclass of RolloutEval"),
+        ("pathlib:Path", "evaluation 'one': uses 'pathlib:Path', which is not a subclass of "),
         (
             "mine.py:Unfinished",
             "evaluation 'one': uses 'mine.py:Unfinished', which does not define",
@@ -139,7 +142,7 @@ def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:
 
     assert [each.removeprefix("evaluation 'one': ") for each in found] == [
         "unknown parameter 'paths'; it takes path",
-        "parameters.name is given by the table and the tournament; leave it out",
+        "parameters.name is filled in by tourney; leave it out",
         "parameter 'path' is missing",
     ]
 
@@ -158,7 +161,9 @@ def test_a_class_that_calls_itself_otherwise_is_refused(folder: Path) -> None:
     """The ledger would keep one name and the settings another."""
     (found,) = refusals("mine.py:Otherwise", folder, text="abc")
 
-    assert found.startswith("evaluation 'one': its class calls it 'two'; give the table that id")
+    assert found.startswith(
+        "evaluation 'one': its class names it 'two'; use that as the table's id"
+    )
 
 
 def test_a_constructor_that_fails_is_named_with_its_line(folder: Path) -> None:

@@ -87,7 +87,7 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
     ("stop", "why"),
     [
         ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
-        (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); leave the empty text out"),
+        (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); remove the empty text"),
         ((2,), r"Stopped\.stop is 2, which is no text"),
         (None, r"Stopped\.stop is None; write a tuple of texts"),
     ],
@@ -123,5 +123,5 @@ def test_an_answer_of_no_tokens_is_refused(n_new: int) -> None:
 
     inference, _ = answering(lambda _: "Paris")
 
-    with pytest.raises(ValueError, match="an answer needs one at least"):
+    with pytest.raises(ValueError, match="it must be at least 1"):
         Curt(FRANCE).configured(inference, EvaluationOptions())

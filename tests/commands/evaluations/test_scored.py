@@ -104,7 +104,7 @@ def test_what_is_on_record_is_cleaned_and_scored_again(
     found: tuple[str, float],
 ) -> None:
     """Another `clean` or `check` needs no GPU; the facts stay as they were."""
-    again = evaluation.rescored(recorded)
+    again = evaluation.rescore(recorded)
 
     assert again == replace(recorded, cleaned=found[0], score=found[1])
 
@@ -112,10 +112,10 @@ def test_what_is_on_record_is_cleaned_and_scored_again(
 def test_no_number_is_not_brought_in_by_scoring_again() -> None:
     """A NaN in one sample is a NaN in all metrics."""
     with pytest.raises(ValueError, match="a score is a finite number"):
-        Strange().rescored(answer(1.0, "nan"))
+        Strange().rescore(answer(1.0, "nan"))
 
 
 @pytest.mark.parametrize("observation", [choices(choice(-1.0)), prediction([1], [1], score=0.5)])
 def test_what_another_kind_observed_is_left_as_it_is(observation: Observation) -> None:
     """Its score is no answer's."""
-    assert Capitals().rescored(observation) == observation
+    assert Capitals().rescore(observation) == observation

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Final
 
-from commands.backends.huggingface.reader import HfReader
+from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.backends.huggingface.worker import LastLoaded
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.identity import digest_of
@@ -29,7 +29,9 @@ class Ours:
             dtype="float32",
         )
         self._items = items
-        self._reader = HfReader(BATCH_TOKENS, device="cpu", cpu_threads=1, load=LastLoaded())
+        self._reader = HfLikelihoodModel(
+            BATCH_TOKENS, device="cpu", cpu_threads=1, load=LastLoaded()
+        )
         self._passages: Mapping[str, Sequence[Continuation]] = {
             "questions": [
                 Continuation(f"{n} {place}", who, question.context, f" {choice}")

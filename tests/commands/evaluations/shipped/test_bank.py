@@ -93,8 +93,8 @@ def test_what_a_distractor_file_lacks_is_told_for_all_prompts(tmp_path: Path) ->
 
     found = refusals("bank-choices", tmp_path, BANK, distractors="mine.jsonl")
 
-    assert found[0] == "mine.jsonl: prompt 'p1' has an answer twice there"
-    assert found[1].startswith("mine.jsonl: prompt 'p2' has no distractors there; write some")
+    assert found[0] == "mine.jsonl: prompt 'p1' has the same answer twice"
+    assert found[1].startswith("mine.jsonl: prompt 'p2' has no distractors; write some")
 
 
 def test_the_shipped_prompts_have_three_distractors_each(bank: tuple[Prompt, ...]) -> None:

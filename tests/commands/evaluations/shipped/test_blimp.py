@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.evaluating.samples import Seen
+from commands.evaluating.samples import ObservedSample
 from commands.evaluating.shipped.texts import Blimp
 from commands.settings.sections import EvaluationOptions
 from tests.commands.evaluations.examples import reading
@@ -49,7 +49,7 @@ def test_each_pair_is_a_cluster_of_its_own(tmp_path: Path) -> None:
         each.cluster
         for batch in blimp.observe(inference, blimp.samples(TERMS), TERMS)
         for each in batch
-        if isinstance(each, Seen)
+        if isinstance(each, ObservedSample)
     }
 
     assert len(clusters) == 40

@@ -62,6 +62,6 @@ def test_a_file_that_gives_no_rows_is_refused(tmp_path: Path) -> None:
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(write_lines(tmp_path / "rows.jsonl.gz", {"word": "a"}).read_bytes()[:-9])
 
-    assert faults(empty) == ["empty.jsonl: it is empty; it holds one JSON object a line"]
+    assert faults(empty) == ["empty.jsonl: the file is empty; it needs one JSON object per line"]
     assert faults(tmp_path / "none.jsonl")[0].startswith("none.jsonl: cannot be read: ")
     assert faults(cut)[0].startswith("cut.jsonl.gz: cannot be read: ")

@@ -45,16 +45,16 @@ def test_a_layout_gives_the_same_question_weighed_or_asked(
 @pytest.mark.parametrize(
     ("layout", "row", "why"),
     [
-        ("mmlu", MMLU | {"answer": 4}, "the answer is 4, and must be from 0 to 3"),
+        ("mmlu", MMLU | {"answer": 4}, "the answer is 4; it must be from 0 to 3"),
         (
             "mmlu",
             MMLU | {"choices": ["A"], "answer": 0},
-            "there are 1 choices, and must be 2 to 26",
+            "there are 1 choices; there must be 2 to 26",
         ),
         ("mmlu", MMLU | {"answer": "C"}, "answer: Expected int, got str"),
         ("medmcqa", MEDMCQA | {"cop": -1}, "cop is -1, as in the test split, whose answers are"),
         ("medmcqa", MEDMCQA | {"cop": 4}, "cop is 4: it must count from 0, as the release on"),
-        ("medqa", MEDQA | {"answer_idx": "E"}, "answer_idx is 'E', and there are ['A', 'B',"),
+        ("medqa", MEDQA | {"answer_idx": "E"}, "answer_idx is 'E'; the options are ['A', 'B',"),
     ],
 )
 def test_a_question_without_an_answer_is_refused_with_its_line(

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluating.shipped._items import shuffled
+from commands.evaluating.shipped._items import shuffle
 from commands.evaluating.shipped.synthetic import Composition, Copying, LastWord
 from tests.commands.evaluations.making import made, refusals
 
@@ -69,5 +69,5 @@ def test_more_words_than_letters_are_refused() -> None:
 @given(st.sets(st.text()), SEEDS)
 def test_an_order_depends_on_the_things_alone(things: set[str], seed: int) -> None:
     """Where they stood says nothing of where they come to stand."""
-    assert shuffled(sorted(things), seed) == shuffled(sorted(things, reverse=True), seed)
-    assert set(shuffled(things, seed)) == things
+    assert shuffle(sorted(things), seed) == shuffle(sorted(things, reverse=True), seed)
+    assert set(shuffle(things, seed)) == things

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluating.shipped.bank import holds
+from commands.evaluating.shipped.bank import contains_answer
 from projections.verdicts.parsers import holds_gold
 
 
@@ -20,7 +20,7 @@ from projections.verdicts.parsers import holds_gold
 )
 def test_case_punctuation_and_asides_tell_no_answers_apart(said: str, gold: str) -> None:
     """Nobody is wrong for a full stop, or for leaving an explanation out."""
-    assert holds(said, gold)
+    assert contains_answer(said, gold)
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_case_punctuation_and_asides_tell_no_answers_apart(said: str, gold: str)
 )
 def test_other_words_are_another_answer(said: str, gold: str) -> None:
     """Letters inside a longer word are not the word."""
-    assert not holds(said, gold)
+    assert not contains_answer(said, gold)
 
 
 @given(said=st.text(), wanted=st.text())
 def test_what_contains_a_gold_answer_holds_it(said: str, wanted: str) -> None:
     """An evaluation's score and the metric `containment` tell words by one rule."""
-    assert holds(said, wanted) or not holds_gold(said, wanted)
+    assert contains_answer(said, wanted) or not holds_gold(said, wanted)
     if "(" not in wanted:
-        assert holds(said, wanted) is bool(holds_gold(said, wanted))
+        assert contains_answer(said, wanted) is bool(holds_gold(said, wanted))
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_what_contains_a_gold_answer_holds_it(said: str, wanted: str) -> None:
 )
 def test_words_are_told_as_metrics_tell_them(said: str, gold: str) -> None:
     """What was drawn above may hold no article and no underscore."""
-    assert holds(said, gold)
+    assert contains_answer(said, gold)
