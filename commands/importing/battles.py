@@ -1,7 +1,6 @@
-"""Use case: take in the battles that a file holds, all or none.
+"""Use case of `tourney import battles`: append a file's battles to the ledger, all or none.
 
-They go into a stream of their own: a tournament's version and decisions stay as they are, and there
-need be no tournament.
+Each named set of battles is a stream of its own, so no tournament is needed and none changes.
 """
 
 import hashlib
@@ -29,31 +28,34 @@ from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
 
-_TELLING: Final = 8  # battles that differ; where fewer do, files are alike by chance
+_MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
 _N_BYTES: Final = 8  # of a hash
 
 
 def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | None:
-    """Return how many battles the first file has that holds another's in a piece, or is held.
+    """Return the number of battles in an earlier file that contains this one, or is part of it.
 
-    In a piece and in order: people who vote on the same prompts agree on much, but not so.
+    Battles must match in order and without gaps: people who vote on the same prompts often agree,
+    but not in long runs.
 
     Args:
-        found: The file's battles, by their hashes.
-        before: Those of other files, in the same set.
+        found: Hashes of the file's battles.
+        before: Battles of other files in the same set.
     """
     files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:
         files[event.file_digest].append(battle_hashes(event))
     for earlier in map(b"".join, files.values()):
         fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
-        if len(set(memoryview(fewer).cast("q"))) >= _TELLING and contains_in_order(fewer, more):
+        if len(set(memoryview(fewer).cast("q"))) >= _MIN_DISTINCT and contains_in_order(
+            fewer, more
+        ):
             return len(earlier) // _N_BYTES
     return None
 
 
 def battle_hashes(event: BattlesImported) -> bytes:
-    """Return the hash of all that is said of each battle, one behind the other."""
+    """Return the 8-byte hashes of an event's battles, concatenated."""
     n, entrants = event.n_battles, dict(zip(SIGNS, event.entrants, strict=False))
     battles = zip(
         map(entrants.__getitem__, event.a),
@@ -70,33 +72,33 @@ def battle_hashes(event: BattlesImported) -> bytes:
 
 
 def contains_in_order(fewer: bytes, more: bytes) -> bool:
-    """Say whether all hashes of one file stand in another's, in a piece."""
-    place = more.find(fewer)
-    while place > 0 and place % _N_BYTES:  # in the middle of a hash
-        place = more.find(fewer, place + 1)
-    return place >= 0
+    """Return whether one file's hashes occur in another's, in order and without gaps."""
+    offset = more.find(fewer)
+    while offset > 0 and offset % _N_BYTES:  # in the middle of a hash
+        offset = more.find(fewer, offset + 1)
+    return offset >= 0
 
 
 @dataclass
 class BattleImport:
-    """What a file held, counted as it is read."""
+    """Counts of a file's battles, kept while it is read."""
 
     n_battles: int = 0
-    n_known: int = 0  # battles that were on the ledger already
+    n_known: int = 0  # battles that the ledger already had
     n_before: int = 0  # battles of other files in the set
     winners: Counter[str] = field(default_factory=Counter)
     entrants: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
-    n_skipped: int = 0  # rows that are no battles
-    skipped: list[BadRow] = field(default_factory=list)  # the first of them
+    n_skipped: int = 0  # rows that cannot be read as battles
+    skipped: list[BadRow] = field(default_factory=list)  # the first of these rows
 
     @property
     def n_in_set(self) -> int:
-        """How many battles the set holds now."""
+        """Number of battles in the set after the import."""
         return self.n_before + self.n_battles
 
     def skip(self, row: BadRow) -> None:
-        """Count a row that is no battle."""
+        """Count a row that cannot be read as a battle."""
         self.n_skipped += 1
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
@@ -119,20 +121,20 @@ def import_battles(
     name: str,
     skip_bad: bool = False,
 ) -> BattleImport:
-    """Append a file's battles; doing it again, or after it was broken off, appends them once.
+    """Append a file's battles to a set; repeating it is harmless.
 
     Args:
-        ledger: Open for writing; others wait until the end.
-        file: What is read, to be named by its digest.
+        ledger: Open for writing; other writers wait until the end.
+        file: The file, recorded by its digest.
         of: Its format.
         records: Its rows.
-        name: Of the set of battles that they join.
-        skip_bad: Whether to leave out rows that are no battles.
+        name: Name of the set to import into.
+        skip_bad: Whether to skip rows that cannot be read as battles.
 
     Raises:
-        ConfigurationError: Rows are no battles and are not to be left out, there is no battle,
-            it is a file of the set, grown or cut, or the file changed meanwhile;
-            nothing was appended.
+        ConfigurationError: Rows cannot be read and are not to be skipped, the file has no battle,
+            it overlaps another file of the set, or it changed while it was read; nothing was
+            appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     digest, stream, taken = _digest_of(file), battles_stream(name), BattleImport()
@@ -142,7 +144,7 @@ def import_battles(
     with ledger.merging() as writer:
         for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
             if taken.n_skipped and not skip_bad:
-                continue  # to count what else is wrong
+                continue  # count the other bad rows
             event = _event(chunk, of, digest, number)
             (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
             writer.flush()
@@ -153,19 +155,19 @@ def import_battles(
         if len(others) == len(before):
             _require_new(file, name, n_battles_of_copy(b"".join(found), others), taken)
         if _digest_of(file) != digest:
-            raise ConfigurationError([f"{file}: it changed while it was read; import it again"])
+            raise ConfigurationError([f"{file} changed while it was read; import it again"])
     return taken
 
 
 class _Chunk(NamedTuple):
     battles: Sequence[BattleRow]
-    n_skipped: int  # rows among them and behind them that are no battles
+    n_skipped: int  # bad rows among and after them
 
 
 def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
-    """Yield as many battles as an event holds, time and again; what is none is noted."""
+    """Yield battles in chunks that fit one event; count the bad rows."""
     battles: list[BattleRow] = []
-    n_skipped = 0  # up to the chunk
+    n_skipped = 0  # before this chunk
     for row in rows:
         if isinstance(row, BadRow):
             taken.skip(row)
@@ -179,7 +181,7 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
 
 
 def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> BattlesImported:
-    """Turn rows into columns."""
+    """Return an event that holds the rows as columns."""
     a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
     entrants = tuple(dict.fromkeys((*a, *b)))
     return BattlesImported(
@@ -202,15 +204,15 @@ def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> Batt
 
 def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_bad: bool) -> None:
     if taken.n_skipped and not skip_bad:
-        rows = f"{file}: format {of.name} cannot read {counted(taken.n_skipped, 'row')}"
-        remedy = "nothing is imported; correct them, or leave them out with --skip-bad"
+        rows = f"{file}: {counted(taken.n_skipped, 'row')} cannot be read as format {of.name}"
+        remedy = "nothing was imported; correct them, or use --skip-bad to skip them"
         raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(file, taken)])
     if not taken.n_battles:
-        raise ConfigurationError([f"{file}: it holds no battle of format {of.name}"])
+        raise ConfigurationError([f"{file} has no battle of format {of.name}"])
 
 
 def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImported]:
-    """Return the battles that a set holds, and that count."""
+    """Return the set's earlier imports that count."""
     return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
 
 
@@ -219,13 +221,13 @@ def _require_new(file: Path, name: str, n_earlier: int | None, taken: BattleImpo
         n_shared = min(n_earlier, taken.n_battles)
         some = f"{n_shared} of its {counted(taken.n_battles, 'battle')}"
         other = f"another file, of {counted(n_earlier, 'battle')}"
-        remedy = "import a file of the new rows alone, or all rows under another --name"
-        why = f"are in set {name!r} already, word for word, from {other}, and would count twice"
-        raise ConfigurationError([f"{file}: {some} {why}; nothing is imported: {remedy}"])
+        remedy = "import only the new rows, or import all rows under another --name"
+        why = f"are already in set {name!r}, from {other}, and would count twice"
+        raise ConfigurationError([f"{file}: {some} {why}; nothing was imported; {remedy}"])
 
 
 def bad_rows(file: Path, taken: BattleImport) -> Iterator[str]:
-    """Say of the first rows why they are no battles."""
+    """Yield one line for each of the first bad rows, with the reason."""
     lines = [f"{file}:{row.line}: {row.why}" for row in taken.skipped]
     return first_lines(lines, taken.n_skipped, "row")
 

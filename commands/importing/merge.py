@@ -1,4 +1,8 @@
-"""Use case: take the events of another ledger in, each as it was recorded there."""
+"""Use case of `tourney merge` and `tourney import`: append another ledger's events to this one.
+
+"Ours" is the ledger that is written, "theirs" the other. Equal events are recorded once; where they
+contradict each other, ours is kept, and what follows only from theirs is left out.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -27,7 +31,7 @@ from projections.evaluations.state import (
 
 
 class _PlanLabel(NamedTuple):
-    """What a completion calls its plan."""
+    """How a completion refers to its plan."""
 
     stream: StreamId
     labels: Labels
@@ -35,50 +39,52 @@ class _PlanLabel(NamedTuple):
 
 
 class MergedPlans:
-    """The plans that we hold, and those of theirs that were left out since they contradict ours.
+    """Our evaluation plans, and their plans that were rejected because they contradict ours.
 
-    A sample of a plan that was left out waits for another plan that asks for it: theirs may come
-    back to the same run under a later number.
+    A sample of a rejected plan waits for another plan that asks for it: a later plan of theirs
+    may belong to the same run.
     """
 
     def __init__(self, ours: Ledger) -> None:
-        self._runs: dict[_PlanLabel, Digest] = {}  # of the plans that we hold
+        self._runs: dict[_PlanLabel, Digest] = {}  # of our plans
         self._n_samples: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
         self._left_out: set[_PlanLabel] = set()
-        self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples by run, one that was left out
-        self._completed: set[_PlanLabel] = set()  # by us
-        self._observed: set[tuple[StreamId, SampleKey]] = set()  # by us
-        self._given_up: set[tuple[StreamId, Digest]] = set()  # runs of which we observed more
+        self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples of rejected plans, by run
+        self._completed: set[_PlanLabel] = set()  # our completions
+        self._observed: set[tuple[StreamId, SampleKey]] = set()  # our samples
+        self._unscorable_runs: set[tuple[StreamId, Digest]] = (
+            set()
+        )  # runs of which we observed samples that are unscorable to them
         self._position = ours.head.position
         self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
 
     def catch_up(self, writer: Writer) -> None:
-        """Take note of what was recorded until the merge had the ledger to itself."""
+        """Read what was recorded before the merge locked the ledger."""
         self._learn(writer.committed_after(self._position))
 
     @property
     def n_waiting(self) -> int:
-        """Count the samples that no plan of ours asks for yet."""
+        """Number of samples that no plan of ours asks for yet."""
         return sum(map(len, self._waiting.values()))
 
     def register(self, stream: StreamId, event: Event) -> Sequence[StoredEvent]:
-        """Take note that an event is ours now; return the samples that waited for such a plan."""
+        """Take note of a merged event; return the samples that waited for such a plan."""
         match event:
             case EvaluationPlanned():
                 return self._add_plan(stream, event)
             case SampleUnscorable() if (stream, _key_of(event)) in self._observed:
-                self._given_up.add((stream, event.run_key))
+                self._unscorable_runs.add((stream, event.run_key))
             case _:
                 pass
         return ()
 
     def reject(self, stream: StreamId, plan: EvaluationPlanned) -> None:
-        """Take note that a plan of theirs contradicts ours."""
+        """Take note that their plan contradicts ours."""
         self._left_out.add(_PlanLabel(stream, labels_of(plan), plan.number))
         self._waiting.setdefault(plan.run_key, [])
 
     def hold_sample(self, row: StoredEvent, sample: SampleFact) -> bool:
-        """Keep a sample of a run that was left out, if no plan of ours asks for it; say so."""
+        """Keep a sample that only a rejected plan asks for; return whether it is kept."""
         waiting = self._waiting.get(sample.run_key)
         if waiting is None or sample.sample < self._n_samples[sample.run_key].get(sample.item, 0):
             return False
@@ -86,14 +92,14 @@ class MergedPlans:
         return True
 
     def contradicts(self, stream: StreamId, completed: EvaluationCompleted) -> bool:
-        """Say whether its plan was left out, or it counts as given up what we have observed."""
+        """Return whether its plan was rejected, or it counts as unscorable what we observed."""
         name = _name_of(stream, completed)
         is_new = name not in self._completed
-        counts_less = (stream, self._runs.get(name)) in self._given_up
-        return name in self._left_out or (is_new and counts_less)
+        misses_ours = (stream, self._runs.get(name)) in self._unscorable_runs
+        return name in self._left_out or (is_new and misses_ours)
 
     def _learn(self, ours: Iterable[Recorded]) -> None:
-        """Take note of what we had before the merge."""
+        """Take note of our events before the merge."""
         for recorded in ours:
             stream = recorded.stream
             match event := recorded.event:
@@ -112,7 +118,7 @@ class MergedPlans:
         for item in plan.items:
             n_samples[item] = max(plan.n_samples, n_samples.get(item, 0))
         waited = self._waiting.get(plan.run_key, [])
-        if waited:  # those that this plan does not ask for either will wait again
+        if waited:  # they wait again if this plan does not ask for them
             self._waiting[plan.run_key] = []
         return waited
 
@@ -125,34 +131,34 @@ def _key_of(sample: SampleFact) -> SampleKey:
     return SampleKey(sample.run_key, sample.item, sample.sample)
 
 
-_FLUSHED_EVERY: Final = 1_000  # events: what waits to be inserted is held in memory
+_FLUSHED_EVERY: Final = 1_000  # events; those not yet flushed are held in memory
 
 
 class MergeCounts(NamedTuple):
-    """What became of another ledger's events."""
+    """Counts of another ledger's events by what became of them."""
 
     n_new: int
-    n_known: int  # recorded here already, the same
-    n_left: int  # outcomes that follow from a reply which contradicts ours
+    n_known: int  # already recorded here
+    n_left: int  # outcomes that follow from replies that contradict ours
     conflicts: tuple[Conflict, ...]  # ours was kept
-    n_unfounded: int = 0  # samples and completions of evaluations that ours contradict
+    n_unfounded: int = 0  # samples and completions of plans that contradict ours
 
 
 def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
-    """Append what is not here yet, all or nothing; doing it again appends nothing.
+    """Append the events that this ledger lacks, all or none; repeating it is harmless.
 
-    Where both have recorded another reply to the same query, ours is kept and theirs is told;
-    an outcome that follows from theirs is left out, since it can be reconciled from ours.
-    Of an evaluation that both have planned otherwise, what only their plan asks for is left out,
-    and so is a completion that counts other samples than we hold.
-    An empty ledger becomes an exact copy: the same positions, the same head.
+    If the ledgers have different replies to one query, ours is kept and theirs is reported; their
+    outcomes that follow from it are left out and can be reconciled from ours. If they have
+    different plans of one evaluation, samples that only their plan asks for are left out, and so
+    are completions that count other samples than ours. An empty ledger becomes an exact copy, with
+    the same positions and the same head hash.
 
     Args:
         ledger: Open for writing.
-        rows: All events of the other, in order; audited, or read from a checked export.
+        rows: All events of the other ledger, in order; audited, or from a checked export.
 
     Raises:
-        LedgerError: Something cannot be read or written; nothing was taken in.
+        LedgerError: An event cannot be read or written; nothing was appended.
     """
     plans = MergedPlans(ledger)
     with ledger.merging() as writer:
@@ -165,7 +171,7 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
 
 
 class _Merge:
-    """Another ledger's events on their way in."""
+    """The merge of one ledger's events into another."""
 
     def __init__(self, writer: Writer, plans: MergedPlans) -> None:
         self._writer = writer
@@ -178,7 +184,7 @@ class _Merge:
         self._last: StoredEvent | None = None
 
     def merge_event(self, row: StoredEvent) -> None:
-        """Place one event, if it is new and follows from nothing that contradicts ours."""
+        """Append one event, if it is new and does not follow from what contradicts ours."""
         self._last = row
         self._sort(row)
         if row.position % _FLUSHED_EVERY == 0:
@@ -191,7 +197,7 @@ class _Merge:
             case EvaluationCompleted() if self._plans.contradicts(StreamId(row.stream), event):
                 self._n_unfounded += 1
             case SampleObserved() | SampleUnscorable() if self._plans.hold_sample(row, event):
-                pass  # counted at the end, if no plan of theirs comes for it
+                pass  # counted at the end if no plan asks for it
             case _:
                 self._adopt(row, event)
 
@@ -209,19 +215,19 @@ class _Merge:
             self._sort(waited)
 
     def _contradict(self, row: StoredEvent, event: Event) -> None:
-        """Take note of what may not follow."""
+        """Take note of their event that contradicts ours."""
         match event:
             case VerdictReceived() | JudgeQueryFailed():
                 self._contradicted.add(event.query_key)
             case EvaluationPlanned():
                 self._plans.reject(StreamId(row.stream), event)
-            case SampleUnscorable():  # for other reasons than ours, and given up all the same
+            case SampleUnscorable():  # for another reason than ours, but unscorable too
                 self._plans.register(StreamId(row.stream), event)
             case _:
                 pass
 
     def record_source(self) -> None:
-        """Record where the new events came from, in each stream that got some."""
+        """Record the source of the new events, in each stream that got some."""
         if self._last is None or self._is_copy:
             return
         head, n_events = Digest(self._last.chain.hex()), self._last.position
@@ -230,7 +236,7 @@ class _Merge:
             self._writer.append(stream, [draft(stream, merged)], expected_version=None)
 
     def counts(self) -> MergeCounts:
-        """Return what became of them."""
+        """Return the counts."""
         n_new = self._n_new.total()
         n_unfounded = self._n_unfounded + self._plans.n_waiting
         return MergeCounts(n_new, self._n_known, self._n_left, tuple(self._conflicts), n_unfounded)

@@ -1,6 +1,6 @@
-"""Use case: take in the ratings of JudgeArena's elo_ratings.json, to be shown beside ours.
+"""Use case of `tourney import elo-ratings`: append the ratings of JudgeArena's elo_ratings.json.
 
-They are no battles, so nothing is rated from them.
+They are shown beside tourney's own ratings; nothing is computed from them.
 """
 
 import hashlib
@@ -28,15 +28,16 @@ _SOURCES: Final[Sequence[RatingSource]] = ("evaluated", "human")
 
 
 def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
-    """Append a file's ratings; doing it again appends nothing.
+    """Append a file's ratings; repeating it is harmless.
 
     Args:
         ledger: Open for writing.
-        file: What is read, to be named by its digest.
-        name: Of the set of battles that they belong to.
+        file: The file, recorded by its digest.
+        name: Name of the set of battles that they belong to.
 
     Raises:
-        ConfigurationError: It cannot be read, or is no elo_ratings.json; nothing was appended.
+        ConfigurationError: The file cannot be read, or is not an elo_ratings.json; nothing was
+            appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     event = _event(file)
@@ -51,12 +52,12 @@ def _event(file: Path) -> RatingsImported:
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
     except (InvalidFields, ValueError) as error:
-        raise ConfigurationError([f"{file} is no elo_ratings.json: {error}"]) from error
+        raise ConfigurationError([f"{file} is not an elo_ratings.json: {error}"]) from error
 
 
 def _ratings(found: object, digest: Digest) -> RatingsImported:
     if not isinstance(found, dict) or not isinstance(found.get("ratings"), list):
-        raise InvalidFields("it has no list `ratings`")
+        raise InvalidFields("the list `ratings` is missing")
     return RatingsImported(
         file_digest=digest,
         format="judgearena",
@@ -72,7 +73,7 @@ def _ratings(found: object, digest: Digest) -> RatingsImported:
 
 def _rating(found: object) -> ImportedRating:
     if not isinstance(found, dict):
-        raise InvalidFields(f"{shorten(found)} is no rating")
+        raise InvalidFields(f"{shorten(found)} is not a rating")
     entrant, rating = text(found, "model"), optional_number(found, "rating")
     if rating is None:
         raise InvalidFields(f"{entrant!r} has no rating")
@@ -90,5 +91,5 @@ def _rating(found: object) -> ImportedRating:
 def _optional_count(fields: Fields, name: str) -> int | None:
     number = optional_number(fields, name)
     if number is not None and (number < 0 or number % 1):
-        raise InvalidFields(f"{name} is {shorten(fields[name])}, and must be a whole number from 0")
+        raise InvalidFields(f"{name} is {shorten(fields[name])}, but must be an integer from 0")
     return None if number is None else int(number)

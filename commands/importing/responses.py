@@ -1,8 +1,8 @@
-"""Use case: take in the responses that tap's scripts cached, so that they can be judged.
+"""Use case of `tourney import responses`: append responses that tap's scripts cached.
 
-A cache names entrants and prompts by their ids alone. That its texts were made by the weights, the
-settings and the prompts that are registered under those ids is the claim of whoever imports it;
-each response keeps the digest of its file.
+A cache identifies entrants and prompts by id only. tourney cannot check that its texts come from
+the weights, settings and prompts registered under those ids, so each response records the digest
+of its file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,16 +24,16 @@ from projections.tournament.state import Tournament
 
 
 class CachedDiagnostics(msgspec.Struct, frozen=True):
-    """How a cached response was made; of plain weights no head drafted, and no jury sat."""
+    """How a cached response was made; only a Hydra has a draft head and a jury."""
 
-    n_tokens_generated: Count  # the end of the text included
+    n_tokens_generated: Count  # including the end token
     seed: int | None = None
     draft_head_idx: Count | None = None
     bypass_jury: bool | None = None
 
 
 class CachedResponse(msgspec.Struct, frozen=True):
-    """A line of a cache; what else it says is not read."""
+    """A line of a cache; other fields are ignored."""
 
     entrant_id: EntrantId
     prompt_id: PromptId
@@ -43,29 +43,29 @@ class CachedResponse(msgspec.Struct, frozen=True):
 
 
 class UnusableLine(Exception):
-    """A line cannot be used; the message says why."""
+    """A line cannot be imported; the message says why."""
 
 
 def decode_line(line: bytes) -> CachedResponse:
-    """Return what a line says.
+    """Decode a line.
 
     Raises:
-        UnusableLine: It is no JSON, or a field is missing or wrong.
+        UnusableLine: The line is not JSON, or a field is missing or wrong.
     """
     try:
         return msgspec.json.decode(line, type=CachedResponse)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
         raise UnusableLine(f"{place}: {why}" if place else why) from error
-    except ValueError as error:  # a line that was cut off, above all
-        raise UnusableLine(f"it is no JSON: {error}") from error
+    except ValueError as error:  # most often a line that was cut off
+        raise UnusableLine(f"not JSON: {error}") from error
 
 
-_Wanted: TypeAlias = Mapping[tuple[EntrantId, PromptId], PlannedResponse]
+_Cells: TypeAlias = Mapping[tuple[EntrantId, PromptId], PlannedResponse]
 
 
 class FoundResponse(NamedTuple):
-    """A response, and the line that it is from."""
+    """A response, and its line in a file."""
 
     file: Path
     line: int  # from 1
@@ -73,7 +73,7 @@ class FoundResponse(NamedTuple):
 
 
 class BadLine(NamedTuple):
-    """A line that cannot be used, and why."""
+    """A line that cannot be imported, and why."""
 
     file: Path
     line: int  # from 1
@@ -81,54 +81,54 @@ class BadLine(NamedTuple):
 
 
 class ImportedResponses(NamedTuple):
-    """What files held; of two lines on an entrant's response to a prompt the later counts."""
+    """The responses in the files; of two lines for one response, the later counts."""
 
     new: Sequence[FoundResponse]
-    known: Sequence[FoundResponse]  # the ledger has a response already, and keeps it
+    known: Sequence[FoundResponse]  # the ledger keeps the response that it has
     bad: Sequence[BadLine]
 
 
 def import_responses(
     recorder: Recorder, opening: OpenTournament, files: Sequence[Path], *, skip_bad: bool = False
 ) -> ImportedResponses:
-    """Append the responses that the tournament lacks, all or none; open it, if it is not open.
+    """Append the responses that the tournament lacks, all or none; open it if necessary.
 
     Args:
-        recorder: Of the tournament.
-        opening: What it is configured to be.
-        files: Caches, the later the stronger.
-        skip_bad: Whether to leave out lines that cannot be used.
+        recorder: Records the tournament's events.
+        opening: The configured tournament.
+        files: The caches; later files override earlier ones.
+        skip_bad: Whether to skip lines that cannot be imported.
 
     Raises:
-        ConfigurationError: A file cannot be read, or lines cannot be used and are not to be left
-            out; nothing was appended.
+        ConfigurationError: A file cannot be read, or lines cannot be imported and are not to be
+            skipped; nothing was appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     imported = _read(files, rehearse(recorder.state, opening))
     if imported.bad and not skip_bad:
-        refused = f"{counted(len(imported.bad), 'line')} cannot be used, and nothing is imported"
-        remedy = "correct them, or leave them out with --skip-bad"
+        refused = f"{counted(len(imported.bad), 'line')} cannot be imported; nothing was imported"
+        remedy = "correct them, or use --skip-bad to skip them"
         raise ConfigurationError([f"{refused}; {remedy}", *bad_lines(imported.bad)])
     recorder.record(opening, *(ImportResponse(each.response) for each in imported.new))
     return imported
 
 
 def bad_lines(bad: Sequence[BadLine]) -> Iterator[str]:
-    """Say of the first lines why they cannot be used."""
+    """Yield one line for each of the first bad lines, with the reason."""
     lines = [f"{each.file}:{each.line}: {each.why}" for each in bad]
     return first_lines(lines, len(bad), "line")
 
 
 def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
     prompts = [prompt.prompt_id for prompt in tournament.bank]
-    wanted = {
+    registered = {
         (cell.entrant.entrant_id, cell.prompt.prompt_id): cell
         for cell in planned_responses(tournament, prompts)
     }
     last: dict[tuple[EntrantId, PromptId], FoundResponse] = {}
     bad: list[BadLine] = []
     for file in files:
-        for each in _lines(file, wanted):
+        for each in _lines(file, registered):
             if isinstance(each, BadLine):
                 bad.append(each)
             else:
@@ -145,10 +145,9 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
 def _by_key(
     lines: Iterable[FoundResponse],
 ) -> tuple[Mapping[Digest, FoundResponse], Sequence[BadLine]]:
-    """Return the first line on each response, and those that contradict it.
+    """Return the first line of each response, by response key, and the lines that contradict it.
 
-    Entrants of equal settings share a response, and so do prompts of equal text where no seed
-    tells them apart.
+    Entrants with equal settings share a response; so do prompts with equal text and seed.
     """
     found: dict[Digest, FoundResponse] = {}
     bad: list[BadLine] = []
@@ -162,14 +161,14 @@ def _by_key(
 def _contradiction(line: FoundResponse, first: FoundResponse) -> BadLine:
     of = first.response
     why = (
-        f"it is the same response as {first.file}:{first.line}, of entrant {of.entrant_id!r} to"
-        f" prompt {of.prompt_id!r}: the settings and the prompt's text are the same; but the"
-        " response's text is another"
+        f"it contradicts {first.file}:{first.line} (entrant {of.entrant_id!r}, prompt"
+        f" {of.prompt_id!r}): the settings and the prompt are the same, but the response's text"
+        " differs"
     )
     return BadLine(line.file, line.line, why)
 
 
-def _lines(file: Path, wanted: _Wanted) -> Iterator[FoundResponse | BadLine]:
+def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -178,18 +177,18 @@ def _lines(file: Path, wanted: _Wanted) -> Iterator[FoundResponse | BadLine]:
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             try:
-                yield FoundResponse(file, number, _response(decode_line(line), wanted, digest))
+                yield FoundResponse(file, number, _response(decode_line(line), registered, digest))
             except UnusableLine as error:
                 yield BadLine(file, number, str(error))
 
 
-def _response(cached: CachedResponse, wanted: _Wanted, digest: Digest) -> ResponseGenerated:
-    """Return what a line says, as the response to the registered prompt."""
-    cell, said = _cell(cached, wanted), cached.diagnostics
+def _response(cached: CachedResponse, registered: _Cells, digest: Digest) -> ResponseGenerated:
+    """Return a line as the response of a registered entrant to a registered prompt."""
+    cell, said = _cell(cached, registered), cached.diagnostics
     is_cut = said.n_tokens_generated >= cell.entrant.max_new_tokens
     return partial_response(cell)(
         text=cached.response_text,
-        finish_reason="length" if is_cut else "stop",  # an end in the very last token looks cut
+        finish_reason="length" if is_cut else "stop",  # or it ended with the last allowed token
         n_prompt_tokens=None,
         n_generated_tokens=said.n_tokens_generated,
         elapsed_s=None,
@@ -199,31 +198,31 @@ def _response(cached: CachedResponse, wanted: _Wanted, digest: Digest) -> Respon
     )
 
 
-def _cell(cached: CachedResponse, wanted: _Wanted) -> PlannedResponse:
-    """Return the place that a line is for; a seed that differs belies it."""
-    cell = wanted.get((cached.entrant_id, cached.prompt_id))
+def _cell(cached: CachedResponse, registered: _Cells) -> PlannedResponse:
+    """Return the registered entrant and prompt of a line, after checking the seed."""
+    cell = registered.get((cached.entrant_id, cached.prompt_id))
     if cell is None:
-        is_entrant = any(entrant_id == cached.entrant_id for entrant_id, _ in wanted)
+        is_entrant = any(entrant_id == cached.entrant_id for entrant_id, _ in registered)
         what = f"prompt {cached.prompt_id!r}" if is_entrant else f"entrant {cached.entrant_id!r}"
         raise UnusableLine(f"the tournament has no {what}")
     if cached.diagnostics.seed not in {None, cell.seed}:
-        seeds = f"{cached.diagnostics.seed}, and the tournament's is {cell.seed}"
-        remedy = "tap's follow from [generation] seed = 0"
+        seeds = f"{cached.diagnostics.seed}, but the tournament's is {cell.seed}"
+        remedy = "tap's seeds need [generation] seed = 0"
         raise UnusableLine(f"diagnostics.seed is {seeds}; {remedy}")
     return cell
 
 
 def _diagnostics(said: CachedDiagnostics, entrant: Entrant) -> Diagnostics | None:
-    """Return what a Hydra's line says of its heads; that it has any must not contradict the roster.
+    """Return a Hydra's diagnostics, after checking that they fit the registered entrant.
 
-    The lists of its tokens are not in a cache.
+    A cache has no diagnostics per token.
     """
     bypass = entrant.hydra.bypass_jury if entrant.hydra else None
     if said.bypass_jury != bypass or (said.draft_head_idx is None) != (bypass is None):
         found = f"draft_head_idx {said.draft_head_idx}, bypass_jury {said.bypass_jury}"
-        expected = "no Hydra" if bypass is None else f"a Hydra whose bypass_jury is {bypass}"
+        expected = "not a Hydra" if bypass is None else f"a Hydra whose bypass_jury is {bypass}"
         raise UnusableLine(
-            f"diagnostics say {found}, and entrant {entrant.entrant_id!r} is {expected}"
+            f"diagnostics say {found}, but entrant {entrant.entrant_id!r} is {expected}"
         )
     if said.draft_head_idx is None or said.bypass_jury is None:
         return None

@@ -99,8 +99,8 @@ def test_one_bad_row_refuses_the_file_whole(ledger: Ledger, file: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         take_in(ledger, file)
 
-    assert caught.value.faults[0].startswith(f"{file}: format plain cannot read 2 rows: ")
-    assert caught.value.faults[1].startswith(f"{file}:{MAX_BATTLES + 3}: winner is 'A', and must")
+    assert caught.value.faults[0].startswith(f"{file}: 2 rows cannot be read as format plain: ")
+    assert caught.value.faults[1].startswith(f"{file}:{MAX_BATTLES + 3}: winner is 'A', but must")
     assert caught.value.faults[2] == f"{file}:{MAX_BATTLES + 4}: 'x' battles itself"
     assert ledger.head.position == 0
     assert take_in(ledger, file, skip_bad=True).n_known == 0
@@ -133,7 +133,7 @@ def test_a_file_without_battles_is_refused(ledger: Ledger, file: Path, rows: lis
     """Nothing could be said of it but that it was there."""
     write(file, *rows)
 
-    with pytest.raises(ConfigurationError, match="it holds no battle of format plain"):
+    with pytest.raises(ConfigurationError, match="has no battle of format plain"):
         take_in(ledger, file, skip_bad=True)
 
 
@@ -145,7 +145,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(ledger: Ledger, file: P
         yield from records_of(file, PLAIN, open_parquet)
         write(file, "x,y,model_a", "x,y,model_b")
 
-    with pytest.raises(ConfigurationError, match="it changed while it was read; import it again"):
+    with pytest.raises(ConfigurationError, match="changed while it was read; import it again"):
         take_in(ledger, file, records=growing())
 
     assert ledger.head.position == 0
@@ -233,10 +233,9 @@ def test_a_file_that_has_grown_or_was_cut_is_refused(
         take_in(ledger, votes(tmp_path / "now.csv", *rows))
 
     assert str(caught.value) == (
-        f"{tmp_path / 'now.csv'}: {n_shared} of its {len(rows)} battles are in set 'arena'"
-        " already, word for word, from another file, of 20 battles, and would count twice;"
-        " nothing is imported: import a file of the new rows alone, or all rows under another"
-        " --name"
+        f"{tmp_path / 'now.csv'}: {n_shared} of its {len(rows)} battles are already in"
+        " set 'arena', from another file, of 20 battles, and would count twice; nothing was"
+        " imported; import only the new rows, or import all rows under another --name"
     )
     assert len(imported(ledger)) == 1
 

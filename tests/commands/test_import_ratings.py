@@ -79,15 +79,15 @@ def test_what_is_not_known_may_be_left_out_or_nan(ledger: Ledger, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ([], "it has no list `ratings`"),
-        ({"mean_ratings": {}}, "it has no list `ratings`"),
-        ({"ratings": [1]}, "1 is no rating"),
-        ({"ratings": [HUMAN | {"model": ""}]}, "model is '', and must be a text"),
+        ([], "the list `ratings` is missing"),
+        ({"mean_ratings": {}}, "the list `ratings` is missing"),
+        ({"ratings": [1]}, "1 is not a rating"),
+        ({"ratings": [HUMAN | {"model": ""}]}, "model is '', but must be a text"),
         ({"ratings": [HUMAN | {"rating": None}]}, "'gpt-4' has no rating"),
-        ({"ratings": [HUMAN | {"rating": float("inf")}]}, "rating is inf, and must be a number"),
-        ({"ratings": [HUMAN | {"n_battles": 0.5}]}, "n_battles is 0.5, and must be a whole number"),
-        ({"ratings": [HUMAN | {"n_battles": -1}]}, "n_battles is -1, and must be a whole number"),
-        ({"ratings": [HUMAN | {"source": "oracle"}]}, "source is 'oracle', and must be one of"),
+        ({"ratings": [HUMAN | {"rating": float("inf")}]}, "rating is inf, but must be a number"),
+        ({"ratings": [HUMAN | {"n_battles": 0.5}]}, "n_battles is 0.5, but must be an integer"),
+        ({"ratings": [HUMAN | {"n_battles": -1}]}, "n_battles is -1, but must be an integer"),
+        ({"ratings": [HUMAN | {"source": "oracle"}]}, "source is 'oracle', but must be one of"),
     ],
 )
 def test_what_are_no_ratings_is_refused(
@@ -99,7 +99,7 @@ def test_what_are_no_ratings_is_refused(
     with pytest.raises(ConfigurationError) as caught:
         import_ratings(ledger, file, name="arena")
 
-    assert str(caught.value).startswith(f"{file} is no elo_ratings.json: {why}")
+    assert str(caught.value).startswith(f"{file} is not an elo_ratings.json: {why}")
     assert ledger.head.position == 0
 
 

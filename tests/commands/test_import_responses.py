@@ -147,15 +147,15 @@ def test_a_response_that_was_generated_stays(recorder: Recorder, file: Path) -> 
     [
         (record("zoe"), "the tournament has no entrant 'zoe'"),
         (record(what="p9"), "the tournament has no prompt 'p9'"),
-        (record(seed=7), "diagnostics.seed is 7, and the tournament's is 2053764746; tap's follow"),
-        (record("poe", draft_head_idx=None), "say draft_head_idx None, bypass_jury False, and ent"),
-        (record("poe", bypass_jury=None), "and entrant 'poe' is a Hydra whose bypass_jury is Fals"),
-        (record("poe", bypass_jury=True), "and entrant 'poe' is a Hydra whose bypass_jury is Fals"),
-        (record(draft_head_idx=1), "and entrant 'base' is no Hydra"),
+        (record(seed=7), "diagnostics.seed is 7, but the tournament's is 2053764746; tap's seeds"),
+        (record("poe", draft_head_idx=None), "say draft_head_idx None, bypass_jury False, but ent"),
+        (record("poe", bypass_jury=None), "but entrant 'poe' is a Hydra whose bypass_jury is Fals"),
+        (record("poe", bypass_jury=True), "but entrant 'poe' is a Hydra whose bypass_jury is Fals"),
+        (record(draft_head_idx=1), "but entrant 'base' is not a Hydra"),
         (record(p_correct=1.5), "p_correct: Expected"),
-        (record(p_correct=float("nan")), "it is no JSON"),
+        (record(p_correct=float("nan")), "not JSON"),
         (record(n_tokens_generated=None), "diagnostics.n_tokens_generated: Expected"),
-        (record(response_text="\ud800"), "it is no JSON"),
+        (record(response_text="\ud800"), "not JSON"),
         (record(diagnostics={}), "missing required field n_tokens_generated"),
         ({}, "missing required field entrant_id"),
         ([], "Expected object, got array"),
@@ -172,7 +172,7 @@ def test_one_bad_line_refuses_all_files(
         take_in(recorder, good, file)
 
     summary, fault = caught.value.faults
-    assert summary.startswith("1 line cannot be used, and nothing is imported; correct")
+    assert summary.startswith("1 line cannot be imported; nothing was imported; correct")
     assert fault.startswith(f"{file}:2: ")
     assert why in fault
     assert ledger.head.position == 0
@@ -185,7 +185,7 @@ def test_a_torn_last_line_can_be_left_out(recorder: Recorder, file: Path) -> Non
     imported = take_in(recorder, file, skip_bad=True)
 
     assert [(each.line, each.why) for each in imported.bad] == [
-        (3, "it is no JSON: Input data was truncated")
+        (3, "not JSON: Input data was truncated")
     ]
     assert responses(recorder).keys() == {("base", P1)}
 
@@ -223,8 +223,8 @@ def test_one_response_said_twice_must_be_one_text(
         import_responses(recorder, opening, [file, other])
 
     assert caught.value.faults[1] == (
-        f"{other}:1: it is the same response as {file}:1, of entrant 'base' to prompt 'p1': the"
-        " settings and the prompt's text are the same; but the response's text is another"
+        f"{other}:1: it contradicts {file}:1 (entrant 'base', prompt 'p1'): the settings and the"
+        " prompt are the same, but the response's text differs"
     )
     assert ledger.head.position == 0
 

@@ -1,8 +1,8 @@
-"""AlpacaEval's annotations.json: how far an annotator preferred the second output to the first.
+"""AlpacaEval's annotations.json: preferences of an annotator between two outputs.
 
-A preference is from 1 (`generator_1`) to 2 (`generator_2`), and 3/2 for a tie: one more than the
-probability that the second is better. The first, which becomes model_a, is mostly the reference.
-The order in which the annotator saw the two was drawn, and is not kept.
+A preference runs from 1 (`generator_1`) to 2 (`generator_2`), 3/2 for a tie: one more than the
+probability that the second is better. The first, usually the reference, becomes model_a. The order
+in which the annotator saw the two was random, and is not in the file.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ from commands.importing.formats.rows import (
 )
 from ledger.events.imports import Winner
 
-_FIRST, _SECOND = 1, 2  # the preferences that leave no doubt
-_TIE_ONCE: Final = 0  # what 3/2 was written as before preferences were weighted
+_FIRST, _SECOND = 1, 2  # the certain preferences
+_TIE_ONCE: Final = 0  # a tie, in files from before preferences were weighted
 _EVEN: Final = 0.5
-_N_DECIMALS: Final = 15  # of a preference; those behind are the subtraction's
+_N_DECIMALS: Final = 15  # of a preference; further ones come from the subtraction
 _N_HEX: Final = 16  # 64 bits tell a million prompts apart
 
 
@@ -41,20 +41,20 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
 
 
 def _pref(fields: Fields) -> float | None:
-    """Return how probably the second is better, or None where the annotator failed.
+    """Return the probability that the second is better, or None if the annotator failed.
 
     Raises:
-        InvalidFields: The row is not annotated, or by something that is no preference.
+        InvalidFields: The row has no preference, or one out of range.
     """
     if "preference" not in fields:
-        raise InvalidFields("preference is missing, though it may be null")
+        raise InvalidFields("preference is missing; it may be null")
     preference = optional_number(fields, "preference")
     if preference is None:
         return None
     if preference == _TIE_ONCE:
         return _EVEN
     if not _FIRST <= preference <= _SECOND:
-        raise InvalidFields(f"preference is {preference!r}, and must be from 1 to 2")
+        raise InvalidFields(f"preference is {preference!r}, but must be from 1 to 2")
     return round(preference - _FIRST, _N_DECIMALS)
 
 
@@ -67,7 +67,7 @@ def _winner(pref: float | None) -> Winner:
 
 
 def _question_id(instruction: str) -> str:
-    """Name a prompt, which AlpacaEval itself knows by its text alone."""
+    """Return an id for a prompt, which AlpacaEval identifies by its text."""
     return sha256(instruction.encode()).hexdigest()[:_N_HEX]
 
 

@@ -2,8 +2,8 @@
 
 A row is a prompt on which the judge compared a model with the benchmark's baseline, once in each
 order: in the first game the baseline is in slot A, in the second the model is. Each game becomes a
-battle in the order that was shown. One whose label could not be read has no verdict; the scores of
-v2.0 leave out its prompt, those of v0.1 the game.
+battle in the order shown. A game without a readable label has no verdict; the scores of v2.0
+exclude its prompt, those of v0.1 the game.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ from commands.importing.formats.rows import (
 )
 from ledger.events.imports import Winner
 
-_MUCH: Final = 3.0  # battles that `much better` counts for: its show_result.py, weight=3
-_BASELINE_V0_1: Final = "gpt-4-0314"  # rows of v0.1 do not name it, its show_result.py does
+_MUCH: Final = 3.0  # weight of `much better`, as in its show_result.py
+_BASELINE_V0_1: Final = "gpt-4-0314"  # from its show_result.py; rows of v0.1 do not name it
 
 
 class _Label(NamedTuple):
@@ -51,8 +51,8 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
     model, baseline = text(fields, "model"), _baseline(fields)
     games = structured(fields, "games", list[dict[str, object] | None])
     orders = ((baseline, model), (model, baseline))
-    if len(games) not in {1, len(orders)}:  # v0.1 can be told to play the first alone
-        raise InvalidFields(f"games are {len(games)}, and must be one or two")
+    if len(games) not in {1, len(orders)}:  # v0.1 can play the first game only
+        raise InvalidFields(f"there are {len(games)} games; there must be one or two")
     for (first, second), game in zip(orders, games, strict=False):
         label = _label(game)
         yield BattleRow(
@@ -68,10 +68,10 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
 
 
 def _baseline(fields: Fields) -> str:
-    """Return what the model was compared with.
+    """Return the baseline that the model was compared with.
 
     Raises:
-        InvalidFields: A row of v2.0, where it depends on the prompt's category, does not say.
+        InvalidFields: A row of v2.0, where it depends on the category, does not name it.
     """
     if "question_id" in fields and is_missing(fields.get("baseline")):
         return _BASELINE_V0_1
@@ -79,7 +79,7 @@ def _baseline(fields: Fields) -> str:
 
 
 def _label(game: Fields | None) -> _Label:
-    """Return what a game's label says; where the judge failed, there is no game."""
+    """Return the meaning of a game's label; no verdict if the judge failed."""
     if game is None or is_missing(game.get("score")):
         return _Label("no verdict")
     return mapped_value(game, "score", _LABELS)

@@ -1,7 +1,7 @@
 """JudgeArena's battles: battles.parquet, and battles.jsonl of its first draft.
 
-Where a judge's reply could not be read, JudgeArena writes a tie without a preference: no verdict.
-Its draft has no preferences at all, and people give none; their ties are ties.
+If a judge's reply was unreadable, JudgeArena writes a tie without a preference: it becomes no
+verdict. The draft and people's votes have no preferences; their ties are ties.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,7 @@ from commands.importing.formats.rows import BattleRow, Fields, InvalidFields, is
 
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     if "ratings" in fields:
-        raise InvalidFields(
-            "these are ratings, no battles; `tourney import elo-ratings` takes them in"
-        )
+        raise InvalidFields("these are ratings, not battles; use `tourney import elo-ratings`")
     row = battle(fields)
     is_unread = row.winner == "tie" and "pref" in fields and is_missing(fields["pref"])
     if is_unread and row.source == "llm-judge":

@@ -1,6 +1,6 @@
 """LMArena's votes: what people preferred of two anonymous models, in its three public layouts.
 
-All are taken, of conversations of any length; JudgeArena rates those of one turn.
+Conversations of any length are imported; JudgeArena rates those of one turn only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,15 +58,15 @@ def _vote(fields: Fields, winner: Winner, *, question_id: str) -> BattleRow:
 
 
 def _flagged(fields: Fields) -> Winner:
-    """Return the winner whose flag is 1; a tie's may mean that both were bad.
+    """Return the winner whose flag is 1; a tie may mean that both were bad.
 
     Raises:
-        InvalidFields: Not exactly one flag is 1, and the others 0.
+        InvalidFields: The flags are not one 1 and two 0.
     """
     flags = {name: optional_number(fields, name) for name in _FLAGS}
     if sorted(flag for flag in flags.values() if flag is not None) != [0, 0, 1]:
         said = ", ".join(f"{name} {shorten(fields.get(name))}" for name in _FLAGS)
-        raise InvalidFields(f"of {said} one must be 1, and the others 0")
+        raise InvalidFields(f"{said}: one must be 1, the others 0")
     return next(winner for name, winner in _FLAGS.items() if flags[name])
 
 

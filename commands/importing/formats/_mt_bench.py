@@ -1,8 +1,8 @@
 """MT-bench's pairwise judgments: FastChat's model_judgment/{judge}_pair.jsonl.
 
 A row is a pair in both orders: in game 1 model_1 is in slot A, in game 2 model_2 is. Each game
-becomes a battle in the order that was shown; FastChat itself calls two that disagree a tie. Both
-turns of a question are battles of one prompt: the second goes on from the first.
+becomes a battle in the order shown; FastChat itself counts two that disagree as a tie. Both turns
+of a question are battles on one prompt, since the second continues the first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,16 +44,16 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
 
 
 def _judge_model(fields: Fields) -> str:
-    """Return the judge, without the name of the prompt that is beside it.
+    """Return the judge's model, without the name of its prompt.
 
     Raises:
-        InvalidFields: There is no name of a model and of a prompt.
+        InvalidFields: The field is not a model and a prompt.
     """
     match structured(fields, "judge", list[str]):
         case [model, _] if model:
             return model
         case judge:
-            raise InvalidFields(f"judge is {judge!r}, and must be [model, prompt]")
+            raise InvalidFields(f"judge is {judge!r}, but must be [model, prompt]")
 
 
 read = row_by_row(_battles)

@@ -1,7 +1,7 @@
 """orq-arena's battle log, of schema 2 or 3: one round a row, decided by a jury.
 
-Each judge saw both orders, and abstained where they disagreed; a row keeps what the jury's votes
-came to. A round that was left inconclusive, or void for lack of an answer, has no verdict.
+Each judge saw both orders and abstained if its verdicts disagreed; a row has the jury's verdict. A
+round that is inconclusive, or void for lack of an answer, has no verdict.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
 def _battles(fields: Fields) -> Iterator[BattleRow]:
     if fields.get("schema_version") not in _SCHEMAS:
         raise InvalidFields(
-            f"schema_version is {shorten(fields.get('schema_version'))}, and must be 2 or 3"
+            f"schema_version is {shorten(fields.get('schema_version'))}, but must be 2 or 3"
         )
     verdict = mapped_value(fields, "majority_verdict", _VERDICTS)
     _require_agreement(fields, verdict)
@@ -45,7 +45,7 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
 
 
 def _require_agreement(fields: Fields, verdict: Winner) -> None:
-    """Compare the verdict with the `winner` beside it, which names an entrant.
+    """Check the verdict against the field `winner`, which names an entrant.
 
     Raises:
         InvalidFields: They contradict each other, or the winner is unknown.
@@ -59,11 +59,11 @@ def _require_agreement(fields: Fields, verdict: Winner) -> None:
     winner = fields.get("winner")
     if winner not in named[verdict]:
         said = shorten(fields["majority_verdict"])
-        raise InvalidFields(f"winner is {shorten(winner)}, and majority_verdict {said}")
+        raise InvalidFields(f"winner is {shorten(winner)}, but majority_verdict is {said}")
 
 
 def _jury(fields: Fields) -> str | None:
-    """Return the judges that were asked, as one name, or None where none was."""
+    """Return the judges as one name, or None if there are none."""
     votes = structured(fields, "judge_votes", list[dict[str, object]])
     return "+".join(text(vote, "model") for vote in votes) or None
 

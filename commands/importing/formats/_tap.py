@@ -1,8 +1,8 @@
 """tap's judgments: the cache judgments_{dimension}.jsonl, and a run's verdicts/{dimension}.jsonl.
 
-A cached row is one order of a pair. A run's row is a pair, with both orders under `raw`: they are
-what is read, since whether they agree is ours to say. Each becomes a battle in the order that was
-shown. Both files tell the same judgments, so import either; its name alone tells the dimension.
+A cached row is one order of a pair. A run's row is a pair with both orders under `raw`, which
+are read one by one, since tourney reconciles them itself. Each becomes a battle in the order
+shown. Both files hold the same judgments, so import only one; its name gives the dimension.
 """
 
 import re
@@ -34,7 +34,7 @@ _SAYS_TIE: Final = re.compile(r"\s*VERDICT:\s*TIE", re.IGNORECASE)
 
 
 def read(records: Records) -> Iterator[BattleRow | BadRow]:
-    """Read judgments; of two with one cache key, the later takes the place of the earlier."""
+    """Read judgments; of two with one cache key, the later counts."""
     latest: dict[str | int, tuple[BattleRow | BadRow, ...]] = {}
     for record in records:
         rows = tuple(_each_order([record]))
@@ -48,7 +48,7 @@ def read(records: Records) -> Iterator[BattleRow | BadRow]:
 
 
 def set_of(file: Path) -> str:
-    """Name a set by the dimension: battles on two of them are no answers to one question."""
+    """Return the set for a file: each dimension has its own."""
     return f"tap-{file.stem.removeprefix('judgments_')}"
 
 
@@ -85,14 +85,14 @@ def _battle(judgment: Fields) -> BattleRow:
 def _is_swapped(judgment: Fields) -> bool:
     swap = judgment.get("position_swap")
     if not isinstance(swap, bool):
-        raise InvalidFields(f"position_swap is {shorten(swap)}, and must be true or false")
+        raise InvalidFields(f"position_swap is {shorten(swap)}, but must be true or false")
     return swap
 
 
 def _winner(judgment: Fields) -> Winner:
-    """Return who won; a tie that no line of the reply beside it says is no verdict.
+    """Return the winner; a tie that the reply does not state is no verdict.
 
-    tap wrote down a tie for every reply in which it found no verdict.
+    tap recorded a tie for every reply in which it found no verdict.
     """
     winner = mapped_value(judgment, "verdict", _VERDICTS)
     reply = optional_text(judgment, "reasoning")

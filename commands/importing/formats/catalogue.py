@@ -21,20 +21,18 @@ _BESIDE: Final = tuple(plain.OPTIONAL)
 
 
 class BattleFormat(NamedTuple):
-    """How the rows of some program's files become battles, whatever kind of file they are in."""
+    """How to turn the rows of a program's files into battles, whatever the kind of file."""
 
     name: str
-    mapping_version: int  # raised by whoever changes what rows mean
+    mapping_version: int  # raise it when rows are interpreted differently
     read: Reader
     description: str  # for the help
-    required: tuple[
-        str, ...
-    ]  # fields that every row has: a table without one is not of this format
-    optional: tuple[str, ...] = ()  # looked at, too; a table's other fields are not read
-    set_by_file: Callable[[Path], str] | None = None  # where files are of different things
+    required: tuple[str, ...]  # fields that every row must have
+    optional: tuple[str, ...] = ()  # fields that are read if present
+    set_by_file: Callable[[Path], str] | None = None  # if the file name decides the set
 
     def set_of(self, file: Path) -> str:
-        """Return the set of battles that a file's join unless another is named."""
+        """Return the default set to import a file into."""
         return self.name if self.set_by_file is None else self.set_by_file(file)
 
 

@@ -1,6 +1,6 @@
-"""The rows of a file as records, whatever its kind: the end of its name says which that is.
+"""Read the rows of a CSV, JSON, JSON lines or Parquet file, chosen by the file's suffix.
 
-Rows are read as they are asked for, but for a JSON file, which is read whole.
+Rows are read one at a time, except from a JSON file, which is read whole.
 """
 
 import csv
@@ -17,15 +17,15 @@ from commands.importing.formats.rows import BadRow, Record
 
 
 def decode_json(content: bytes) -> object:
-    """Return what JSON says, and None for NaN.
+    """Decode JSON, with None for NaN.
 
     Raises:
-        ValueError: It is no JSON, even so, or nested too deep to be read.
+        ValueError: The content is not JSON, or nested too deeply.
     """
     try:
         return _decode_with_nan(content)
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError("nested too deeply") from error
 
 
 def _decode_with_nan(content: bytes) -> object:
@@ -39,18 +39,18 @@ def _constant(name: str) -> float | None:
     return None if name == "NaN" else float(name)
 
 
-_LONGEST_CELL: Final = 2**31 - 1  # characters: conversations are longer than csv's default
+_LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
 
 
 class Sheet(NamedTuple):
-    """A table's header, and its rows."""
+    """A table's column names and rows."""
 
     header: Sequence[str]
     rows: Iterator[Record | BadRow]
 
 
 OpenParquet: TypeAlias = Callable[[Path, Collection[str]], Sheet]
-"""Opens a Parquet file, of which only some columns are wanted in the rows."""
+"""Opens a Parquet file, and reads only the given columns."""
 
 
 def records_of(
@@ -59,31 +59,32 @@ def records_of(
     """Yield the rows of a file.
 
     Raises:
-        ConfigurationError: It cannot be read, is of no kind that is known, or is a table without
-            a column that the format needs.
+        ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that
+            the format requires.
     """
     try:
         match path.suffix:
             case ".csv":
                 yield from _with_header(path, of, _open_csv(path))
             case ".parquet":
-                wanted = {*of.required, *of.optional}
-                yield from _with_header(path, of, open_parquet(path, wanted))
+                columns = {*of.required, *of.optional}
+                yield from _with_header(path, of, open_parquet(path, columns))
             case ".jsonl":
                 yield from _json_lines(path)
             case ".json":
                 yield from _json_rows(path)
             case other:
                 kinds = ".csv, .json, .jsonl or .parquet"
-                raise ConfigurationError([f"{path}: {other!r} is no {kinds}; rename the file"])
+                fault = f"{path}: the suffix is {other!r}, but must be {kinds}; rename the file"
+                raise ConfigurationError([fault])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
 def _with_header(path: Path, of: BattleFormat, sheet: Sheet) -> Iterator[Record | BadRow]:
-    """Yield a table's rows, once its header is seen to be of the format."""
+    """Yield a table's rows, after checking that it has the columns of the format."""
     faults = [
-        f"{path}: it has no column {name!r}, which format {of.name} needs; its columns are"
+        f"{path}: no column {name!r}, which format {of.name} requires; its columns are"
         f" {', '.join(map(repr, sheet.header))}"
         for name in of.required
         if name not in sheet.header
@@ -100,7 +101,7 @@ def _open_csv(path: Path) -> Sheet:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file, each with the line that it begins on."""
+    """Yield the rows of a CSV file, each with the number of its first line."""
     csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8-sig", newline="") as opened:
         reader = csv.reader(opened)
@@ -112,7 +113,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _csv_record(line: int, header: list[str], cells: list[str]) -> Record | BadRow:
     if len(cells) != len(header):
-        return BadRow(line, f"it has {len(cells)} cells, and the header {len(header)}")
+        return BadRow(line, f"it has {len(cells)} cells, but the header has {len(header)}")
     return Record(line, dict(zip(header, cells, strict=True)))
 
 
@@ -127,16 +128,16 @@ def _json_record(line: int, content: bytes) -> Record | BadRow:
     try:
         found = decode_json(content)
     except ValueError as error:
-        return BadRow(line, f"it is no JSON: {error}")
-    return Record(line, found) if isinstance(found, dict) else BadRow(line, "it is no JSON object")
+        return BadRow(line, f"not JSON: {error}")
+    return Record(line, found) if isinstance(found, dict) else BadRow(line, "not a JSON object")
 
 
 def _json_rows(path: Path) -> Iterator[Record | BadRow]:
-    """Yield the objects of an array, or the one object that the file is."""
+    """Yield the objects of a JSON array, or a single object."""
     try:
         found = decode_json(path.read_bytes())
     except ValueError as error:
-        why = f"{path}: it is no JSON: {error}; call a file of JSON lines .jsonl"
+        why = f"{path}: not JSON: {error}; name a file of JSON lines .jsonl"
         raise ConfigurationError([why]) from error
     for row, each in enumerate(found if isinstance(found, list) else [found], start=1):
-        yield Record(row, each) if isinstance(each, dict) else BadRow(row, "it is no JSON object")
+        yield Record(row, each) if isinstance(each, dict) else BadRow(row, "not a JSON object")

@@ -1,4 +1,4 @@
-"""Battles in plain columns, for who writes a file by hand or from a program."""
+"""The plain format: one battle per row, in columns that are easy to write by hand or program."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -28,28 +28,27 @@ NEEDED: Final[Mapping[str, str]] = MappingProxyType(
         "winner": " | ".join(_WINNERS),
     }
 )
-"""What each column says that every table has."""
+"""The required columns, and what each holds."""
 
 OPTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "pref": "how probably model_b is better, from 0 to 1",
-        "question_id": "the prompt: battles of one prompt have the same",
-        "source": f"{' | '.join(_SOURCES)}; left out, human where there is no judge_model",
-        "judge_model": "who judged",
-        "weight": "how many battles it counts for, above 0; left out, 1",
+        "pref": "probability that model_b is better, from 0 to 1",
+        "question_id": "id of the prompt",
+        "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
+        "judge_model": "the judge",
+        "weight": "weight of the battle, above 0; default: 1",
     }
 )
-"""What each column says that a table may have; it may be empty in a row, too."""
+"""The optional columns, and what each holds; their cells may be empty."""
 
 
 def battle(fields: Fields) -> BattleRow:
     """Return the battle of a row.
 
-    Without a `source`, one that names a `judge_model` is by that, any other by people. A `pref` is
-    how probably b is better.
+    Without a `source`, a battle with a `judge_model` is a judge's, any other is people's.
 
     Raises:
-        InvalidFields: A column is missing or says something else.
+        InvalidFields: A column is missing or wrong.
     """
     judge_model = optional_text(fields, "judge_model")
     by_default: Source = "human" if judge_model is None else "llm-judge"
@@ -67,14 +66,14 @@ def battle(fields: Fields) -> BattleRow:
 
 
 def weight(fields: Fields) -> float:
-    """Return how much a battle counts, 1 where nothing is said.
+    """Return a battle's weight, 1 if none is given.
 
     Raises:
-        InvalidFields: It is no number above 0.
+        InvalidFields: The weight is not a number above 0.
     """
     given = optional_number(fields, "weight")
     if given is not None and given <= 0:
-        raise InvalidFields(f"weight is {given!r}, and must be above 0")
+        raise InvalidFields(f"weight is {given!r}, but must be above 0")
     return 1.0 if given is None else given
 
 

@@ -1,7 +1,7 @@
-"""The fields of a row as values: each is what is asked for, or the row is no battle.
+"""Battles as rows, and checked access to the fields of an imported row.
 
-A CSV has only texts, and empty ones for what it does not know; JSON and Parquet have numbers, and
-null or NaN.
+A CSV file has texts only, and empty ones for missing values; JSON and Parquet have numbers, and
+null or NaN for missing values.
 """
 
 import math
@@ -14,7 +14,7 @@ from commands.errors import place_and_fault
 from ledger.events.imports import Source, Winner
 
 Fields: TypeAlias = Mapping[str, object]
-_EVEN: Final = 0.5  # the preference that is for neither
+_EVEN: Final = 0.5  # a preference for neither
 
 
 class BattleRow(NamedTuple):
@@ -23,7 +23,7 @@ class BattleRow(NamedTuple):
     model_a: str
     model_b: str
     winner: Winner
-    pref: float | None  # that b is better: 0 is a, 1/2 a tie, 1 is b; None: not said
+    pref: float | None  # probability that b is better; None: unknown
     question_id: str | None  # battles of one prompt have the same
     source: Source
     judge_model: str | None
@@ -31,14 +31,14 @@ class BattleRow(NamedTuple):
 
 
 class BadRow(NamedTuple):
-    """A row that is no battle, and why."""
+    """A row that cannot be read as a battle, and why."""
 
-    line: int  # from 1; in a Parquet file or an array, the row
+    line: int  # from 1; in Parquet files and JSON arrays, the row
     why: str
 
 
 class Record(NamedTuple):
-    """A row of a file as its kind of file says it, with no meaning yet."""
+    """The fields of a row, before a format interprets them."""
 
     line: int  # as above
     fields: Fields
@@ -46,20 +46,20 @@ class Record(NamedTuple):
 
 Records: TypeAlias = Iterable[Record | BadRow]
 Reader: TypeAlias = Callable[[Records], Iterator[BattleRow | BadRow]]
-"""Says what records mean in one format; what is bad already stays so."""
+"""Turns records into battles by one format; bad rows are passed through."""
 
 Mapper: TypeAlias = Callable[[Fields], Iterable[BattleRow]]
 
 
 class InvalidFields(Exception):
-    """A row's fields are no battle; the message says which field, and what is wrong with it."""
+    """A field of a row is missing or wrong; the message names it and says why."""
 
 
 def row_by_row(mapper: Mapper) -> Reader:
-    """Return the reader of a format whose rows mean something each by itself.
+    """Return the reader of a format in which each row stands for itself.
 
     Args:
-        mapper: Gives the battles of a row, none to leave it out, or raises Unmapped.
+        mapper: Returns the battles of a row, or raises InvalidFields.
     """
 
     def read(records: Records) -> Iterator[BattleRow | BadRow]:
@@ -81,51 +81,51 @@ def _require_consistent(row: BattleRow) -> BattleRow:
     if row.model_a == row.model_b:
         raise InvalidFields(f"{row.model_a!r} battles itself")
     if row.winner == "no verdict" and row.pref is not None:
-        raise InvalidFields(f"there is no verdict, and yet a preference: {row.pref!r}")
+        raise InvalidFields(f"winner is no verdict, but pref is {row.pref!r}")
     if row.pref is not None and _contradicts(row.pref, row.winner):
         raise InvalidFields(
-            f"winner is {row.winner}, and yet pref is {row.pref!r}: it is how probably b is better"
+            f"winner is {row.winner}, but pref, the probability that b is better, is {row.pref!r}"
         )
     return row
 
 
 def _contradicts(pref: float, winner: Winner) -> bool:
-    """Say whether a preference is for who lost; a tie may be called at any."""
+    """Return whether a preference is for the loser; a tie fits any preference."""
     return (winner == "model_a" and pref > _EVEN) or (winner == "model_b" and pref < _EVEN)
 
 
 Choice = TypeVar("Choice", bound=str)
-_N_SHOWN: Final = 60  # characters of a value that is wrong
+_N_SHOWN: Final = 60  # characters of a wrong value in a message
 
 
 def text(fields: Fields, name: str) -> str:
-    """Return a text that must be there; a whole number, as ids may be, is its digits.
+    """Return a required text; an integer, as ids may be, becomes its digits.
 
     Raises:
-        InvalidFields: It is missing, empty or something else.
+        InvalidFields: The field is missing, empty or of another type.
     """
     value = fields.get(name)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value and _is_unicode(value):
         return value
-    raise InvalidFields(f"{name} is {shorten(value)}, and must be a text")
+    raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
 
 
 def optional_text(fields: Fields, name: str) -> str | None:
-    """Return a text, or None where there is none.
+    """Return a text, or None if it is missing.
 
     Raises:
-        InvalidFields: It is something else.
+        InvalidFields: The field is of another type.
     """
     return None if is_missing(fields.get(name)) else text(fields, name)
 
 
 def optional_number(fields: Fields, name: str) -> float | None:
-    """Return a finite number, or None where there is none.
+    """Return a finite number, or None if it is missing.
 
     Raises:
-        InvalidFields: It is something else.
+        InvalidFields: The field is not a finite number.
     """
     value = fields.get(name)
     if is_missing(value):
@@ -135,47 +135,47 @@ def optional_number(fields: Fields, name: str) -> float | None:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise InvalidFields(f"{name} is {shorten(value)}, and must be a number")
+        raise InvalidFields(f"{name} is {shorten(value)}, but must be a number")
     return number
 
 
 def optional_share(fields: Fields, name: str) -> float | None:
-    """Return a number from 0 to 1, or None where there is none.
+    """Return a number from 0 to 1, or None if it is missing.
 
     Raises:
-        InvalidFields: It is something else.
+        InvalidFields: The field is not such a number.
     """
     share = optional_number(fields, name)
     if share is not None and not 0 <= share <= 1:
-        raise InvalidFields(f"{name} is {shorten(fields[name])}, and must be from 0 to 1")
+        raise InvalidFields(f"{name} is {shorten(fields[name])}, but must be from 0 to 1")
     return share
 
 
 def one_of(fields: Fields, name: str, choices: Sequence[Choice]) -> Choice:
-    """Return which of the choices a field is.
+    """Return a field that must be one of the choices.
 
     Raises:
-        InvalidFields: It is none of them.
+        InvalidFields: The field is none of them.
     """
     value = fields.get(name)
     for choice in choices:
         if value == choice:
             return choice
-    raise InvalidFields(f"{name} is {shorten(value)}, and must be one of {', '.join(choices)}")
+    raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {', '.join(choices)}")
 
 
 def _is_unicode(value: str) -> bool:
-    """Say whether a text can be written: JSON can say halves of characters."""
+    """Return whether UTF-8 can encode a text: JSON allows half surrogate pairs."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a field says nothing."""
+    """Return whether a value stands for a missing one."""
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def shorten(value: object) -> str:
-    """Return a value as Python writes it, or its beginning."""
+    """Return the repr of a value, cut to 60 characters."""
     spelt = repr(value)
     return spelt if len(spelt) <= _N_SHOWN else f"{spelt[:_N_SHOWN]}..."
 
@@ -185,19 +185,19 @@ Shape = TypeVar("Shape")
 
 
 def mapped_value(fields: Fields, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return what a field's word means.
+    """Return the value that a mapping gives for a field.
 
     Raises:
-        InvalidFields: It is no word that has a meaning.
+        InvalidFields: The mapping does not have the field's value.
     """
     return meanings[one_of(fields, name, tuple(meanings))]
 
 
 def structured(fields: Fields, name: str, shape: type[Shape]) -> Shape:
-    """Return a field that holds more than one value.
+    """Return a nested field, converted to a type.
 
     Raises:
-        InvalidFields: It is missing, or of another shape.
+        InvalidFields: The field is missing, or of another type.
     """
     try:
         return msgspec.convert(fields.get(name), shape)

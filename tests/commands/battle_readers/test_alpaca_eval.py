@@ -102,11 +102,11 @@ def test_battles_over_the_same_instruction_have_the_same_prompt() -> None:
 @pytest.mark.parametrize(
     ("annotation", "why"),
     [
-        (row(), "preference is missing, though it may be null"),
-        (row(preference=2.5), "preference is 2.5, and must be from 1 to 2"),
-        (row(preference=-1), "preference is -1.0, and must be from 1 to 2"),
-        (row(preference="first"), "preference is 'first', and must be a number"),
-        (row(preference=1, generator_1=None), "generator_1 is None, and must be a text"),
+        (row(), "preference is missing; it may be null"),
+        (row(preference=2.5), "preference is 2.5, but must be from 1 to 2"),
+        (row(preference=-1), "preference is -1.0, but must be from 1 to 2"),
+        (row(preference="first"), "preference is 'first', but must be a number"),
+        (row(preference=1, generator_1=None), "generator_1 is None, but must be a text"),
     ],
 )
 def test_a_row_that_is_no_annotation_is_told(annotation: Fields, why: str) -> None:

@@ -124,12 +124,12 @@ def test_a_game_that_the_judge_failed_is_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("judgment", "why"),
     [
-        (row("A>>>B", "A>B"), "score is 'A>>>B', and must be one of A>>B, A>B, A=B, "),
-        (row("a>b", "A>B"), "score is 'a>b', and must be one of A>>B, "),
-        (row(), "games are 0, and must be one or two"),
-        (row("A>B", "A>B", "A>B"), "games are 3, and must be one or two"),
+        (row("A>>>B", "A>B"), "score is 'A>>>B', but must be one of A>>B, A>B, A=B, "),
+        (row("a>b", "A>B"), "score is 'a>b', but must be one of A>>B, "),
+        (row(), "there are 0 games; there must be one or two"),
+        (row("A>B", "A>B", "A>B"), "there are 3 games; there must be one or two"),
         (row("A>B", games="A>B"), "games: Expected array, got str"),
-        (row("A>B", baseline=None), "baseline is None, and must be a text"),
+        (row("A>B", baseline=None), "baseline is None, but must be a text"),
         (row("A>B", model="b"), "'b' battles itself"),
     ],
 )

@@ -69,4 +69,4 @@ def test_ratings_are_no_battles() -> None:
     """They lie in the same folder; what each battle was cannot be told from them."""
     why = why_not("judgearena", {"arena": "LMArena", "ratings": []})
 
-    assert why == "these are ratings, no battles; `tourney import elo-ratings` takes them in"
+    assert why == "these are ratings, not battles; use `tourney import elo-ratings`"

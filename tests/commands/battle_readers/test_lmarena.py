@@ -45,8 +45,7 @@ def test_the_flag_that_is_set_names_the_winner_and_two_name_none(tmp_path: Path)
     assert read[3:] == [
         BadRow(
             6,  # a prompt above goes over two lines
-            "of winner_model_a '1', winner_model_b '0', winner_tie '1' one must be 1,"
-            " and the others 0",
+            "winner_model_a '1', winner_model_b '0', winner_tie '1': one must be 1, the others 0",
         )
     ]
 
@@ -62,7 +61,7 @@ def test_the_flag_that_is_set_names_the_winner_and_two_name_none(tmp_path: Path)
 )
 def test_flags_that_are_not_one_of_three_are_told(flags: Fields) -> None:
     """A row without a vote says nothing, not even a tie."""
-    assert why_not("lmarena-55k", row_55k(**flags)).endswith("one must be 1, and the others 0")
+    assert why_not("lmarena-55k", row_55k(**flags)).endswith("one must be 1, the others 0")
 
 
 def test_flags_mean_the_same_as_numbers_as_text_and_as_truths() -> None:
@@ -98,7 +97,7 @@ def test_both_bad_of_the_140k_layout_is_a_tie_that_says_so() -> None:
 def test_a_winner_that_is_not_known_is_no_tie() -> None:
     """Rating programs have read it as a draw, which a slip of spelling then becomes."""
     assert why_not("lmarena-140k", row_140k(winner="both bad")) == (
-        "winner is 'both bad', and must be one of model_a, model_b, tie, tie (bothbad), both_bad"
+        "winner is 'both bad', but must be one of model_a, model_b, tie, tie (bothbad), both_bad"
     )
 
 
@@ -114,4 +113,4 @@ def test_votes_in_parquet_are_told_by_their_row(tmp_path: Path) -> None:
     assert first == vote("u1", "x", "y", "model_a")
     assert isinstance(second, BadRow)
     assert second.line == 2
-    assert second.why.startswith("winner is None, and must be one of")
+    assert second.why.startswith("winner is None, but must be one of")

@@ -58,11 +58,11 @@ def test_numbering_the_models_the_other_way_changes_no_battle(first: str, second
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
-        (row(g2_winner="x"), "g2_winner is 'x', and must be one of model_2, model_1, tie, error"),
-        (row(judge=["gpt-4"]), "judge is ['gpt-4'], and must be [model, prompt]"),
-        (row(judge=["", "pair-v2"]), "judge is ['', 'pair-v2'], and must be [model, prompt]"),
+        (row(g2_winner="x"), "g2_winner is 'x', but must be one of model_2, model_1, tie, error"),
+        (row(judge=["gpt-4"]), "judge is ['gpt-4'], but must be [model, prompt]"),
+        (row(judge=["", "pair-v2"]), "judge is ['', 'pair-v2'], but must be [model, prompt]"),
         (row(judge="gpt-4"), "judge: Expected array, got str"),
-        (row(question_id=None), "question_id is None, and must be a text"),
+        (row(question_id=None), "question_id is None, but must be a text"),
     ],
 )
 def test_a_row_that_is_no_pair_is_told(pair: Fields, why: str) -> None:

@@ -62,13 +62,13 @@ def test_the_jurys_majority_decides(verdict: str, winner: str, meaning: Winner) 
 @pytest.mark.parametrize(
     ("log", "why"),
     [
-        (row(schema_version=4), "schema_version is 4, and must be 2 or 3"),
-        (row(schema_version=None), "schema_version is None, and must be 2 or 3"),
-        (row(majority_verdict="A", winner="pro"), "winner is 'pro', and majority_verdict 'A'"),
-        (row(winner="other"), "winner is 'other', and majority_verdict 'tie'"),
-        (row(majority_verdict="AB"), "majority_verdict is 'AB', and must be one of A, B, tie, "),
+        (row(schema_version=4), "schema_version is 4, but must be 2 or 3"),
+        (row(schema_version=None), "schema_version is None, but must be 2 or 3"),
+        (row(majority_verdict="A", winner="pro"), "winner is 'pro', but majority_verdict is 'A'"),
+        (row(winner="other"), "winner is 'other', but majority_verdict is 'tie'"),
+        (row(majority_verdict="AB"), "majority_verdict is 'AB', but must be one of A, B, tie, "),
         (row(judge_votes=None), "judge_votes: Expected array, got null"),
-        (row(judge_votes=[{}]), "model is None, and must be a text"),
+        (row(judge_votes=[{}]), "model is None, but must be a text"),
     ],
 )
 def test_a_row_that_is_no_round_is_told(log: Fields, why: str) -> None:

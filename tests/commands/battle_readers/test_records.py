@@ -63,7 +63,10 @@ def test_a_csv_row_of_other_length_is_bad(tmp_path: Path) -> None:
     """Filled up, it would say what nobody wrote."""
     found = records(tmp_path / "b.csv", "a,b\nx\ny,1\n")
 
-    assert found == [BadRow(2, "it has 1 cells, and the header 2"), Record(3, {"a": "y", "b": "1"})]
+    assert found == [
+        BadRow(2, "it has 1 cells, but the header has 2"),
+        Record(3, {"a": "y", "b": "1"}),
+    ]
 
 
 def test_lines_of_json_are_objects_or_bad(tmp_path: Path) -> None:
@@ -72,15 +75,15 @@ def test_lines_of_json_are_objects_or_bad(tmp_path: Path) -> None:
 
     assert (good, spaced) == (Record(1, {"a": 1}), Record(5, {"a": 2}))
     assert isinstance(torn, BadRow)
-    assert torn.why.startswith("it is no JSON: ")
-    assert listed == BadRow(3, "it is no JSON object")
+    assert torn.why.startswith("not JSON: ")
+    assert listed == BadRow(3, "not a JSON object")
 
 
 def test_a_json_file_is_an_array_or_one_object(tmp_path: Path) -> None:
     """AlpacaEval writes the one, and ratings are the other."""
     assert records(tmp_path / "b.json", '[{"a": NaN}, 1]') == [
         Record(1, {"a": None}),
-        BadRow(2, "it is no JSON object"),
+        BadRow(2, "not a JSON object"),
     ]
     assert records(tmp_path / "b.json", '{"a": 1}') == [Record(1, {"a": 1})]
 
@@ -95,7 +98,7 @@ def test_a_line_that_is_nested_too_deep_is_a_bad_row(tmp_path: Path, before: str
     """As any other that is no battle: --skip-bad leaves it out."""
     (found,) = records(tmp_path / "b.jsonl", f"[{before}{'[' * 100_000}")
 
-    assert found == BadRow(1, "it is no JSON: it is nested too deep")
+    assert found == BadRow(1, "not JSON: nested too deeply")
 
 
 def test_of_a_parquet_file_the_wanted_columns_are_read(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_of_a_parquet_file_the_wanted_columns_are_read(tmp_path: Path) -> None:
 def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
     """Else each of its million rows would be called bad."""
     path = write_parquet(tmp_path / "b.parquet", {"x": 1})
-    why = "it has no column 'a', which format plain needs; its columns are 'x'"
+    why = "no column 'a', which format plain requires; its columns are 'x'"
 
     assert refusal(path) == f"{path}: {why}"
     assert refusal(tmp_path / "b.csv", "x\n1\n") == f"{tmp_path / 'b.csv'}: {why}"
@@ -117,12 +120,16 @@ def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("b.xlsx", "", "'.xlsx' is no .csv, .json, .jsonl or .parquet; rename the file"),
-        ("b.csv", "", "it has no column 'a'"),
+        (
+            "b.xlsx",
+            "",
+            "the suffix is '.xlsx', but must be .csv, .json, .jsonl or .parquet; rename the file",
+        ),
+        ("b.csv", "", "no column 'a'"),
         ("b.csv", b"a\n\xff\n", "cannot be read: 'utf-8' codec can't decode"),
         ("b.csv", None, "cannot be read: [Errno 2] No such file"),
-        ("b.json", '{"a": 1}\n{"a": 2}', "call a file of JSON lines .jsonl"),
-        ("b.json", "[" * 100_000, "it is no JSON: it is nested too deep"),
+        ("b.json", '{"a": 1}\n{"a": 2}', "name a file of JSON lines .jsonl"),
+        ("b.json", "[" * 100_000, "not JSON: nested too deeply"),
         ("b.parquet", "PAR", "cannot be read as Parquet: "),
         ("b.parquet", None, "cannot be read: [Errno 2]"),
     ],

@@ -141,9 +141,9 @@ def test_consistent_verdicts_are_mirrored_battles(verdicts: tuple[str, str]) -> 
 @pytest.mark.parametrize(
     ("judgment", "why"),
     [
-        (cached(verdict="C"), "verdict is 'C', and must be one of A, B, TIE"),
-        (cached(position_swap=None), "position_swap is None, and must be true or false"),
-        (cached(prompt_id=""), "prompt_id is '', and must be a text"),
+        (cached(verdict="C"), "verdict is 'C', but must be one of A, B, TIE"),
+        (cached(position_swap=None), "position_swap is None, but must be true or false"),
+        (cached(prompt_id=""), "prompt_id is '', but must be a text"),
         (cached(entrant_b="base"), "'base' battles itself"),
         (cached() | {"metadata": None}, "metadata: Expected object, got null"),
         (dict(as_run(cached(), cached()), raw=[]), "raw: Expected array of length 2, got 0"),

@@ -176,9 +176,9 @@ def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> N
     refused = tourney("import", "battles", "votes.csv")
     skipped = tourney("import", "battles", "votes.csv", "--skip-bad", "--json")
 
-    why = "votes.csv:4: winner is 'draw', and must be one of model_a, model_b, tie,"
+    why = "votes.csv:4: winner is 'draw', but must be one of model_a, model_b, tie,"
     assert refused.returncode == 2
-    assert "votes.csv: format plain cannot read 1 row: nothing is imported" in refused.stderr
+    assert "votes.csv: 1 row cannot be read as format plain: nothing was imported" in refused.stderr
     assert why in refused.stderr
     assert skipped.returncode == 0
     assert why in skipped.stderr
@@ -193,7 +193,7 @@ def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> N
         ("import battles votes.csv --from x", "it is one of plain, judgearena, "),
         ("import battles votes.csv --name a:b", "--name 'a:b': letters, digits, dots"),
         ("import battles votes.csv --from judgearena --name=", "--name '': letters"),
-        ("import elo-ratings votes.csv", "votes.csv is no elo_ratings.json"),
+        ("import elo-ratings votes.csv", "votes.csv is not an elo_ratings.json"),
         ("export battles --name people", "no battles were imported as 'people'; there are: none"),
         ("export battles --name people --judge x", "are of a tournament's battles: leave out"),
         ("export battles --name people --policy concatenate", "leave out --name"),

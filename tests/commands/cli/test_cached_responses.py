@@ -97,9 +97,9 @@ def test_a_bad_line_is_listed_and_may_be_left_out(
     refused = tourney("import", "responses", name)
     skipped = tourney("import", "responses", name, "--skip-bad", "--json")
 
-    where = f"{name}:{N_PROMPTS + 1}: it is no JSON"
+    where = f"{name}:{N_PROMPTS + 1}: not JSON"
     assert (refused.returncode, skipped.returncode) == (2, 0), skipped.stderr
-    assert "1 line cannot be used, and nothing is imported" in refused.stderr
+    assert "1 line cannot be imported; nothing was imported" in refused.stderr
     assert where in refused.stderr
     assert where in skipped.stderr
     assert sum(row["skipped"] for row in fields(skipped)["rows"]) == 1

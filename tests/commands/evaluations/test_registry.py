@@ -118,9 +118,9 @@ def test_two_tables_may_use_one_class(folder: Path) -> None:
             "evaluation 'one': no evaluation is called 'x-y-z'; choose one of bank-choices, bank-",
         ),
         ("yours.py:A", "yours.py: there is no such file; "),
-        ("mine.py:Other", "mine.py: nothing is called 'Other'; its classes are PerplexityEval"),
+        ("mine.py:Other", "mine.py has no class 'Other'; its classes are PerplexityEval"),
         ("no_such_module:A", "module 'no_such_module' cannot be imported: "),
-        ("math:A", "module math: nothing is called 'A'; there is no class in it"),
+        ("math:A", "module math has no class 'A'; it has no classes"),
         ("math:pi", "evaluation 'one': uses 'math:pi', which is not a subclass of RolloutEval"),
         ("pathlib:Path", "evaluation 'one': uses 'pathlib:Path', which is not a subclass of "),
         (

@@ -88,7 +88,7 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
     [
         ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
         (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); remove the empty text"),
-        ((2,), r"Stopped\.stop is 2, which is no text"),
+        ((2,), r"Stopped\.stop is 2, which is not a text"),
         (None, r"Stopped\.stop is None; write a tuple of texts"),
     ],
 )

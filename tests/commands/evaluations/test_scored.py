@@ -53,7 +53,7 @@ class Halved(Capitals):
         (Strange(FRANCE), "nan", "score gives nan for 'nan'; a score is a finite number"),
         (Strange(FRANCE), "-inf", "score gives -inf"),
         (Strange(FRANCE), "1 2", "too many values"),
-        (Wordless(FRANCE), "Paris", "Wordless.clean gives None, which is no text"),
+        (Wordless(FRANCE), "Paris", "Wordless.clean gives None, which is not a text"),
         (Halved(FRANCE), "Paris", "Halved.clean gives .* at 5, half of a surrogate pair"),
     ],
 )
