@@ -288,7 +288,10 @@ def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
             of(Capitals, ("1?", 2)),
             r"Capitals\.get\(0\) gives the expected answer 2, which is not a t",
         ),
-        (of(Capitals, ("1?", None)), r"get\(0\) gives the expected answer None, which is not a text"),
+        (
+            of(Capitals, ("1?", None)),
+            r"get\(0\) gives the expected answer None, which is not a text",
+        ),
         (of(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is not a text"),
         (of(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
         (
@@ -340,7 +343,10 @@ class Strict(Capitals):
         (
             Strict,
             5,
-            ["base on capitals: 3 recorded samples were scored by other code; compare with `tou"],
+            [
+                "base on capitals: 3 recorded samples were scored by other code;"
+                " compare with `tourney "
+            ],
         ),
         (Strict, 3, []),  # nothing is to come
         (Capitals, 5, []),  # the check is the same
