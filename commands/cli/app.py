@@ -77,7 +77,6 @@ COMMANDS: Final = (
                 is_group=True,
             ),
             Entry("apply", "apply", "Do what remains to be done.", is_group=True),
-            Entry("status", "doctor", "Check that this machine is ready for a run."),
         ),
     ),
     Panel(
@@ -102,6 +101,8 @@ COMMANDS: Final = (
             Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
             Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
             Entry("audit", "checkpoint", "Print the ledger's current hash."),
+            Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
+            Entry("status", "doctor", "Check that this machine is ready for a run."),
         ),
     ),
     Panel(
@@ -110,7 +111,6 @@ COMMANDS: Final = (
             Entry("imports", "import", "Import files of other programs.", is_group=True),
             Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
             Entry("imports", "merge", "Merge another ledger into this one."),
-            Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
         ),
     ),
 )

@@ -28,6 +28,7 @@ from commands.cli.shared.reading import (
     require_no_tournament,
 )
 from commands.cli.tables.bradley_terry import order_notes
+from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_parameters, bradley_terry_settings
@@ -188,8 +189,10 @@ def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRu
         ConfigurationError: Several entrants were evaluated, or none.
     """
     entrants = sorted({run.plan.entrant.label for run in source.runs})
-    if len(entrants) != 1:
-        known = ", ".join(entrants) or "nobody"
+    if not entrants:
+        raise ConfigurationError([NOTHING_EVALUATED])
+    if len(entrants) > 1:
+        known = ", ".join(entrants)
         raise ConfigurationError(
             [f"results.json holds one entrant; evaluated: {known}; choose one with --entrant"]
         )

@@ -234,5 +234,5 @@ def test_what_does_not_follow_is_told(pair: Pair) -> None:
 
     table = conflicts_table(pair.take())
 
-    assert "5 samples and completions of theirs left that do not follow" in table.notes[0]
+    assert "5 samples and completions left out that do not match" in table.notes[0]
     assert table.facts["n_unfounded"] == 5

@@ -98,12 +98,9 @@ def _entry(leaf: Leaf, shared: Collection[Shown]) -> str:
 
 
 def _sentences(command: click.Command) -> str:
-    """Return the help, its example set as code."""
-    text = " ".join((command.help or "").split())
-    told, _, example = text.partition("Example: ")
-    line, stop, rest = example.partition(". ")
-    code = line if stop else line.removesuffix(".")
-    return " ".join(part for part in (told.strip(), f"Example: `{code}`.", rest) if part)
+    """Return the help, the example at its end set as code."""
+    told, _, example = " ".join((command.help or "").split()).partition("Example: ")
+    return f"{told}Example: `{example}`."
 
 
 def _arguments(command: click.Command) -> list[str]:

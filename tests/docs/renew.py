@@ -38,7 +38,8 @@ def main() -> None:
 
 def renew_sessions(mark: str, folder: Path) -> None:
     """Run the sessions of a mark in a folder, and write their output where it has changed."""
-    for session in (each for each in blocks(*PAGES) if each.mark == mark):
+    sessions = (each for each in blocks(*PAGES) if (each.language, each.mark) == ("console", mark))
+    for session in sessions:
         renewed = "".join(_renewed(step, folder) for step in steps(session.text))
         text = session.page.read_text(encoding="utf-8")
         session.page.write_text(text.replace(session.text, renewed), encoding="utf-8")

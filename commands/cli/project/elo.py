@@ -45,7 +45,7 @@ def elo(
 ) -> Table:
     """Compute Elo ratings. Options override the recorded settings.
 
-    Editing [elo] changes nothing here until the next `tourney run` or `tourney apply`.
+    [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
 
     Example: tourney project elo --k 16
     """

@@ -20,7 +20,7 @@ from commands.cli.shared.options import (
     TournamentOption,
 )
 from commands.cli.shared.output import write
-from commands.cli.tables.metrics import differences_table, metrics_table
+from commands.cli.tables.metrics import NOTHING_EVALUATED, differences_table, metrics_table
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from ledger.chain import Head
@@ -148,8 +148,6 @@ def _compared(
 def _require(option: str, name: str | None, known: Collection[str]) -> None:
     if name is not None and name not in known:
         if not known:
-            raise ConfigurationError(
-                ["no evaluations on record; run `tourney apply evaluate` first"]
-            )
+            raise ConfigurationError([NOTHING_EVALUATED])
         those = ", ".join(sorted(known))
         raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {those}"])

@@ -11,7 +11,7 @@ from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics, metric_id
 
-_NOBODY: Final = "no evaluations on record; run `tourney apply evaluate` first"
+NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
     " C / (C - 1) for C clusters). Low and high: 95 % interval."
@@ -62,7 +62,7 @@ def _row(each: RunMetrics, metric: Metric) -> dict[str, Json]:
 
 def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
     if not every:
-        yield _NOBODY
+        yield NOTHING_EVALUATED
         return
     for each in every:
         yield from _of_run(each)

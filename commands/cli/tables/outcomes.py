@@ -207,7 +207,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
             *(
-                f"{dimension}: {count} prompts without a gold answer are left out."
+                f"{dimension}: prompts without a gold answer are left out ({count})."
                 for dimension, count in progress.left_out
                 if count
             ),

@@ -116,7 +116,7 @@ def owed_responses_table(
             for row in rows
         ),
         notes=(
-            f"{total} responses are missing" if total else "no response is missing",
+            f"{total} responses are missing" if total else "nothing remains to be generated",
             *endpoint_notes(costs),
         ),
         facts={"n_owed": total, "served": endpoint_fields(costs)},
@@ -141,7 +141,7 @@ def owed_samples_table(
         ),
         rows=tuple(row._asdict() for row in rows),
         notes=(
-            f"{total} samples are missing" if total else "no sample is missing",
+            f"{total} samples are missing" if total else "nothing remains to be evaluated",
             *endpoint_notes(costs),
             *refused,
         ),

@@ -63,7 +63,7 @@ def test_a_second_run_owes_nothing_and_appends_nothing(
     with Ledger.read_only(place / "tournament.db") as ledger:
         assert ledger.head == before
     assert again.returncode == 0
-    assert "nothing is owed" in again.stderr
+    assert "nothing remains to be done: every response" in again.stderr
     assert list((place / "runs").iterdir()) == [published]
 
 

@@ -102,8 +102,8 @@ def test_battles_of_several_dimensions_are_told_apart(tmp_path: Path) -> None:
         ("utility", "model_b"),
     ]
     assert every.stderr.splitlines()[-1] == (
-        "2 dimensions are in one file, told apart by `dimension` alone, which readers of"
-        " JudgeArena's shape pass over: write one of them by --dimension"
+        "the file holds 2 dimensions, in the field `dimension`, which readers of"
+        " JudgeArena's format ignore: export one of them with --dimension"
     )
     assert [json.loads(line) for line in one.stdout.splitlines()] == written[1:]
     assert "--dimension" not in one.stderr
@@ -154,7 +154,7 @@ def test_a_file_that_joins_a_set_says_what_the_set_holds(place: Path, tourney: T
     (people,) = fields(tourney("status", "--json"))["imported"]
 
     assert joined.returncode == 0, joined.stderr
-    assert "people holds 9 battles now, with those of before" in joined.stdout
+    assert "people now holds 9 battles, earlier ones included" in joined.stdout
     assert grown.returncode == 2
     assert "grown.csv: 8 of its 9 battles are in set 'people' already" in grown.stderr
     assert people["battles"] == 9
@@ -189,13 +189,19 @@ def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> N
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("import battles votes.csv --from plane", "'plane' is no format of battles; did you mean"),
-        ("import battles votes.csv --from x", "it is one of plain, judgearena, "),
-        ("import battles votes.csv --name a:b", "--name 'a:b': letters, digits, dots"),
+        (
+            "import battles votes.csv --from plane",
+            "'plane' is not a format of battles; did you",
+        ),
+        (
+            "import battles votes.csv --from x",
+            "'x' is not a format of battles; known: plain, judgearena, ",
+        ),
+        ("import battles votes.csv --name a:b", "--name 'a:b': use only letters, digits, dots"),
         ("import battles votes.csv --from judgearena --name=", "--name '': letters"),
         ("import elo-ratings votes.csv", "votes.csv is not an elo_ratings.json"),
         ("export battles --name people", "no battles were imported as 'people'; there are: none"),
-        ("export battles --name people --judge x", "are of a tournament's battles: leave out"),
+        ("export battles --name people --judge x", "apply to a tournament's battles: leave out"),
         ("export battles --name people --policy concatenate", "leave out --name"),
         ("export battles --policy majority", "the panel has one; see [[jury]]"),
     ],
@@ -254,7 +260,7 @@ def test_status_says_what_was_imported(place: Path, tourney: Tourney) -> None:
 
     said = tourney("status").stdout
 
-    assert "imported as people: 2 battles of 3 entrants and ratings of 2 by others\n" in said
+    assert "imported as people: 2 battles of 3 entrants and 2 imported ratings\n" in said
     assert "imported as lab: ratings of 2 by others\n" in said
     assert fields(tourney("status", "--json"))["imported"][1] == {
         "name": "people",

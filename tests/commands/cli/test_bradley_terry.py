@@ -127,21 +127,27 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
         ("--control length --overall factuality=1", "choose one of --overall, --control"),
         ("--name people", "no battles were imported as 'people'"),
         ("--with people", "no battles were imported as 'people'"),
-        ("--name people --judge ann", "are of a tournament's battles: leave out --name"),
-        ("--prefs hard", "--prefs is of imported battles: add --name or --with"),
+        ("--name people --judge ann", "apply to a tournament's battles: leave out --name"),
+        ("--prefs hard", "--prefs needs imported battles: add --name or --with"),
         ("--diff yesterday", "--diff 'yesterday' is neither a position nor a time"),
         ("--as-of yesterday", "--as-of 'yesterday' is neither a position nor a time"),
         ("--temperature 0.3", "add --parser judgearena-score@1 --policy concatenate"),
-        ("--temperature 0.3 --control style", "goes with neither --overall nor --control"),
+        ("--temperature 0.3 --control style", "works with neither --overall nor --control"),
         ("--temperature 0 --name people", "--temperature 0: a temperature is above 0"),
         (
             "--made-at nan --temperature 1 --name people",
             "--made-at nan: a temperature is above 0",
         ),
-        ("--made-at 1 --name people", "--made-at is of preferences read anew: add --temperature"),
-        ("--made-at 1 --temperature 1", "--made-at is of imported battles: add --name or --with"),
-        ("--temperature 1 --prefs hard --name people", "is of what is soft"),
-        ("--prefs soft --ties davidson --name people", "knows whole outcomes only"),
+        ("--made-at 1 --name people", "--made-at needs --temperature"),
+        ("--made-at 1 --temperature 1", "--made-at needs imported battles: add --name or --with"),
+        (
+            "--temperature 1 --prefs hard --name people",
+            "use neither --ties davidson nor --prefs hard",
+        ),
+        (
+            "--prefs soft --ties davidson --name people",
+            "--ties davidson needs whole outcomes",
+        ),
     ],
 )
 def test_what_cannot_be_rated_is_refused(tourney: Tourney, words: str, why: str) -> None:
@@ -166,7 +172,7 @@ def test_what_a_feature_wins_on_a_single_prompt_has_no_bounds(tmp_path: Path) ->
     (coefficient,) = found["coefficients"]["factuality"]
     assert coefficient["beta"] is not None
     assert (coefficient["lower"], coefficient["upper"]) == (None, None)
-    assert "without an interval: all battles are on one prompt." in " ".join(shown.split())
+    assert "(no interval: all battles are on one prompt)." in " ".join(shown.split())
 
 
 def test_a_jury_is_rated_as_one(tourney: Tourney) -> None:
@@ -192,7 +198,7 @@ def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
     assert (sources["kim"], sources["zoe"]) == ("evaluated", "human")
     assert together["mae"]["factuality"] > 0
     assert "people: 7 battles = 6 decided + 0 tied + 1 without a verdict" in shown
-    assert "people: MAE 0.0 Elo of 3 anchors against people's battles alone." in shown
+    assert "people: MAE 0.0 Elo of 3 anchors against human votes alone." in shown
 
 
 def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tourney) -> None:
@@ -229,8 +235,8 @@ def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney)
     assert gaps[1] == pytest.approx(400 * log10(1.5 / 0.5))
     odds = (0.8 / 0.2) ** 2  # marks read at twice the temperature
     assert gaps[2] == pytest.approx(400 * log10((odds / (1 + odds) + 0.5) / (1 / (1 + odds) + 0.5)))
-    assert "+ 0 without a verdict; the preference of 2 counts as such (soft)" in shown
-    assert "at temperature 0.6, of preferences that were made at 0.3." in shown
+    assert "+ 0 without a verdict; 2 with a preference count as preferences (soft)" in shown
+    assert "at temperature 0.6, from preferences made at 0.3." in shown
 
 
 def test_a_ledger_without_a_tournament_has_ratings_of_others(tmp_path: Path) -> None:
@@ -277,7 +283,7 @@ def test_another_judge_is_no_change(folder: Path, tourney: Tourney) -> None:
     done = tourney("project", "winrates", "--diff", "30", "--judge", "bob", "-l", "two.db")
 
     assert refused.returncode == 2
-    assert "the judge was 'bob' then and is 'ann' now; choose one by --judge" in refused.stderr
+    assert "the judge was 'bob' then and is 'ann' now; choose one with --judge" in refused.stderr
     assert done.returncode == 0, done.stderr
 
 
@@ -310,7 +316,7 @@ def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
     found = json.loads(done.stdout)
     assert (found["arena"], found["judge_model"]) == ("people", "opus")
     assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
-    assert "people: ratings compare within a group only" not in done.stderr
+    assert "ratings compare only within a group" not in done.stderr
     assert "leave out --name" in refused.stderr
 
 
@@ -325,7 +331,7 @@ def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -
     done = tourney("export", "elo-ratings", "--name", "islands")
 
     assert [row["group"] for row in json.loads(done.stdout)["ratings"]] == [1, 1, 2, 2]
-    assert "ratings compare within a group only, of which there are 2." in done.stderr
+    assert "islands: 2 groups; ratings compare only within a group." in done.stderr
     assert "a, b not comparable with others." in done.stderr
 
 

@@ -62,7 +62,7 @@ def test_cached_responses_are_judged_without_generating(
 
     done = (first, second, owed, judged, verified)
     assert [each.returncode for each in done] == [0] * 5, [each.stderr for each in done]
-    assert "is your claim" in first.stderr
+    assert "cannot check that these responses are by the configured entrants" in first.stderr
     assert fields(first)["rows"] == sorted(rows(caches, responses=N_PROMPTS), key=by_file)
     assert fields(second)["rows"] == sorted(rows(caches, already_there=N_PROMPTS), key=by_file)
     assert fields(verified)["rows"] == []

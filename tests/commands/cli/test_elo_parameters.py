@@ -61,4 +61,6 @@ def test_settings_that_no_run_recorded_yet_change_no_rating(
     help_text = launch(tmp_path, "project", "elo", "--help").stdout
 
     assert "Elo, K = 24" in shown.stdout, shown.stderr
-    assert "until then [elo] and\n  TOURNEY_ELO_K change nothing here" in help_text
+    assert "[elo] and TOURNEY_ELO_K change nothing here until the next" in " ".join(
+        help_text.split()
+    )

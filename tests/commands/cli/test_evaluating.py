@@ -111,7 +111,7 @@ def test_what_is_owed_is_told_beforehand_and_is_nothing_afterwards(
     assert (before.returncode, done.returncode, after.returncode) == (9, 0, 0), done.stderr
     assert json.loads(before.stdout)["n_owed"] == N_SAMPLES
     assert json.loads(after.stdout)["n_owed"] == 0
-    assert f"{N_SAMPLES} samples were owed, {N_SAMPLES} observed" in done.stderr
+    assert f"{N_SAMPLES} samples were missing: {N_SAMPLES} observed" in done.stderr
     assert tourney("verify").returncode == 0
 
 

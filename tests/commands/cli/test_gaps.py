@@ -39,7 +39,7 @@ def test_a_run_without_a_response_does_not_say_that_all_are_there(tmp_path: Path
         launch(folder, "run")
         again = launch(folder, "run")
 
-    said = "nothing is owed, and 2 pairs have no outcome: 2 no_response"
+    said = "nothing remains to be done, but 2 pairs have no outcome: 2 no_response"
     assert said in again.stderr.splitlines()
     assert "every response and verdict" not in again.stderr
     assert again.returncode == 6

@@ -164,7 +164,7 @@ def test_what_is_left_of_a_killed_backup_is_named(path: Path, tourney: Tourney) 
     done = tourney("backup", "copy.db")
 
     assert done.returncode == 0
-    assert f"{left.name} is of a backup that was killed" in " ".join(done.stderr.split())
+    assert f"{left.name} is left by an unfinished backup" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("to", ["tournament.db", "missing/copy.db"])

@@ -59,7 +59,7 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney: Tourney) -
     assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
     assert "clustered by prompt" in notes[-2]
     assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
-    assert "entrants of one tokenizer only" in notes[-1]
+    assert "only entrants of one tokenizer" in notes[-1]
 
 
 def test_a_row_holds_all_that_is_known_of_a_metric(folder: Path, tourney: Tourney) -> None:
@@ -119,7 +119,7 @@ def test_a_comparison_says_which_way_it_goes_and_what_is_left_out(tourney: Tourn
     done = tourney("project", "metrics", "--compare", "base", "tuned")
 
     assert done.stdout.startswith("tuned less base")
-    assert "recall: 1 sample left out, which not both have observed" in done.stdout
+    assert "recall: 1 sample left out, which only one of them has" in done.stdout
 
 
 def test_what_makes_a_comparison_less_than_fair_is_said(folder: Path, tourney: Tourney) -> None:
@@ -133,7 +133,7 @@ def test_what_makes_a_comparison_less_than_fair_is_said(folder: Path, tourney: T
     done = tourney("project", "metrics", "--compare", "base", "tuned")
 
     assert "with different settings: seed None and 1" in done.stdout
-    assert "texts: perplexity cannot be compared, as tokenizers cut differently" in done.stdout
+    assert "texts: perplexity cannot be compared: the tokenizers differ" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_tournament_without_evaluations_says_how_to_have_some(tmp_path: Path) 
     assert done.returncode == 0
     assert "`tourney apply evaluate`" in done.stdout
     assert export.returncode == 2
-    assert "evaluated were nobody" in export.stderr
+    assert "no evaluations on record; run `tourney apply evaluate` first" in export.stderr
 
 
 def test_results_are_written_for_one_entrant(folder: Path, tourney: Tourney) -> None:
@@ -188,7 +188,7 @@ def test_results_are_written_for_one_entrant(folder: Path, tourney: Tourney) -> 
 
     written = json.loads((folder / "results.json").read_text())
     assert refused.returncode == 2
-    assert "choose one by --entrant" in refused.stderr
+    assert "choose one with --entrant" in refused.stderr
     assert done.returncode == 0, done.stderr
     assert written["results"] == {"mmlu": 1.0, "recall": 0.75}
     assert written["head"] == head_of(folder / "tournament.db").chain

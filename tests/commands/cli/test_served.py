@@ -110,8 +110,8 @@ def test_a_plan_tells_what_a_server_is_asked_for(tourney: Tourney, fake: FakeOpe
         ("sampled", 2),
     ]
     assert {each["expected_usd"] for each in served} == {None}
-    assert f"greedy is served: 2 requests to {MODEL}" in words
-    assert "out at most: $?, at worst $?" in words
+    assert f"greedy (endpoint): 2 requests to {MODEL}" in words
+    assert "out: $?, at worst $?" in words
     assert not fake.traffic.asked
 
 
@@ -185,7 +185,7 @@ def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(
     assert refused.returncode == 5
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert len(fake.traffic.asked) == 2
-    said = "0 samples were owed, 0 observed, 0 unscorable; see `tourney project metrics`"
+    said = "0 samples were missing: 0 observed, 0 unscorable; see `tourney project metrics`"
     assert said in second.stderr.splitlines()
 
 
@@ -200,7 +200,7 @@ def test_a_sample_that_two_entrants_share_is_one_gap(
     done = tourney("apply", "evaluate")
 
     assert done.returncode == 6, done.stderr
-    assert "2 samples were owed, 1 observed, 1 unscorable;" in done.stderr
+    assert "2 samples were missing: 1 observed, 1 unscorable;" in done.stderr
     assert "error: 1 sample could not be scored;" in done.stderr
 
 

@@ -103,7 +103,7 @@ def test_a_merge_that_contradicts_ours_is_done_with_gaps(place: Path, tourney: T
 
     found = fields(done)
     assert done.returncode == 6
-    assert "2 events contradict ours, which were kept" in done.stderr
+    assert "2 events contradict this ledger, whose own were kept" in done.stderr
     assert (found["n_new"], found["n_left"]) == (5, 1)
     assert [row["type"] for row in found["rows"]] == ["VerdictReceived"] * 2
     assert tourney("verify").returncode == 0
@@ -118,7 +118,7 @@ def test_an_import_that_contradicts_ours_is_done_with_gaps(place: Path, tourney:
 
     assert done.returncode == 6
     assert "5 events taken in" in done.stdout
-    assert "2 conflicts, 1 outcome of theirs left to be reconciled again" in done.stdout
+    assert "2 conflicts, 1 outcome left out, to be reconciled again" in done.stdout
 
 
 @pytest.mark.parametrize("spoil", ["cut", "changed", "empty", "something else"])

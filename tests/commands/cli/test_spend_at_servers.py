@@ -57,10 +57,10 @@ def test_what_entrants_were_served_is_told(tourney: Tourney) -> None:
 
     took = "3 tokens in, 3 out"
     assert amy == (
-        f"amy was served: 1 answer by claude-opus-5-5, {took}: $0.0001 by {SHIPPED.sheets[0].title}"
+        f"amy (endpoint): 1 answer by claude-opus-5-5, {took}: $0.0001 by {SHIPPED.sheets[0].title}"
     )
-    assert zoe == f"zoe was served: 1 answer by mine, {took}: $?"
-    assert remedy == "mine is in no price table; add a row by [judge] prices = FILE"
+    assert zoe == f"zoe (endpoint): 1 answer by mine, {took}: $?"
+    assert remedy == "mine has no price; add it to a table and set [judge] prices = FILE"
     assert [each["usd"] for each in entrants(tourney)] == [pytest.approx(USD), None]
 
 

@@ -73,7 +73,7 @@ def test_imported_preferences_are_calibrated_against_votes(tourney: Tourney) -> 
     words = ("--name", "judged", "--against", "voted", "--made-at", "1", "--json")
     (row,) = fields(tourney("project", "temperature", *words))["rows"]
 
-    assert "judged: preferences are taken to be made at 0.3 (--made-at)." in done.stdout
+    assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
     assert "by prompts" in done.stdout
     assert row["temperature"] == pytest.approx(1.7095113, abs=1e-6)  # log 2 / log 1.5
 
@@ -92,7 +92,7 @@ def test_a_tournament_is_rated_by_marks(tourney: Tourney) -> None:
     assert (alone["temperature"], among["temperature"]) == (0.3, 0.3)
     assert {row["n_battles"] for row in alone["rows"]} == {8}
     assert {row["source"] for row in among["rows"]} == {"human"}
-    assert "Soft scores: a judge's marks at temperature 0.3." in shown
+    assert "Soft scores: a judge's scores at temperature 0.3." in shown
 
 
 def test_votes_alone_are_not_read_at_a_temperature(tourney: Tourney) -> None:
@@ -101,19 +101,19 @@ def test_votes_alone_are_not_read_at_a_temperature(tourney: Tourney) -> None:
     among = tourney("project", "bt", "--temperature", "1", *BY_MARKS, "--with", "votes")
 
     assert done.returncode == 2
-    assert "--temperature: no judge's preference is among 'voted'" in done.stderr
-    assert "Soft scores: a judge's marks at temperature 1." in among.stdout
+    assert "--temperature: 'voted' has no judge's preferences" in done.stderr
+    assert "Soft scores: a judge's scores at temperature 1." in among.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         ("--against nobody", "no battles were imported as 'nobody'"),
-        ("--against judged", "'judged' has no battle that people decided"),
+        ("--against judged", "'judged' has no human votes"),
         ("--against voted", "no human vote has a prompt and two entrants in common"),
         ("--name judged --against voted --judge ann", "leave out --name"),
         ("--name judged --against voted --made-at 0", "--made-at 0: a temperature is above 0"),
-        ("--against voted --made-at 1", "--made-at is of imported preferences: add --name"),
+        ("--against voted --made-at 1", "--made-at applies to imported preferences: add --name"),
     ],
 )
 def test_what_tells_no_temperature_is_refused(tourney: Tourney, words: str, why: str) -> None:

@@ -45,11 +45,14 @@ def test_json_has_what_the_rows_cannot_say() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "95 % by the sandwich clustered by prompts"),
-        ({"unit": "battles", "level": 0.9}, "90 % by the sandwich clustered by battles"),
+        ({}, "95 % interval, cluster-robust (sandwich), clusters: prompts"),
+        (
+            {"unit": "battles", "level": 0.9},
+            "90 % interval, cluster-robust (sandwich), clusters: battles",
+        ),
         (
             {"interval": "bayesian", "resamples": 2000},
-            "95 % by 2,000 bayesian resamples of prompts",
+            "95 % interval, 2,000 bayesian resamples of prompts",
         ),
     ],
 )
@@ -62,9 +65,9 @@ def test_who_has_no_number_is_named_with_the_reason() -> None:
     """A dash alone would pass for a gap in the data."""
     said = notes(*RING, ("zoe", "ann"), ("ann", "eve"))
 
-    assert "utility: ratings compare within a group only, of which there are 3." in said
+    assert "utility: 3 groups; ratings compare only within a group." in said
     assert "utility: zoe above ann, cleo, bob, eve." in said
-    assert "utility: zoe is undefeated, and so above the others by no number" in said
+    assert "utility: zoe is undefeated: above the others, by an unknown number" in said
     assert "utility: eve is winless" in said
 
 
@@ -81,7 +84,7 @@ def test_a_crowd_is_not_named_whole() -> None:
     said = notes(*RING, *(("ann", f"poor {n}") for n in range(9)))
 
     assert "and 3 more are winless" in said
-    assert "JSON says the order of all groups." in said
+    assert "JSON output has the order of all groups." in said
 
 
 def test_what_holds_for_one_dimension_only_is_said() -> None:
@@ -90,8 +93,8 @@ def test_what_holds_for_one_dimension_only_is_said() -> None:
     parameters = replace(PLAIN, interval="multinomial", resamples=40)
     few = notes(("ann", "bob"), ("bob", "ann"), parameters=parameters)
 
-    assert "utility: dan fought no battle; the mean rating is 1000." in anchored
-    assert "resamples had no finite fit, and count as beyond both bounds." in few
+    assert "utility: the anchor dan has no battles; the mean is 1000." in anchored
+    assert "resamples had no finite fit and count as beyond both bounds." in few
     assert "group" not in few
 
 
@@ -102,10 +105,10 @@ def test_whom_the_anchor_does_not_hold_is_told() -> None:
     island = notes(*RING, ("zoe", "eve"), ("eve", "zoe"), parameters=anchored)
     held = notes(*RING, ("zoe", "ann"), ("ann", "zoe"), parameters=anchored)
 
-    said = "utility: ann, cleo, bob do not hang from zoe: the mean of a group without it is 1000."
+    said = "utility: ann, cleo, bob: no link to the anchor zoe, so the mean of their group is 1000."
     assert said in undefeated
     assert said in island
-    assert "hang from" not in held
+    assert "no link to the anchor" not in held
 
 
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
@@ -113,7 +116,7 @@ def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     alike = [Battle(a, b, 1.0, prompt) for prompt in "pq" for a, b in (("x", "y"), ("y", "x"))]
     table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
 
-    assert "utility: x, y have no interval: no two prompts differ" in "\n".join(table.notes)
+    assert "utility: x, y have no interval: all prompts agree" in "\n".join(table.notes)
     assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
         (1000.0, None, None)
     }

@@ -47,7 +47,7 @@ def test_a_judged_table_says_on_which_dimension_and_by_whom() -> None:
     assert (table.facts["against"], table.facts["judge"]) == ("judged", "opus")
     assert table.notes[0].startswith("poe on utility: n = 1, gap 0.250, square 0.062; 0 left")
     assert table.columns[-1].heading == "Win share"
-    assert "not ECE and Brier of being right" in table.notes[1]
+    assert "not the ECE and Brier score of correctness" in table.notes[1]
     assert table.notes[-1] == "utility: 1 pair"
 
 
@@ -55,7 +55,7 @@ def test_what_cannot_be_measured_is_not_zero() -> None:
     """Three responses, and no gold answer to any of them."""
     table = calibration_table([UNKNOWN])
 
-    assert table.notes[0] == "poe: n = 0; 3 left out for want of a gold answer"
+    assert table.notes[0] == "poe: n = 0; 3 left out (no gold answer)"
     assert json.loads(rendered(table, Format.JSON))["measures"][0]["ece"] is None
 
 

@@ -63,7 +63,7 @@ def test_other_parameters_are_said() -> None:
 
     found = difference_table(then, replace(now, notes=("Before.",)))
 
-    assert found.notes == ("Before.", "k was 16.0 then: not all change is of verdicts.")
+    assert found.notes == ("Before.", "k was 16.0 then: not every change comes from verdicts.")
 
 
 def test_numbers_that_are_counted_from_elsewhere_do_not_subtract() -> None:

@@ -48,7 +48,7 @@ def test_spending_is_shown_with_what_failed_and_what_the_cache_saved() -> None:
     assert [row["judge"] for row in table.rows] == ["opus", "reference"]
     assert table.notes == (
         "2 replies for $0.0092",
-        "of these $0.0046 for 1 reply without a verdict",
+        "of which $0.0046 for 1 reply without a verdict",
         "the cache saved $0.0068",
     )
 
@@ -78,7 +78,7 @@ def test_a_reply_without_verdict_or_price_did_not_cost_nothing() -> None:
     question = matches_of(after(*world()))[0].forward
     table = spent(*world(), paid(key("q"), USED), paid_in_vain(question, USED, None))
 
-    assert table.notes[1] == "of these $? for 1 reply without a verdict"
+    assert table.notes[1] == "of which $? for 1 reply without a verdict"
 
 
 def test_requests_that_may_have_been_billed_are_counted() -> None:
@@ -142,7 +142,7 @@ def test_a_plan_says_dollars_in_each_way_and_what_they_rest_on() -> None:
         "in batches, cache 5m (as set)",
     ]
     assert all(", at worst $" in note for note in notes[:4])
-    assert notes[4].startswith("an estimate: tokens are guessed")
+    assert notes[4].startswith("tokens: estimated from bytes")
     assert notes[5] == "$0.00 spent, cap $25.00"
     assert len(notes) == 6
 
@@ -152,7 +152,7 @@ def test_a_plan_after_replies_is_no_guess() -> None:
     question = matches_of(after(*world()))[0].forward
     notes = [*cost_notes(cost_of(*world(), paid(question.query_key, USED, by="opus")))]
 
-    assert notes[4] == "tokens as in the replies of this judge that are on record"
+    assert notes[4] == "tokens: as in this judge's recorded replies"
     assert notes[5] == "$0.0046 spent, no cap"
 
 
@@ -163,7 +163,7 @@ def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
     notes = [*cost_notes(cost)]
 
     assert notes[0] == "one by one, no cache: $?, at worst $?"
-    assert notes[-1].startswith("claude-nobody is in no price table; add a row by [judge] prices")
+    assert notes[-1].startswith("claude-nobody has no price; add it to a table and set [judge]")
     assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
 
 
@@ -172,8 +172,8 @@ def test_a_plan_names_what_no_cache_will_keep() -> None:
     by = replace(OPUS, model="claude-haiku-4-5")
     last = [*cost_notes(cost_of(*world(by), by=by))][-1]
 
-    assert last.startswith("utility: caching does nothing, its prefix of ")
-    assert last.endswith("tokens is below the 4096 from which claude-haiku-4-5 caches")
+    assert last.startswith("utility: no caching, since its prefix of ")
+    assert last.endswith("tokens is shorter than the 4096 tokens that claude-haiku-4-5 needs")
 
 
 def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
@@ -181,7 +181,7 @@ def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
     by = replace(OPUS, model="claude-haiku-5-5")
 
     assert [*cost_notes(cost_of(*world(by), by=by))][-1] == (
-        "from how many tokens on claude-haiku-5-5 caches a prefix is not known"
+        "the shortest prefix that claude-haiku-5-5 caches is unknown"
     )
 
 
