@@ -56,7 +56,10 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
     [
         ({"a": "", "b": ""}, "`a` has 0 battles, `b` 0:"),
         ({"b": "$$"}, "`a` has 1 battles, `b` 2:"),
-        ({"a": "#" * (MAX_BATTLES + 1), "b": "$" * (MAX_BATTLES + 1)}, ": expected the same, 1 to 5000"),
+        (
+            {"a": "#" * (MAX_BATTLES + 1), "b": "$" * (MAX_BATTLES + 1)},
+            ": expected the same, 1 to 5000",
+        ),
         ({"a": "%"}, "stands for no entrant"),
         ({"b": "#"}, "an entrant battles itself"),
         (
