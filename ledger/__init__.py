@@ -1,1 +1,1 @@
-"""What happened: events, the append-only store and its hash chain."""
+"""What happened: event types, the append-only store, its hash chain, audit and exchange."""

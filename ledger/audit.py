@@ -1,8 +1,8 @@
-"""Audit of a ledger's bytes: is what lies there what was recorded, in order, nothing missing?
+"""Audit a ledger's bytes: is every event there, in order and unchanged?
 
-The chain finds a change of recorded bytes, a gap and a swap. It cannot find a tail cut off, an
-older copy put back, or a rewrite with every hash done again: for those compare with a head that
-was noted elsewhere.
+The hash chain reveals changed, missing and swapped events. It cannot reveal a tail that was cut
+off, an older copy, or a rewrite with all hashes recomputed: for those, compare the ledger's head
+with one that was noted elsewhere.
 """
 
 import os
@@ -44,14 +44,14 @@ _VERSION_BEFORE: Final = (
 
 
 class Fault(NamedTuple):
-    """Something at a position that is not as it was recorded."""
+    """Something wrong at a position."""
 
     position: int
     why: str
 
 
 class _FoundRow(NamedTuple):
-    """A row as it lies there."""
+    """A row as it is stored."""
 
     position: int
     version: int
@@ -61,7 +61,7 @@ class _FoundRow(NamedTuple):
 
 
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
-    """Return every fault of the bytes, by position: broken hashes, and what cannot be read."""
+    """Return every fault of the bytes, by position: broken hashes and unreadable events."""
     until = ledger.head
     unreadable = (
         each for each in read_with_faults(ledger, until.position) if isinstance(each, Fault)
@@ -71,7 +71,7 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
-    """Yield what is wrong with the file as such, at position 0: pages, tables and guards."""
+    """Yield what is wrong with the file itself, at position 0: pages, tables and triggers."""
     try:
         yield from _faults_of_file(ledger)
     except CannotRead as error:
@@ -92,12 +92,12 @@ def _faults_of_file(ledger: Ledger) -> Iterator[Fault]:
 def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Fault, ...]:
     """Return every fault of position, version, content and link, by position.
 
-    A long ledger is shared out over the processor's cores.
+    A long ledger is audited by several processes.
 
     Args:
         ledger: Open, for reading or writing.
-        until: Its head: events behind it may still be arriving.
-        n_spared: Cores that are left to what is done meanwhile; one is not.
+        until: Its head: events after it may still be arriving.
+        n_spared: Cores to leave free; one is always used.
     """
     [(n_events,)] = ledger.select("SELECT count(*) FROM event WHERE position <= ?", until.position)
     if n_events <= _SHORT or n_events != until.position or not ledger.path.exists():
@@ -117,7 +117,7 @@ def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Faul
 def read_with_faults(
     ledger: Ledger, until: int, types: Collection[str] | None = None
 ) -> Iterator[Recorded | Fault]:
-    """Yield every event, or every one of some types, or why it cannot be read; stop at none."""
+    """Yield every event, or all of some types; a fault in place of each unreadable one."""
     position = 0
     while position < until:
         try:
@@ -137,7 +137,7 @@ def read_with_faults(
 
 
 def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:
-    """Do the same where a page cannot be read as text."""
+    """Read on, decoding text from bytes, after a page could not be read as text."""
     try:
         for page in ledger.pages(_ROWS, after, last):
             yield from map(_recorded_or_fault, page)
@@ -168,7 +168,7 @@ def _audit_apart(path: Path, after: int, last: int) -> list[Fault]:
 
 
 def _faults_of_stretch(ledger: Ledger, after: int, last: int) -> list[Fault]:
-    """Return the faults of some events, and where the file cannot be read any further."""
+    """Return the faults of a range of events, and where the file becomes unreadable."""
     faults: list[Fault] = []
     try:
         faults.extend(_audit_stretch(ledger, after, last))
@@ -178,7 +178,7 @@ def _faults_of_stretch(ledger: Ledger, after: int, last: int) -> list[Fault]:
 
 
 def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
-    """Yield the faults of some events; what stands before them is taken as it is stored."""
+    """Yield the faults of a range of events, trusting the row before it."""
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
@@ -211,7 +211,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
 
 
 def _faults_of(found: _FoundRow, position: int, version: int, previous: bytes) -> Iterator[Fault]:
-    """Say what is wrong with a row, given what it should be."""
+    """Describe what is wrong with a row, given the expected values."""
     if found.position != position:
         yield Fault(found.position, f"position {position} is missing before it")
     if found.version != version:
@@ -225,7 +225,7 @@ def _faults_of(found: _FoundRow, position: int, version: int, previous: bytes) -
 
 
 class _Versions(dict[bytes, int]):
-    """The last version of each stream; of one not met yet, what stands before the stretch."""
+    """The last version of each stream; for a stream not seen yet, its version before the range."""
 
     def __init__(self, ledger: Ledger, after: int) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
-"""The hash chain: each event's leaf names its content, each link the whole history before it.
+"""The hash chain and its head.
 
-A leaf leaves out position and version, so that an event keeps its identity when ledgers merge.
+Each event has a leaf, the hash of its content, and a link, the hash of the whole history up to it.
+A leaf omits position and version, so an event keeps its identity when ledgers are merged.
 """
 
 import re
@@ -21,7 +22,7 @@ _BEGINNING: Final = _LEAF + _ENTRY
 
 
 class LeafContent(NamedTuple):
-    """What of an event is hashed: bytes as stored, never encoded again."""
+    """The fields of an event that its leaf hashes: bytes as stored, never encoded again."""
 
     event_id: bytes
     stream: bytes
@@ -32,12 +33,12 @@ class LeafContent(NamedTuple):
 
 
 def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
-    """Return the 32 bytes that name an event's content.
+    """Return the SHA-256 of an event's content, 32 bytes.
 
-    Every field is preceded by its length, so no two entries share a spelling.
+    Every field is preceded by its length, so different contents never hash the same bytes.
 
     Args:
-        entry: An `LeafContent`, or its fields.
+        entry: A `LeafContent`, or its fields.
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
     fields = (
@@ -52,13 +53,13 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
 
 
 def link_hash(previous: bytes, leaf: bytes) -> bytes:
-    """Return the chain's value after a leaf, from its value before."""
+    """Return the chain's value after an event, from the value before it and the event's leaf."""
     return sha256(_LINK + previous + leaf).digest()
 
 
 @lru_cache(maxsize=16)  # the events of one append have one time, and few kinds
 def _between(stream: bytes, type_: bytes, schema_version: int, recorded_us: int) -> bytes:
-    """Return what lies between an event's id and its data."""
+    """Return the hashed bytes between an event's id and its data."""
     time = b"%d" % recorded_us
     return _framed_kind(stream, type_, schema_version) + _length(len(time)) + time
 
@@ -73,23 +74,23 @@ _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
 
 
 def find_heads(text: str) -> tuple["Head", ...]:
-    """Return the heads that stand in a text, each once."""
+    """Return the head hashes that a text contains, each once."""
     found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
     return tuple(map(Head.parse, found))
 
 
 class Head(NamedTuple):
-    """The last event's place, and the chain's value there; spelt `DIGEST@POSITION`."""
+    """The last event's position and the chain's value there, written `DIGEST@POSITION`."""
 
     position: int
     chain: Digest
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a head as it is printed.
+        """Parse a head hash as it is printed.
 
         Raises:
-            NotAHead: It is spelt otherwise.
+            NotAHead: The text is not a head hash.
         """
         found = _SPELLING.fullmatch(text.strip())
         if found is None:

@@ -1,4 +1,4 @@
-"""How much of what a stream has on record: counted by SQLite, no event is decoded."""
+"""Counts of what a stream has on record, made by SQLite without decoding events."""
 
 from typing import Final, NamedTuple
 
@@ -7,7 +7,7 @@ from ledger.reader import LedgerReader
 
 
 class StreamCounts(NamedTuple):
-    """How many events of a stream say what."""
+    """How many events of each kind a stream has."""
 
     responses: int
     responses_failed: int
@@ -23,7 +23,7 @@ class StreamCounts(NamedTuple):
 
     @property
     def decided(self) -> int:
-        """How many pairs one of the two won."""
+        """How many pairs one entrant won."""
         return self.reconciled - self.tied - self.inconsistent
 
 
@@ -52,9 +52,9 @@ FROM (
 
 
 def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCounts:
-    """Count what a stream has on record up to a position.
+    """Count a stream's events up to a position.
 
-    An outcome that a correction made stale still counts.
+    Outcomes that a later correction replaced still count.
 
     Raises:
         CannotRead: The file is damaged.

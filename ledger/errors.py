@@ -28,7 +28,7 @@ from ledger.identity import Digest
 
 
 class TourneyError(Exception):
-    """The root: a message that says what, where, why and what to do, and an exit code."""
+    """The root of all errors; its message says what is wrong and what to do."""
 
     exit_code: ClassVar[int] = 1
 
@@ -46,7 +46,7 @@ class NotALedger(LedgerError):
 
 
 class NoLedger(LedgerError):
-    """There is no file where a ledger is to be read."""
+    """There is no ledger to read."""
 
     exit_code: ClassVar[int] = 2
 
@@ -68,7 +68,7 @@ class NewerFormat(LedgerError):
 
 
 class CannotRead(LedgerError):
-    """The ledger's file cannot be read, or not to its end."""
+    """The ledger's file cannot be read, or not completely."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
@@ -78,7 +78,7 @@ class CannotRead(LedgerError):
 
 
 class CannotWrite(LedgerError):
-    """The ledger's file or folder refuses writing; what was being appended is not in it."""
+    """The ledger's file or folder cannot be written; the append recorded nothing."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
@@ -89,7 +89,7 @@ class CannotWrite(LedgerError):
 
 
 class FileTaken(LedgerError):
-    """A ledger is to be copied to where something is already."""
+    """A copy of a ledger would overwrite an existing file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -99,7 +99,7 @@ class FileTaken(LedgerError):
 
 
 class DiskFailed(LedgerError):
-    """The disk did not confirm what was written; a process that was told so writes no more."""
+    """The disk did not confirm a write; the process writes nothing more after this."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
@@ -111,7 +111,7 @@ class DiskFailed(LedgerError):
 
 
 class StaleVersion(LedgerError):
-    """A writer decided on a state that is no longer the newest."""
+    """Another writer appended to the stream after this one read it."""
 
     def __init__(self, stream: str, *, expected: int | None, actual: int) -> None:
         super().__init__(
@@ -122,7 +122,7 @@ class StaleVersion(LedgerError):
 
 
 class KeyConflict(LedgerError):
-    """The same idempotency key came back with other content."""
+    """An event has the idempotency key of a recorded one, but other content."""
 
     def __init__(
         self, key: str, position: int | None, *, recorded: Digest, offered: Digest
@@ -137,7 +137,7 @@ class KeyConflict(LedgerError):
 
 
 class InvalidEvent(LedgerError):
-    """An event is not what its type says, and was not appended."""
+    """An event does not match its type, and was not appended."""
 
     def __init__(self, type_: str, why: str) -> None:
         super().__init__(f"{type_} was not recorded: {why}")
@@ -153,7 +153,7 @@ class UnreadableEvent(LedgerError):
 
 
 class BrokenUpcasts(LedgerError):
-    """The program does not know how to read every version that it once wrote."""
+    """The program cannot read every event version that it once wrote."""
 
     def __init__(
         self, *, missing: Collection[tuple[str, int]], extra: Collection[tuple[str, int]]
@@ -166,7 +166,7 @@ class BrokenUpcasts(LedgerError):
 
 
 class NetworkFileSystem(LedgerError):
-    """The ledger would lie where locks and flushes may not hold."""
+    """The ledger would be on a network file system, where locks are unreliable."""
 
     exit_code: ClassVar[int] = 2
 
@@ -180,7 +180,7 @@ class NetworkFileSystem(LedgerError):
 
 
 class NotAHead(LedgerError):
-    """A checkpoint is spelt otherwise than tourney prints it."""
+    """A text is not a head hash as tourney prints it."""
 
     exit_code: ClassVar[int] = 2
 
@@ -193,7 +193,7 @@ class NotAHead(LedgerError):
 
 
 class BrokenExport(LedgerError):
-    """A file is not, or no longer, what `tourney export events` wrote."""
+    """A file is not an export of events, or was changed."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}; export or download the file again")
@@ -201,7 +201,7 @@ class BrokenExport(LedgerError):
 
 
 class FolderTaken(LedgerError):
-    """A folder is to be written that holds something already."""
+    """A folder to be written holds files already."""
 
     exit_code: ClassVar[int] = 2
 

@@ -1,7 +1,8 @@
-r"""A ledger as lines of JSON: to share it, and to read it without SQLite.
+r"""Copies of a ledger: a backup file, and an export as lines of JSON.
 
-Payloads are JSON strings, so that their bytes survive any parser. The last line holds the head and
-the digest of all bytes before it: a file that was cut or changed is found out.
+An export can be shared, and read without SQLite. Payloads are JSON strings, so that any parser
+keeps their bytes. The last line holds the head and the digest of all bytes before it, so a
+truncated or changed file is detected.
 """
 
 import hashlib
@@ -27,12 +28,12 @@ _UNFINISHED: Final = ".unfinished"
 
 
 def back_up(ledger: Ledger, to: Path) -> None:
-    """Copy a ledger as it stands into a new file, which needs no other beside it.
+    """Copy a ledger, even while it is being written, into a new self-contained file.
 
     Raises:
-        FileTaken: Something is there already.
-        CannotWrite: There is no room or permission.
-        DiskFailed: It cannot be told whether what was copied is on the disk.
+        FileTaken: The file exists already.
+        CannotWrite: There is no room or no permission.
+        DiskFailed: The disk did not confirm the copy.
     """
     copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
     with translated_errors(to, CannotWrite):
@@ -51,7 +52,7 @@ def back_up(ledger: Ledger, to: Path) -> None:
 
 
 def unfinished_backups(to: Path) -> tuple[Path, ...]:
-    """Return what lies there of backups to a name that were killed, or are being made."""
+    """Return the temporary files of backups to a path, killed or still running."""
     beginning = f"{to.name}."
     beside = sorted(to.parent.iterdir())
     return tuple(
@@ -60,7 +61,7 @@ def unfinished_backups(to: Path) -> tuple[Path, ...]:
 
 
 def _name(copied: Path, to: Path) -> None:
-    """Give a copy its name; unlike a rename, never over a file that came meanwhile."""
+    """Rename a finished copy, but never over a file that was created meanwhile."""
     try:
         _link_or_claim(copied, to)
     except FileExistsError as error:
@@ -85,7 +86,7 @@ class _HeaderLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _EventLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A row but for position, version and chain, which follow from the lines before it."""
+    """A row without position, version and chain, which follow from the lines before it."""
 
     event_id: str  # hexadecimal
     stream: str
@@ -106,7 +107,7 @@ Part = TypeVar("Part", _HeaderLine, _EventLine, _FooterLine)
 
 
 def export_lines(rows: Iterable[StoredEvent]) -> Iterator[bytes]:
-    """Yield the lines of an export; the same rows, from the first on, give the same bytes."""
+    """Yield the lines of an export; the same events always give the same bytes."""
     digest = hashlib.sha256()
     position, chain = 0, GENESIS
     line = _encode(_HeaderLine("tourney/events@1")) + b"\n"
@@ -121,10 +122,11 @@ def export_lines(rows: Iterable[StoredEvent]) -> Iterator[bytes]:
 
 
 def read_export(lines: Iterable[bytes]) -> Iterator[StoredEvent]:
-    """Yield the rows of an export; whether it is whole is known at its end.
+    """Yield the events of an export; whether it is complete is known only at its end.
 
     Raises:
-        BrokenExport: It is no export, was cut or changed, or an event is not what its leaf names.
+        BrokenExport: It is not an export, was truncated or changed, or an event does not match its
+            leaf.
     """
     digest = hashlib.sha256()
     position, chain, versions = 0, GENESIS, dict[str, int]()
@@ -160,10 +162,10 @@ def _line_of(row: StoredEvent) -> _EventLine:
 
 
 def _row_of(line: _EventLine, number: int) -> StoredEvent:
-    """Return a row without a place.
+    """Return an event without position, version and chain.
 
     Raises:
-        BrokenExport: Its content is not what its leaf names.
+        BrokenExport: Its content does not match its leaf.
     """
     try:
         event_id, leaf = bytes.fromhex(line.event_id), bytes.fromhex(line.leaf)

@@ -1,4 +1,4 @@
-"""Identity is content: canonical JSON and the SHA-256 digests that name things."""
+"""Digests that identify things by content: canonical JSON and SHA-256."""
 
 import hashlib
 import json
@@ -18,10 +18,10 @@ Json: TypeAlias = str | int | float | bool | Sequence["Json"] | Mapping[str, "Js
 
 
 def canonical_json(value: Json) -> bytes:
-    """Return the one spelling of a JSON value: sorted keys, no spaces, UTF-8.
+    """Encode a JSON value in its one canonical form: sorted keys, no spaces, UTF-8.
 
     Raises:
-        ValueError: A number is NaN or infinite, which JSON cannot say.
+        ValueError: A number is NaN or infinite, which JSON cannot express.
     """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -30,7 +30,7 @@ def canonical_json(value: Json) -> bytes:
 
 
 def digest_of(value: Json) -> Digest:
-    """Return the SHA-256 of a JSON value's canonical spelling."""
+    """Return the SHA-256 of a JSON value's canonical form."""
     return digest_of_bytes(canonical_json(value))
 
 

@@ -1,4 +1,4 @@
-"""The reading half of a ledger: typed or as stored, in pages, up to any position."""
+"""Read a ledger: decoded events or stored rows, in pages, up to any position."""
 
 import sqlite3
 import threading
@@ -56,7 +56,7 @@ class LedgerReader:
         """Yield events in order of position.
 
         Args:
-            after: Only events behind this position.
+            after: Only events after this position.
             until: Only events up to this position.
             stream: Only events of this stream.
             types: Only events of these types.
@@ -72,7 +72,7 @@ class LedgerReader:
             yield from _recorded(page, stream)
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
-        """Yield events as stored, undecoded: to show, export or merge them.
+        """Yield events as stored, not decoded: to show, export or merge them.
 
         Raises:
             CannotRead: The file is damaged.
@@ -83,19 +83,19 @@ class LedgerReader:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open file, for queries of one's own; the triggers guard it."""
+        """The open connection, for other queries; triggers keep the file append-only."""
         return self._connection
 
     @property
     def head(self) -> Head:
         """The last position and the chain's value there; position 0 when empty.
 
-        It is on the disk, and so is all that is read up to it: another writer's events may be seen
-        before that writer is answered, and a power loss must not take back what was told of them.
+        Everything up to it is flushed first: events of another writer can be visible before that
+        writer is answered, and a power loss must not undo what was reported.
 
         Raises:
             CannotRead: The file is damaged.
-            DiskFailed: It cannot be told what is on the disk.
+            DiskFailed: The disk did not confirm the flush.
         """
         last = self.select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
         [(position, chain)] = last or [(0, GENESIS)]
@@ -105,15 +105,15 @@ class LedgerReader:
         return Head(position, Digest(chain.hex()))
 
     def flush(self) -> None:
-        """Put on the disk all that was read, before anybody is told of it.
+        """Flush everything that was read to the disk, before it is reported.
 
         Raises:
-            DiskFailed: It cannot be told what is on the disk.
+            DiskFailed: The disk did not confirm it.
         """
         self._wal.flush()
 
     def chain_at(self, position: int) -> Digest | None:
-        """Return the chain's value at a position; None where the ledger does not reach it."""
+        """Return the chain's value at a position; None after the ledger's end."""
         if position == 0:
             return Digest(GENESIS.hex())
         if position > _LAST_POSITION:
@@ -127,10 +127,10 @@ class LedgerReader:
         return tuple(StreamId(stream) for (stream,) in begun)
 
     def position_at(self, at: datetime) -> int:
-        """Return the last position before which all was recorded by a time; 0 where there is none.
+        """Return the last position up to which everything was recorded by a time; 0: none.
 
-        After a merge an event may be older than the one before it; a prefix that is cut at the
-        first later event holds nothing that was not known then.
+        After a merge an event may be older than the one before it; the prefix ends before the first
+        event that was recorded later.
         """
         [(first_later,)] = self.select(
             "SELECT min(position) FROM event WHERE recorded_us > ?", microseconds(at)
@@ -139,7 +139,7 @@ class LedgerReader:
         return last if first_later is None else int(first_later) - 1
 
     def select(self, query: str, *parameters: str | bytes | int) -> list[Columns]:
-        """Return all rows of a query of one's own.
+        """Return all rows of an SQL query.
 
         Raises:
             CannotRead: The file is damaged.
@@ -151,13 +151,13 @@ class LedgerReader:
             raise CannotRead(self.path, str(error)) from error
 
     def pages(self, query: str, after: int, *parameters: str | int) -> Iterator[list[Columns]]:
-        """Yield the rows of a query page by page, each in a short transaction of its own.
+        """Yield the rows of an SQL query page by page, each in a short transaction of its own.
 
         Args:
-            query: Gives positions first, and in order; its parameters are the position that it
-                begins behind, then the others, then the size of a page.
-            after: Where it begins.
-            parameters: The others.
+            query: Returns positions in its first column, ascending. Its parameters are the position
+                to start after, the other parameters, and the size of a page.
+            after: The position to start after.
+            parameters: The other parameters.
 
         Raises:
             CannotRead: The file is damaged.
@@ -170,7 +170,7 @@ class LedgerReader:
 
 
 def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Recorded]:
-    """Decode a page of events; what cannot be read is looked at again to say why."""
+    """Decode a page of events; decode an unreadable one again to find out why."""
     decoders = EVENTS.decoders
     for position, of, version, recorded_us, link, type_, schema_version, data in page:
         if stream is not None and of != stream:
@@ -192,7 +192,7 @@ def newest(
     event_type: str | None = None,
     limit: int | None,
 ) -> tuple[StoredEvent, ...]:
-    """Return the newest so many events, in order of position."""
+    """Return the newest events, in order of position."""
     where = "position <= :until AND (:type IS NULL OR type = :type)"
     values = {"until": ledger.head.position if until is None else until, "type": event_type}
     rows = _rows(ledger, where, values, order_by="position DESC", limit=limit)
@@ -200,7 +200,7 @@ def newest(
 
 
 def with_id(ledger: LedgerReader, beginning: str) -> tuple[StoredEvent, ...]:
-    """Return the events whose id begins so; an id is 32 hexadecimal characters."""
+    """Return the events whose id starts with some of its 32 hexadecimal characters."""
     where = "lower(hex(event_id)) LIKE :beginning || '%' ESCAPE '\\'"
     escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
     rows = _rows(ledger, where, {"beginning": escaped}, order_by="position", limit=None)

@@ -1,4 +1,4 @@
-"""An event with its place: what projections fold."""
+"""Events as recorded: with position, version, time and link, decoded or as stored."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ LATEST_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(micr
 
 
 class Recorded(NamedTuple):
-    """An event and what the ledger knows of its recording."""
+    """An event with its position, version, time and link."""
 
     position: int  # place in the ledger: 1, 2, 3 ...
     stream: StreamId
@@ -25,17 +25,17 @@ class Recorded(NamedTuple):
 
     @property
     def recorded_at(self) -> datetime:
-        """When, in UTC."""
+        """When it was recorded, in UTC."""
         return moment(self.recorded_us)
 
     @property
     def chain(self) -> Digest:
-        """The chain's value in hexadecimal: names the whole history up to this event."""
+        """The chain's value at this event, in hexadecimal: the hash of the history up to it."""
         return Digest(self.link.hex())
 
 
 class Receipt(NamedTuple):
-    """What an append gives back for each event: it is on the disk, at this place."""
+    """What an append returns for each event, once it is on the disk."""
 
     recorded: Recorded
     leaf: bytes  # names the event's content wherever it lies, 32 bytes
@@ -43,17 +43,17 @@ class Receipt(NamedTuple):
 
 
 def microseconds(at: datetime) -> int:
-    """Return the time since 1970-01-01 UTC in whole microseconds."""
+    """Convert a time to microseconds since 1970-01-01 UTC."""
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(since_epoch_us: int) -> datetime:
-    """Return the UTC time of a count of microseconds."""
+    """Convert microseconds since 1970-01-01 to a time in UTC."""
     return _EPOCH + timedelta(microseconds=since_epoch_us)
 
 
 class StoredEvent(NamedTuple):
-    """An event as stored, in the order of the table's columns."""
+    """A row of the event table, in the order of its columns."""
 
     position: int
     event_id: bytes
@@ -68,7 +68,7 @@ class StoredEvent(NamedTuple):
 
     @property
     def entry(self) -> LeafContent:
-        """What of the row its leaf is the hash of."""
+        """The fields that the leaf hashes."""
         return LeafContent(
             self.event_id,
             self.stream.encode(),
@@ -91,7 +91,7 @@ class StoredEvent(NamedTuple):
         )
 
     def record_of(self, event: Event) -> Recorded:
-        """Put an event that is in hand at this row's place."""
+        """Return a decoded event with this row's position, version, time and link."""
         stream = StreamId(self.stream)
         return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)
 
@@ -99,7 +99,7 @@ class StoredEvent(NamedTuple):
 def decode_stored(
     position: int, recorded_us: object, type_: str, schema_version: int, data: object
 ) -> Event:
-    """Return a stored event; of a damaged file, fields may be of any type.
+    """Decode a stored event; in a damaged file, fields may have any type.
 
     Raises:
         UnreadableEvent: Its type, version, shape or time is unknown.

@@ -1,4 +1,4 @@
-"""The ledger: append facts, read them back in order. One SQLite file, one writer at a time."""
+"""The ledger: append events and read them back in order. One SQLite file, one writer at a time."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +33,9 @@ def utc_now() -> datetime:
 
 
 class Ledger(LedgerReader):
-    """An append-only sequence of events; opened for writing, for reading, or in memory.
+    """An append-only sequence of events, opened for writing, for reading, or in memory.
 
-    Threads may share one: appends that wait for the disk at the same time share one flush.
+    Threads may share it: appends that wait at the same time share one flush to the disk.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class Ledger(LedgerReader):
         on_wait: OnWait = say_nothing,
         allow_network: bool = False,
     ) -> Self:
-        """Open for writing, creating the file where there is none.
+        """Open for writing; create the file if it does not exist.
 
         Args:
-            path: The file; its lock lies beside it.
+            path: The file; its lock file is beside it.
             now: The clock that stamps events.
-            on_wait: Told whom this waits for, where that takes more than two seconds.
+            on_wait: Called with the process that holds the lock after two seconds of waiting.
             allow_network: Write on a network file system too.
 
         Raises:
-            LedgerError: The file cannot be used so.
+            LedgerError: The file cannot be opened for writing.
         """
         kind = network_kind(path)
         if kind is not None and not allow_network:
@@ -90,21 +90,21 @@ class Ledger(LedgerReader):
 
     @classmethod
     def read_only(cls, path: Path) -> Self:
-        """Open a ledger that is there; it can be read while another process writes.
+        """Open an existing ledger for reading, even while another process writes.
 
         Raises:
-            LedgerError: The file cannot be used so.
+            LedgerError: The file cannot be opened for reading.
         """
         connection = open_for_reading(path)
         return cls(connection, path, wal=wal_for_reading(path))
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:
-        """Make a ledger that is gone when closed: for tests and rehearsals."""
+        """Create a ledger that is lost when closed: for tests and rehearsals."""
         return cls(open_in_memory(), Path(":memory:"), now)
 
     def close(self) -> None:
-        """Let go of the file; the last to close moves the WAL into it, alone."""
+        """Close the file; the last process to close it merges the WAL into it."""
         if self._is_open:
             self._is_open = False
             with self._turn, self._lock.held():
@@ -123,28 +123,28 @@ class Ledger(LedgerReader):
     def append(
         self, stream: StreamId, events: Sequence[Event], *, expected_version: int | None = None
     ) -> tuple[Receipt, ...]:
-        """Append events to a stream, all or none; on return they are on the disk.
+        """Append events to a stream, all or none; when this returns they are on the disk.
 
-        An event that is there already (same key, same content) gives its old place back.
+        An event that is recorded already (same key, same content) returns its recorded position.
 
         Args:
             stream: The tournament they belong to.
             events: In order.
-            expected_version: The version that the writer decided on; None asks nothing.
+            expected_version: The stream's version that the writer decided on; None: any.
 
         Raises:
-            StaleVersion: Somebody appended to the stream since.
-            KeyConflict: A key is there with other content.
+            StaleVersion: Another writer appended to the stream since.
+            KeyConflict: An event's key is recorded with other content.
             InvalidEvent: An event could not be read back.
             CannotWrite: No room or no permission; nothing was appended.
-            DiskFailed: It is not known whether they are on the disk.
+            DiskFailed: The disk did not confirm the append.
         """
         return self._queue.commit(self.prepare(stream, events, expected_version))
 
     def prepare(
         self, stream: StreamId, events: Sequence[Event], expected_version: int | None
     ) -> Append:
-        """Check events and make them ready for `commit`.
+        """Check and encode events, ready for `commit`.
 
         Raises:
             InvalidEvent: An event could not be read back.
@@ -152,7 +152,7 @@ class Ledger(LedgerReader):
         return Append(stream, [draft(stream, event) for event in events], expected_version)
 
     def commit(self, appends: Sequence[Append]) -> None:
-        """Answer all who wait, in one transaction: that is one flush for all of them."""
+        """Write all waiting appends in one transaction, with one flush."""
         try:
             with self._turn:
                 self._require_writable()
@@ -177,11 +177,11 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def merging(self) -> Iterator[Writer]:
-        """Take events of another ledger in, as they are; all when the block ends, or none.
+        """Take events of another ledger unchanged; all of them when the block ends, or none.
 
         Raises:
-            CannotWrite: No room or no permission; nothing was taken in.
-            DiskFailed: It is not known whether they are on the disk.
+            CannotWrite: No room or no permission; nothing was merged.
+            DiskFailed: The disk did not confirm the merge.
         """
         with self._turn:
             self._require_writable()

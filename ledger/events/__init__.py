@@ -1,1 +1,1 @@
-"""The facts a ledger holds, by subject; registry.py names them all."""
+"""The event types, by subject; registry.py lists them all."""

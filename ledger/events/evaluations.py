@@ -1,4 +1,4 @@
-"""What entrants did on evaluations, sample by sample; every metric is folded from it."""
+"""Events of evaluations, sample by sample; every metric is computed from them."""
 
 from typing import Literal
 
@@ -14,23 +14,23 @@ UnscorableReason = Literal[
 
 
 def run_key(entrant_digest: Digest, settings: str) -> Digest:
-    """Name a run by exactly what determines an observation on an item, the item apart.
+    """Identify a run by everything that determines an observation, except the item.
 
-    So a plan of more items owes only those that a plan of fewer did not have.
+    So a plan of more items reuses the samples of a plan of fewer.
 
     Args:
-        entrant_digest: Of the entrant, with the decoding that the evaluation asks for.
+        entrant_digest: Of the entrant, with the evaluation's decoding settings.
         settings: Canonical JSON of everything else.
     """
     return digest_of([entrant_digest, settings])
 
 
 class EvaluationFact(Fact, frozen=True):
-    """What is about evaluations, and nothing else reads."""
+    """An event of an evaluation."""
 
 
 class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
-    """An entrant is to be evaluated on items: what was planned, and what would be the same run.
+    """An evaluation of an entrant on some items was planned.
 
     The same run may be planned under other labels; its samples are observed once. Of plans under
     the same labels the newest holds.
@@ -54,7 +54,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
 
 
 class Choice(Value, frozen=True, kw_only=True):
-    """How likely one of the continuations of a context is."""
+    """The log-likelihood of one continuation of a context."""
 
     log_likelihood: float  # nats, of all its tokens
     n_tokens: Ordinal
@@ -65,7 +65,7 @@ class Choice(Value, frozen=True, kw_only=True):
 
 
 class ChoicesObserved(Value, frozen=True, kw_only=True, tag="choices"):
-    """A context and its continuations were read."""
+    """The log-likelihoods of a context's continuations."""
 
     choices: tuple[Choice, ...]
     correct: Count  # index of the right one
@@ -74,7 +74,7 @@ class ChoicesObserved(Value, frozen=True, kw_only=True, tag="choices"):
 
 
 class DocumentObserved(Value, frozen=True, kw_only=True, tag="document"):
-    """A document was read, window by window where it is long; each token counts once."""
+    """The log-likelihood of a document, in windows where it is long; each token counts once."""
 
     log_likelihood: float  # nats
     n_tokens: Ordinal
@@ -84,7 +84,7 @@ class DocumentObserved(Value, frozen=True, kw_only=True, tag="document"):
 
 
 class AnswerObserved(Value, frozen=True, kw_only=True, tag="answer"):
-    """A prompt was answered."""
+    """An entrant's answer to a prompt."""
 
     text: str
     cleaned: str  # by the evaluation, before it was compared
@@ -98,7 +98,7 @@ class AnswerObserved(Value, frozen=True, kw_only=True, tag="answer"):
 
 
 class PredictionObserved(Value, frozen=True, kw_only=True, tag="prediction"):
-    """A text was read, and each next token predicted from the true ones before it."""
+    """The next-token predictions on a text, each given the true tokens before it."""
 
     text: str
     predicted: tuple[Count, ...]  # the likeliest token ids
@@ -112,7 +112,7 @@ Observation = ChoicesObserved | DocumentObserved | AnswerObserved | PredictionOb
 
 
 class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
-    """An entrant did something on a sample: facts, from which metrics are computed."""
+    """A sample was observed: raw facts, from which metrics are computed."""
 
     run_key: Digest
     item: Digest
@@ -128,7 +128,7 @@ class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
 
 
 class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
-    """Nothing could be observed on a sample; that is no wrong answer."""
+    """A sample could not be observed; this is not a wrong answer."""
 
     run_key: Digest
     item: Digest
@@ -139,12 +139,12 @@ class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """A sample is given up once."""
+        """A sample is unscorable once."""
         return (self.run_key, self.item, str(self.sample))
 
 
 class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
-    """Every sample of a plan was observed, or found unscorable."""
+    """Every sample of a plan was observed or found unscorable."""
 
     entrant: EntrantId
     evaluation: FilledText

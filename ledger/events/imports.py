@@ -1,11 +1,12 @@
-"""Battles that others held: imported from a file, up to 5,000 an event, column by column.
+"""Imported battles and ratings, and merged ledgers.
 
-A column is kept as its distinct values and, for each battle, one sign that says which. The first 91
-signs take a byte, most others two; so a ledger's file takes at most a fifth more than the columns
-do as plain arrays: two bytes a battle for each entrant, and for its prompt where one is there more
-than once; one for who won; eight for each number that is not always the same; and each name and
-prompt's id as a line of UTF-8, once an event. Preferences that are nearly all different take more,
-seventeen digits each: they are kept as JSON writes them.
+Up to 5,000 battles are stored in one event, column by column. A column holds its distinct values
+and, for each battle, one character that says which value it has. The first 91 characters take a
+byte each, most others two; so a ledger's file takes at most a fifth more than plain arrays would:
+two bytes a battle for each entrant, and for its prompt where one is there more than once; one for
+who won; eight for each number that is not always the same; and each name and prompt id as a line
+of UTF-8, once an event. Preferences that are nearly all different take more, seventeen digits
+each: they are kept as JSON writes them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,25 +30,25 @@ SIGNS: Final = "".join(
 
 
 def battles_stream(name: str) -> StreamId:
-    """Return the stream that a set of battles has to itself."""
+    """Return the stream of a set of imported battles."""
     return StreamId(f"{_SETS}{name}")
 
 
 def set_of(stream: StreamId) -> str | None:
-    """Return the name of the set of battles that a stream is; None of a tournament's."""
+    """Return the name of the set of battles that a stream holds; None for a tournament's stream."""
     return stream.removeprefix(_SETS) if stream.startswith(_SETS) else None
 
 
 def encode_cells(cells: Iterable[Cell], values: Iterable[Cell]) -> str:
-    """Return for each cell the sign of its place among the values."""
+    """Encode each cell as the character of its index among the values."""
     signs = dict(zip(values, SIGNS, strict=False))
     return "".join(map(signs.__getitem__, cells))
 
 
 class CodedColumn(Value, Generic[Cell], frozen=True):
-    """What each battle has of something.
+    """One column of a set of battles, as distinct values and a code for each battle.
 
-    There are no codes where all battles have the same, or each has its own.
+    There are no codes if all battles have the same value, or each has its own.
     """
 
     values: tuple[Cell, ...]
@@ -55,31 +56,31 @@ class CodedColumn(Value, Generic[Cell], frozen=True):
 
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> "CodedColumn[Cell]":
-        """Keep the cells of a column, at least one."""
+        """Encode the cells of a column, at least one."""
         values = tuple(dict.fromkeys(cells))
         is_plain = len(values) in {1, len(cells)}
         return cls(values) if is_plain else cls(values, encode_cells(cells, values))
 
     def cells(self, n_battles: int) -> Sequence[Cell]:
-        """Return the cells of a column that has so many."""
+        """Decode the cells of a column."""
         if self.codes:
             return [*map(dict(zip(SIGNS, self.values, strict=False)).__getitem__, self.codes)]
         return self.values if len(self.values) == n_battles else self.values * n_battles
 
     def fits(self, n_battles: int) -> bool:
-        """Say whether the column has a cell for each of so many battles."""
+        """Say whether the column has a cell for each battle."""
         if self.codes:
             return len(self.codes) == n_battles and are_codes(self.codes, len(self.values))
         return len(self.values) in {1, n_battles}
 
 
 def are_codes(codes: str, n_values: int) -> bool:
-    """Say whether each code stands for one of the first so many values."""
+    """Say whether each code stands for one of the first `n_values` values."""
     return set(codes) <= set(SIGNS[:n_values])
 
 
 class BattlesImported(Fact, frozen=True, kw_only=True):
-    """Battles were read from a file, by a version of the mapping of its format."""
+    """Battles were read from a file, by some version of its format's mapping."""
 
     file_digest: Digest  # of its bytes
     format: FilledText
@@ -103,14 +104,14 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """A file's chunk is read once by a mapping; a mapping put right reads it anew."""
+        """A chunk is read once by each mapping version; a corrected mapping reads it again."""
         return (self.file_digest, f"{self.format}@{self.mapping_version}", str(self.chunk))
 
     def __post_init__(self) -> None:
-        """Check what no field can say of itself.
+        """Check that the columns belong together.
 
         Raises:
-            ValueError: The columns are not those of the same battles.
+            ValueError: They have different lengths, or a code without a value.
         """
         n = self.n_battles
         if not 1 <= n <= MAX_BATTLES or len(self.b) != n:
@@ -127,10 +128,10 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
 
 
 class LedgerMerged(Fact, frozen=True):
-    """Events of another ledger were taken into this stream, each as it was recorded there.
+    """Events of another ledger were added to this stream, each as it was recorded there.
 
-    Their positions are new. What they say of positions, as a publication does, is said of the
-    ledger that this head names.
+    Their positions are new. Positions that they mention, as a publication does, refer to the ledger
+    with this head.
     """
 
     head: Digest  # the other ledger's chain at its last event
@@ -139,7 +140,7 @@ class LedgerMerged(Fact, frozen=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """A ledger is taken in once as it stands; two others may each have taken it in."""
+        """A ledger is merged once at each head; two others may each have merged it."""
         return (self.head, str(self.n_taken))
 
 
@@ -147,7 +148,7 @@ RatingSource = Literal["evaluated", "human"]
 
 
 class ImportedRating(Value, frozen=True, kw_only=True):
-    """What was said of one entrant, on the scale of who said it."""
+    """One entrant's imported rating, on the scale of its source."""
 
     entrant: FilledText
     rating: float
@@ -159,7 +160,7 @@ class ImportedRating(Value, frozen=True, kw_only=True):
 
 
 class RatingsImported(Fact, frozen=True, kw_only=True):
-    """Ratings were read from a file; they are no battles, and none of ours rests on them."""
+    """Ratings were read from a file; no battle and no rating of ours depends on them."""
 
     file_digest: Digest  # of its bytes
     format: FilledText
@@ -173,5 +174,5 @@ class RatingsImported(Fact, frozen=True, kw_only=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """A file is read once by a mapping; a mapping put right reads it anew."""
+        """A file is read once by each mapping version; a corrected mapping reads it again."""
         return (self.file_digest, f"{self.format}@{self.mapping_version}")

@@ -1,4 +1,4 @@
-"""What judges were asked, what they replied, and what follows for a pair."""
+"""Events of judging: batches, queries, verdicts, failures and outcomes."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -19,7 +19,10 @@ from ledger.identity import (
 
 
 def batch_key(stream: StreamId, number: int, queries: Sequence[Digest]) -> Digest:
-    """Name a batch by what it asks and the number of its plan: the same may be sent again."""
+    """Identify a batch by its queries and the number of its plan.
+
+    So the same queries may be sent again.
+    """
     return digest_of([stream, number, queries])
 
 
@@ -30,12 +33,15 @@ class BatchFact(Fact, frozen=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """Each step is taken once: what was not created, or left out, is planned anew."""
+        """Each step is taken once.
+
+        A batch that was not created is planned again under a new number.
+        """
         return (self.batch_key,)
 
 
 class JudgeBatchPlanned(BatchFact, frozen=True):
-    """A batch is about to be sent; committed before money can move."""
+    """A batch is about to be sent; recorded before it can cost money."""
 
     number: Ordinal  # of the tournament's plans
     judge: Reference  # as it was registered when this was planned
@@ -92,18 +98,18 @@ Basis = Literal["verdicts", "identical"]
 
 
 def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:
-    """Name a query by the judge's whole request as sent; its system text goes in as a digest.
+    """Identify a query by the judge's whole request as sent; the system text enters as a digest.
 
-    It names neither entrants nor prompts, so renaming or reordering them asks nothing again,
+    It includes neither entrants nor prompt ids. So renaming or reordering them asks nothing again,
     and correcting a gold answer, a rubric or the header does.
     """
     return digest_of_bytes(f"{judge_digest}{system_digest}{user}".encode())
 
 
 class PairKey(NamedTuple):
-    """Names an outcome: the pair, who judged it by which policy, and the two questions asked.
+    """Identifies an outcome: the pair, the judge, the policy, and both queries.
 
-    The questions are named by query key, not by position: positions change when ledgers merge.
+    Queries are identified by key, not by position: positions change when ledgers are merged.
     """
 
     dimension: Dimension
@@ -120,7 +126,7 @@ _FIELDS_OF_KEY: Final = attrgetter(*PairKey._fields)
 
 
 class JudgeQuerySubmitted(Fact, frozen=True):
-    """A pair was put to a judge on one dimension in one order."""
+    """A pair was sent to a judge on one dimension in one order."""
 
     query_key: Digest
     judge: JudgeId
@@ -137,7 +143,7 @@ class JudgeQuerySubmitted(Fact, frozen=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """The same question may be put again after a failure, as another attempt."""
+        """The same query may be sent again after a failure, as another attempt."""
         return (self.query_key, str(self.attempt))
 
 
@@ -182,9 +188,9 @@ class JudgeQueryFailed(Fact, frozen=True):
 
 
 class PairReconciled(Fact, frozen=True):
-    """A pair's outcome under a policy: of both orders' verdicts, or of two identical responses.
+    """A pair's outcome under a policy: from both orders' verdicts, or from identical responses.
 
-    Identical responses put the same question in both orders; it need not be asked to be a tie.
+    Identical responses give the same query in both orders, and tie even if the judge is not asked.
     """
 
     dimension: Dimension

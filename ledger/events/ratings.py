@@ -1,4 +1,4 @@
-"""What was claimed: the ratings of a run and the bytes of its artifacts."""
+"""Publications: the ratings of a run, their parameters, and the digests of its artifacts."""
 
 from datetime import datetime
 from typing import Literal
@@ -25,7 +25,7 @@ IntervalUnit = Literal["prompts", "battles"]
 
 
 class EloParameters(Value, frozen=True):
-    """Everything an Elo rating depends on beside the matches."""
+    """Everything besides the matches that determines an Elo rating."""
 
     k: Step = 16.0
     k_sweep: tuple[Step, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
@@ -37,7 +37,7 @@ class EloParameters(Value, frozen=True):
 
 
 class BradleyTerryParameters(Value, frozen=True):
-    """Everything a Bradley-Terry rating and its interval depend on beside the battles."""
+    """Everything besides the battles that determines a Bradley-Terry rating and its interval."""
 
     ties: TieModel = "half"  # of a win each, or an outcome with a probability of its own
     prior_sd: Spread | None = None  # Elo points about the mean; None: no prior
@@ -51,7 +51,7 @@ class BradleyTerryParameters(Value, frozen=True):
 
 
 class PublicationTerms(Value, frozen=True):
-    """What is rated, and how."""
+    """What a publication covers: judge, policy, entrants, prompts and rating parameters."""
 
     mode: Mode
     judge: JudgeId
@@ -63,7 +63,7 @@ class PublicationTerms(Value, frozen=True):
 
 
 class Publication(Value, frozen=True):
-    """What a run claims: enough to fold its artifacts again from the first event."""
+    """What a run published: enough to compute its artifacts again from the first event."""
 
     run: str  # the artifacts' folder
     terms: PublicationTerms
@@ -80,12 +80,12 @@ class ArtifactDigest(Value, frozen=True):
 
 
 class RatingsPublished(Fact, frozen=True):
-    """A run's ratings were published: what a later replay must reproduce."""
+    """A run's ratings were published; a later replay must reproduce them."""
 
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """Runs are named once."""
+        """A run is published once."""
         return (self.publication.run,)

@@ -1,4 +1,4 @@
-"""What a tournament is made of: its opening, prompts, rubrics, entrants and judges."""
+"""Events that set a tournament up: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
@@ -8,7 +8,7 @@ from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptI
 
 
 class Prompt(Value, frozen=True):
-    """One task text with what a right response is known to hold."""
+    """One task text, with its gold answer and expected behaviour if known."""
 
     prompt_id: PromptId
     source: str
@@ -31,26 +31,27 @@ class Rubric(Value, frozen=True, kw_only=True):
 
     @property
     def guidance(self) -> str:
-        """What a judge is shown: the text behind the version line and the front matter."""
+        """The text shown to the judge: everything after the version line and the front matter."""
         return self.text.split("+++\n", 2)[-1].strip()
 
     @property
     def digest(self) -> Digest:
-        """Name the whole file, its version line and front matter included."""
+        """Digest of the whole file, version line and front matter included."""
         return digest_of(self.text)
 
 
 class Adapter(Value, frozen=True):
-    """A LoRA adapter, a folder or a file, and the digest of what is in it."""
+    """A LoRA adapter, a folder or a file, and the digest of its content."""
 
     path: str
     digest: Digest
 
 
 class Hydra(Value, frozen=True, kw_only=True):
-    """Heads over one trunk, each the last layers with LoRA shards of its own, and their decoding.
+    """Several heads over one trunk, and their decoding.
 
-    A shard is one head's adapter: security is merged first, robustness into what that gave.
+    Each head is the last layers with LoRA shards of its own. A shard is one head's adapter:
+    security is merged first, then robustness.
     """
 
     heads_depth: Ordinal  # the layers of a head
@@ -63,7 +64,7 @@ class Hydra(Value, frozen=True, kw_only=True):
 
     @property
     def determinants(self) -> Json:
-        """What determines the responses; where the jury is bypassed, nothing is its to decide."""
+        """What determines the responses; the jury's settings do not matter if it is bypassed."""
         return {
             "heads_depth": self.heads_depth,
             "security": [shard.digest for shard in self.security],
@@ -79,8 +80,8 @@ _OF_ONE_LOADER: Final = frozenset({"hydra", "revision"})
 class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A configuration that competes: weights, adapters merged in order, decoding settings.
 
-    Weights behind an endpoint cannot be read: their name and a revision stand for them. Where the
-    server is does not determine what it answers, and is no part of the entrant.
+    Weights behind an endpoint cannot be read: their name and a revision stand for them. The
+    server's address does not determine its answers, and is not part of the entrant.
     """
 
     entrant_id: EntrantId
@@ -96,7 +97,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
     @cached_property
     def digest(self) -> Digest:
-        """Name what determines the responses: not the label, nor where the files lie."""
+        """Digest of what determines the responses: not the label, nor the paths of the files."""
         heads = {"hydra": self.hydra.determinants} if self.hydra else {}
         return digest_of(
             {
@@ -112,7 +113,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """The entrant as JSON says it; what is of another loader is left out."""
+        """The entrant as JSON; fields of other loaders are left out."""
         return {
             name: value
             for name, value in super().fields.items()
@@ -121,7 +122,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
     @property
     def is_seeded(self) -> bool:
-        """Say whether the seed matters: a greedy Hydra still draws which head drafts."""
+        """Say whether the seed matters: even a greedy Hydra draws which head drafts."""
         return self.temperature is not None or self.hydra is not None
 
 
@@ -130,7 +131,7 @@ _BATCHED: Final = "-batch"  # how the name of a provider that takes batches ends
 
 
 class JudgeSettings(Value, frozen=True, dict=True, gc=True):
-    """Who compares: a provider's model and the settings that determine its replies."""
+    """A judge: a provider's model and the settings that determine its replies."""
 
     judge_id: JudgeId
     provider: Provider
@@ -139,7 +140,7 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
 
     @cached_property
     def digest(self) -> Digest:
-        """Name what determines the replies: neither the label, nor whether they come in batches."""
+        """Digest of what determines the replies: neither the label nor batching."""
         return digest_of([self.company, self.model, self.parameters])
 
     @property
@@ -149,7 +150,7 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
 
     @property
     def company(self) -> str:
-        """Who answers, in batches or one by one."""
+        """The provider, whether it is asked in batches or not."""
         return self.provider.removesuffix(_BATCHED)
 
     @cached_property
@@ -159,7 +160,7 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
 
 
 class Reference(Value, frozen=True):
-    """A label and the content digest of what it stands for at this opening."""
+    """A label and the content digest that it stands for at this opening."""
 
     label: str
     digest: Digest
@@ -168,8 +169,8 @@ class Reference(Value, frozen=True):
 class TournamentOpened(Fact, frozen=True):
     """A tournament was opened, or opened again under other settings: the newest opening holds.
 
-    The references are the roster, bank and rubrics in their order; the things themselves are
-    registered by events of their own, so an unchanged prompt is not stored again.
+    The references are the roster, bank and rubrics in their order. What they refer to is registered
+    by other events, so an unchanged prompt is not stored again.
     """
 
     opening: Ordinal
@@ -190,18 +191,18 @@ class TournamentOpened(Fact, frozen=True):
 
 
 class Registered(Fact, frozen=True):
-    """Something became known, whole; corrected, it keeps its label and gets another digest."""
+    """A prompt, rubric, entrant or judge was registered; a corrected one keeps its label."""
 
     digest: Digest  # of the whole value
 
     @property
     def content(self) -> Value:
-        """What became known."""
+        """What was registered."""
         raise NotImplementedError
 
     @property
     def reference(self) -> Reference:
-        """What an opening calls it."""
+        """How an opening refers to it."""
         raise NotImplementedError
 
     @property
@@ -211,7 +212,7 @@ class Registered(Fact, frozen=True):
 
 
 class PromptRegistered(Registered, frozen=True):
-    """A prompt became known."""
+    """A prompt was registered."""
 
     prompt: Prompt
 
@@ -222,12 +223,12 @@ class PromptRegistered(Registered, frozen=True):
 
     @property
     def reference(self) -> Reference:
-        """Prompts go by their id."""
+        """The prompt id and the digest."""
         return Reference(label=self.prompt.prompt_id, digest=self.digest)
 
 
 class RubricRegistered(Registered, frozen=True):
-    """A rubric became known, with its full text."""
+    """A rubric was registered, with its full text."""
 
     rubric: Rubric
 
@@ -238,12 +239,12 @@ class RubricRegistered(Registered, frozen=True):
 
     @property
     def reference(self) -> Reference:
-        """Rubrics go by their dimension."""
+        """The dimension and the digest."""
         return Reference(label=self.rubric.dimension, digest=self.digest)
 
 
 class EntrantRegistered(Registered, frozen=True):
-    """An entrant became known, with the digests of its files."""
+    """An entrant was registered, with the digests of its files."""
 
     entrant: Entrant
 
@@ -254,12 +255,12 @@ class EntrantRegistered(Registered, frozen=True):
 
     @property
     def reference(self) -> Reference:
-        """Entrants go by their id."""
+        """The entrant id and the digest."""
         return Reference(label=self.entrant.entrant_id, digest=self.digest)
 
 
 class JudgeRegistered(Registered, frozen=True):
-    """A judge became known, with its settings."""
+    """A judge was registered, with its settings."""
 
     judge: JudgeSettings
 
@@ -270,7 +271,7 @@ class JudgeRegistered(Registered, frozen=True):
 
     @property
     def reference(self) -> Reference:
-        """Judges go by their id."""
+        """The judge id and the digest."""
         return Reference(label=self.judge.judge_id, digest=self.digest)
 
 

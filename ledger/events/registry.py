@@ -1,4 +1,4 @@
-"""Event types and their versions: how stored bytes become an object again, for ever."""
+"""All event types and versions: encode events for storage, and decode what was ever stored."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -45,7 +45,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Registry(Generic[AnyFact]):
-    """All event types, each with one upcast for every version but its own."""
+    """All event types, with an upcast for every older version."""
 
     def __init__(
         self, types: Iterable[type[AnyFact]], upcasts: Mapping[tuple[str, int], Upcast]
@@ -53,11 +53,11 @@ class Registry(Generic[AnyFact]):
         """Check that every older version of every type can be read.
 
         Args:
-            types: The events as they are now.
+            types: The current event types.
             upcasts: By type and version, the step from that version to the next.
 
         Raises:
-            BrokenUpcasts: A step is missing, or leads from nowhere.
+            BrokenUpcasts: An upcast is missing, or has no use.
         """
         self.types: Final = {type_name(each): each for each in types}
         expected = {
@@ -80,11 +80,11 @@ class Registry(Generic[AnyFact]):
         }
 
     def encode(self, event: AnyFact) -> bytes:
-        """Return the JSON that is stored and hashed, verbatim, for ever.
+        """Encode an event as the JSON that is stored and hashed.
 
         Raises:
-            InvalidEvent: It would not be read back as what it is: a field is out of its limits,
-                of another type, or a number is not finite.
+            InvalidEvent: It could not be decoded to the same event: a field is out of its limits or
+                has another type, or a number is not finite.
         """
         try:
             back = self.decode(type_name(event), event.schema_version, _encode(event))
@@ -95,11 +95,11 @@ class Registry(Generic[AnyFact]):
         return _encode(back)  # 16 where a float belongs is spelt 16.0, as it will always be
 
     def decode(self, type_: str, schema_version: int, data: bytes) -> AnyFact:
-        """Return the event that stored bytes say.
+        """Decode a stored event.
 
         Raises:
-            LookupError: The type, or this version of it, is unknown here.
-            ValueError: The bytes do not fit the type.
+            LookupError: The type, or this version of it, is unknown.
+            ValueError: The bytes do not match the type.
         """
         decoder = self.decoders.get((type_, schema_version))
         if decoder is None:

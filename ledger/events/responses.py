@@ -1,4 +1,4 @@
-"""What entrants answered."""
+"""Events of generation: entrants' responses and failures."""
 
 from typing import Literal
 
@@ -18,11 +18,10 @@ ResponseFailureReason = Literal[
 def response_key(
     entrant_digest: Digest, prompt_text: str, *, seed: int | None, sample: int
 ) -> Digest:
-    """Name a response by exactly what determines it; one that nothing is drawn for has no seed.
+    """Identify a response by everything that determines it; without sampling there is no seed.
 
-    The chat template is among the files of the entrant's digest, so the digest and the raw
-    text together fix the text as rendered. The gold answer is no part: correcting one asks
-    the judge again, never the entrant.
+    The entrant's digest covers the chat template, so it and the raw text fix the rendered text. The
+    gold answer is not included: correcting one asks the judge again, never the entrant.
     """
     return digest_of([entrant_digest, prompt_text, seed, sample])
 
@@ -30,9 +29,9 @@ def response_key(
 class Diagnostics(Value, frozen=True, kw_only=True):
     """How a Hydra's heads decided on a response.
 
-    The lists are empty where one head decided alone, and where the response was imported.
+    The lists are empty where one head decided alone, and for imported responses.
 
-    All of it is measured on the product of experts P and on each verifier's favourite token.
+    All are measured on the product of experts P and on each verifier's most likely token.
     """
 
     draft_head_idx: Count
@@ -67,7 +66,7 @@ class ResponseGenerated(Fact, frozen=True):
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """One response per key: asking again would give the same text."""
+        """One response per key: generating again would give the same text."""
         return (self.response_key,)
 
 

@@ -1,4 +1,4 @@
-"""The base of every event and of the values inside events."""
+"""Base classes of events and their values, shared field types, token usage and prices."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -17,29 +17,29 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """The value as JSON says it."""
+        """The value as JSON."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         return fields
 
     @property
     def content_digest(self) -> Digest:
-        """Name the whole value, labels and paths included."""
+        """Digest of the whole value, labels and paths included."""
         return digest_of(self.fields)
 
 
 class Fact(Value, frozen=True):
-    """Something that happened, in the past tense; a new shape has a new version and an upcast."""
+    """An event; a new shape has a new version and an upcast."""
 
     schema_version: ClassVar[int] = 1
 
     @property
     def natural_key(self) -> tuple[str, ...]:
-        """Name this fact among facts of its type in its stream: the same key is the same fact."""
+        """Identify this event within its type and stream: the same key is the same event."""
         raise NotImplementedError
 
 
 def type_name(fact: Fact | type[Fact]) -> str:
-    """Return the string that a ledger keeps as an event's type; never a class path."""
+    """Return an event's type as stored; never a class path."""
     return fact.__name__ if isinstance(fact, type) else type(fact).__name__
 
 
@@ -67,7 +67,7 @@ Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
 
 class Usage(Value, frozen=True):
-    """Tokens of one reply as the provider counted them; what was cached is not input again."""
+    """A reply's token counts by the provider; cached tokens are not counted as input again."""
 
     n_input: Count
     n_output: Count
@@ -77,7 +77,7 @@ class Usage(Value, frozen=True):
 
 
 class Price(Value, frozen=True):
-    """US dollars for a million tokens, as they were known when a reply was read."""
+    """US dollars per million tokens, at the time a reply was read."""
 
     input: Dollars
     output: Dollars
@@ -91,7 +91,7 @@ _PER: Final = 1_000_000  # prices are for a million tokens
 
 
 def cost_usd(usage: Usage, price: Price) -> float:
-    """Return what a reply cost, in US dollars."""
+    """Return the cost of a reply in US dollars."""
     millionths = (
         usage.n_input * price.input
         + usage.n_output * price.output
