@@ -5,10 +5,12 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx2
 import pytest
 
 from ledger.store import Ledger
 from tests.builders import NOON
+from tests.loopback import TOO_LATE
 
 
 @pytest.fixture
@@ -27,3 +29,21 @@ def public_folder() -> Iterator[Path]:
         folder.chmod(0o777)
         yield folder
         folder.chmod(0o777)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients time out on the answers that a fake marks as too late, and on no others.
+
+    With a timeout of their own they would do so on any answer, were the machine busy enough.
+    """
+    send = httpx2.HTTPTransport.handle_request
+
+    def handle_request(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        response = send(transport, request)
+        if TOO_LATE in response.headers:
+            response.close()
+            raise httpx2.ReadTimeout("timed out", request=request)
+        return response
+
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle_request)

@@ -4,7 +4,7 @@ A fault waits at an endpoint for its turn; shares fall on requests by the hash o
 """
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import Event, Lock
 from typing import Literal
 
 import msgspec
@@ -34,6 +34,7 @@ Kind = Literal[
     "cut_after",  # done, and the connection ends without an answer
     "error_after",  # done, and the answer is 500 all the same
     "late",  # done, and answered delay_s later
+    "too_late",  # done, and `impatient` clients do not wait for the answer
     "cut_half",  # done, and the connection ends in the middle of the answer
     "cut_quietly",  # results: whole lines only and a proper end, yet half of them are missing
     "pause_half",  # results: the second half comes delay_s later
@@ -99,6 +100,7 @@ class FaultPlan:
     def __init__(self) -> None:
         self._lock = Lock()
         self._waiting: list[Fault] = []
+        self._cleared = Event()
         self.shares = Shares()
 
     def inject(self, faults: Sequence[Fault] = (), *, shares: Shares | None = None) -> None:
@@ -108,10 +110,16 @@ class FaultPlan:
             self.shares = self.shares if shares is None else shares
 
     def clear(self) -> None:
-        """Let everything go well again."""
+        """Let everything go well again, and late answers come."""
         with self._lock:
             self._waiting.clear()
             self.shares = Shares()
+            self._cleared.set()
+            self._cleared = Event()
+
+    def wait(self, seconds: float) -> None:
+        """Be late, unless everything is to go well."""
+        self._cleared.wait(seconds)
 
     def take(self, endpoint: Endpoint) -> Fault | None:
         """Return the fault whose turn it is at this call, and count it off."""

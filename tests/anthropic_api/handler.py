@@ -4,15 +4,15 @@ import socket
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Event
 from typing import IO, Final, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.anthropic_api.errors import ApiError
-from tests.anthropic_api.exchange import Answer, Request
-from tests.anthropic_api.faults import Fault
+from tests.anthropic_api.exchange import Answer, Request, answer_of
+from tests.anthropic_api.faults import Fault, FaultPlan
 from tests.anthropic_api.limits import Limits
 from tests.anthropic_api.service import error_of
+from tests.loopback import LoopbackServer
 
 _CHUNK: Final = 1 << 16
 _BATCHES: Final = "/v1/messages/batches"
@@ -30,12 +30,13 @@ class Answers(Protocol):
 class Handler(BaseHTTPRequestHandler):
     """One connection; `bound` makes a class of it that knows whom to ask."""
 
+    server: LoopbackServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     api: Answers
     control: Answers
     limits: Limits
-    closing: Event
+    plan: FaultPlan
 
     def serve(self) -> None:
         """Answer one request."""
@@ -46,6 +47,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if len(body) < n_bytes:
             self._cut()  # the client went away as it sent: it has asked for nothing
+            return
+        if self.path == "/_connections":
+            self._send(answer_of({"n_others": self.server.n_open - 1}))
             return
         url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -77,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
             self._cut()
             return
         if fault is not None and fault.kind == "late":
-            self.closing.wait(fault.delay_s)
+            self.plan.wait(fault.delay_s)
         try:
             if answer.results is None:
                 self._send_body(answer)
@@ -110,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._cut()
                 return
             if fault is not None and fault.kind == "pause_half":
-                self.closing.wait(fault.delay_s)
+                self.plan.wait(fault.delay_s)
                 self._send_chunks(file, n_bytes - n_first)
         self.wfile.write(b"0\r\n\r\n")
 
@@ -140,7 +144,7 @@ def _n_first(file: IO[bytes], n_bytes: int, fault: Fault) -> int:
             return n_bytes
 
 
-def bound(*, api: Answers, control: Answers, limits: Limits, closing: Event) -> type[Handler]:
+def bound(*, api: Answers, control: Answers, limits: Limits, plan: FaultPlan) -> type[Handler]:
     """Return a handler that asks these."""
-    names = {"api": api, "control": control, "limits": limits, "closing": closing}
+    names = {"api": api, "control": control, "limits": limits, "plan": plan}
     return type("BoundHandler", (Handler,), names)

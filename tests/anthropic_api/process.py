@@ -18,9 +18,9 @@ import msgspec
 from tests.anthropic_api.bill import Bill
 from tests.anthropic_api.control import Advance
 from tests.anthropic_api.faults import Fault, Programme, Shares
+from tests.support.patience import PATIENCE_S, wait_until
 
 _ROOT: Final = Path(__file__).parents[2]
-_PATIENCE_S: Final = 60.0
 _LOOK_S: Final = 0.02
 
 
@@ -71,7 +71,7 @@ class FakeProcess:
         self._asked("POST", "/_faults", Programme(faults, shares))
 
     def clear(self) -> None:
-        """Let everything go well again."""
+        """Let everything go well again, and late answers come."""
         self._asked("POST", "/_faults", Programme(clear=True))
 
     def advance(self, by: timedelta) -> None:
@@ -82,8 +82,14 @@ class FakeProcess:
         """Let every batch end now that has not."""
         self._asked("POST", "/_end")
 
+    def hear_out(self) -> None:
+        """Wait until it is done with all that was sent to it by clients that have ended."""
+        wait_until(
+            lambda: msgspec.json.decode(self._asked("GET", "/_connections")) == {"n_others": 0}
+        )
+
     def _port(self, port_file: Path) -> int:
-        give_up_at = time.monotonic() + _PATIENCE_S
+        give_up_at = time.monotonic() + PATIENCE_S
         while not port_file.exists():
             if self._process.poll() is not None or time.monotonic() > give_up_at:
                 raise RuntimeError(f"the fake did not start; exit code {self._process.poll()}")
@@ -91,7 +97,7 @@ class FakeProcess:
         return int(port_file.read_text(encoding="utf-8"))
 
     def _asked(self, method: str, path: str, body: object = None) -> bytes:
-        connection = HTTPConnection(urlsplit(self.url).netloc, timeout=_PATIENCE_S)
+        connection = HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE_S)
         try:
             connection.request(method, path, msgspec.json.encode(body))
             answer = connection.getresponse()

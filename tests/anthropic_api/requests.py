@@ -9,6 +9,8 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from anthropic.types.messages.batch_create_params import Request
 
+from tests.support.patience import PATIENCE_S
+
 MODEL = "claude-sonnet-5-5"
 VERDICT_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -21,9 +23,9 @@ VERDICT_SCHEMA: dict[str, object] = {
 }
 
 
-def client_of(url: str, *, timeout_s: float = 30.0, max_retries: int = 0) -> Anthropic:
+def client_of(url: str, *, max_retries: int = 0) -> Anthropic:
     """Return the real SDK, which sends each request once unless it is told otherwise."""
-    timeout = httpx2.Timeout(timeout_s)
+    timeout = httpx2.Timeout(PATIENCE_S)
     return Anthropic(base_url=url, api_key="test", max_retries=max_retries, timeout=timeout)
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
@@ -83,14 +83,13 @@ class FakeAnthropic:
 
     def __enter__(self) -> Self:
         """Listen on a port of loopback that is free."""
-        closing = Event()
         control = Control(self._service, self._plan)
-        handler = bound(api=self._service, control=control, limits=self._limits, closing=closing)
+        handler = bound(api=self._service, control=control, limits=self._limits, plan=self._plan)
         server = self._exits.enter_context(LoopbackServer(("127.0.0.1", 0), handler))
         self._service.base_url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
-        for step in (thread.join, server.shutdown, closing.set):
+        for step in (thread.join, server.shutdown, self._plan.clear):
             self._exits.callback(step)
         return self
 
@@ -117,7 +116,7 @@ class FakeAnthropic:
         self._plan.inject(faults, shares=shares)
 
     def clear(self) -> None:
-        """Let everything go well again."""
+        """Let everything go well again, and late answers come."""
         self._plan.clear()
 
     def advance(self, by: timedelta) -> None:

@@ -18,6 +18,7 @@ from tests.anthropic_api.models import model_info, model_named
 from tests.anthropic_api.params import check_counted
 from tests.anthropic_api.rates import Rates
 from tests.anthropic_api.usage import n_input_tokens
+from tests.loopback import TOO_LATE
 
 _DEFAULT_PAGE: Final = 20
 _MAX_PAGE: Final = 1_000
@@ -99,6 +100,7 @@ class Service:
         headers = {
             **answer.headers,
             **self._rates.headers,
+            **({TOO_LATE: "yes"} if fault is not None and fault.kind == "too_late" else {}),
             "request-id": call.request_id,
             "anthropic-organization-id": _ORGANIZATION,
         }

@@ -107,18 +107,16 @@ def test_faults_wait_for_their_turn(fake: FakeAnthropic, client: Anthropic) -> N
 
 @pytest.mark.parametrize(
     ("kind", "n_batches"),
-    [("cut_before", 0), ("cut_after", 1), ("cut_half", 1), ("error_after", 1), ("late", 1)],
+    [("cut_before", 0), ("cut_after", 1), ("cut_half", 1), ("error_after", 1), ("too_late", 1)],
 )
+@pytest.mark.usefixtures("impatient")
 def test_an_answer_that_is_lost_leaves_it_open_whether_the_batch_was_created(
-    fake: FakeAnthropic, kind: Kind, n_batches: int
+    fake: FakeAnthropic, client: Anthropic, kind: Kind, n_batches: int
 ) -> None:
     """The client sees an error in each case, and cannot tell them apart."""
-    fake.inject(Fault(endpoint="batches.create", kind=kind, delay_s=5))
+    fake.inject(Fault(endpoint="batches.create", kind=kind))
 
-    with (
-        client_of(fake.url, timeout_s=0.5) as client,
-        pytest.raises((APIConnectionError, InternalServerError)),
-    ):
+    with pytest.raises((APIConnectionError, InternalServerError)):
         client.messages.batches.create(requests=requests(2))
 
     assert len(fake.bill().batches) == n_batches
@@ -163,11 +161,14 @@ def test_a_late_answer_comes(fake: FakeAnthropic, client: Anthropic) -> None:
     assert fake.bill().batches[0].batch_id == batch.id
 
 
-def test_a_late_answer_is_lost_to_a_client_that_gives_up(fake: FakeAnthropic) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_late_answer_is_lost_to_a_client_that_gives_up(
+    fake: FakeAnthropic, client: Anthropic
+) -> None:
     """The SDK calls it a timeout."""
-    fake.inject(Fault(endpoint="messages", kind="late", delay_s=5))
+    fake.inject(Fault(endpoint="messages", kind="too_late"))
 
-    with client_of(fake.url, timeout_s=0.5) as client, pytest.raises(APITimeoutError):
+    with pytest.raises(APITimeoutError):
         client.messages.create(**asking())
 
     assert len(fake.bill().paid) == 1

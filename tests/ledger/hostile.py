@@ -3,13 +3,15 @@
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Thread, get_ident
 
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
+from tests.support.patience import wait_until
 
 NOBODY = 65534
 GUARDS = tuple(name for name in schema.DEFINITIONS if name.startswith("event_is_never_"))
@@ -69,14 +71,37 @@ def unprivileged() -> Iterator[None]:
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
     """Press Ctrl-C in this thread after a while."""
+    with _alarm_interrupts():
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
+
+@contextmanager
+def interrupted_once(is_so: Callable[[], bool]) -> Iterator[None]:
+    """Press Ctrl-C in this thread once something is so, which the block must come to."""
+    mine = get_ident()
+
+    def press() -> None:
+        wait_until(is_so)
+        signal.pthread_kill(mine, signal.SIGALRM)
+
+    with _alarm_interrupts():
+        finger = Thread(target=press, daemon=True)
+        finger.start()
+        yield
+        finger.join()
+
+
+@contextmanager
+def _alarm_interrupts() -> Iterator[None]:
     def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -26,16 +26,16 @@ import msgspec
 
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from tests.death import Death, die
 from tests.ledger.appender import Told, appending
 from tests.ledger.kill_witness import Figures, Witness, told_by
+from tests.support.death import Death, die
+from tests.support.patience import PATIENCE_S
 
 N_TOGETHER: Final = 4  # writers
 _FURTHEST: Final = 400  # steps from the first acknowledgement to the kill: some 20 batches
 _FURTHEST_EARLY: Final = 60  # from the fork: twice what opening takes
 _N_WAL_PAGES: Final = (1, 4, 20, 100, 1_000)  # SQLite moves a WAL so long into the file
 _UNTIL_REOPENED: Final = 10  # batches after which a writer closes the ledger and goes on
-_PATIENCE_S: Final = 600.0
 
 _FORK: Final = get_context("fork")
 _DECODER: Final = msgspec.json.Decoder(Told)
@@ -172,9 +172,9 @@ def listen(writers: list[Writer]) -> None:
     Raises:
         EOFError: One of them has ended.
     """
-    heard = wait([writer.pipe for writer in writers], _PATIENCE_S)
+    heard = wait([writer.pipe for writer in writers], PATIENCE_S)
     if not heard:
-        raise TimeoutError(f"no acknowledgement in {_PATIENCE_S} s")
+        raise TimeoutError(f"no acknowledgement in {PATIENCE_S} s")
     for writer in writers:
         if writer.pipe in heard:
             writer.steps.append(_DECODER.decode(writer.pipe.recv_bytes()))

@@ -17,6 +17,7 @@ from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.facts import N_FILED, verdicts
 from tests.ledger.hostile import interrupted_after, loosen, tamper
+from tests.support.patience import PATIENCE_S
 
 NUMBERS = ("position", "version", "schema_version", "recorded_us")
 HEADER = 24  # bytes that SQLite keeps before the first field of a row: its number, sizes, types
@@ -101,7 +102,7 @@ def is_found_or_harmless(place: int, bit: int) -> bool:
     content, rows = healthy()
     changed = bytearray(content)
     changed[place] ^= 1 << bit
-    with TemporaryDirectory() as folder, interrupted_after(5):
+    with TemporaryDirectory() as folder, interrupted_after(PATIENCE_S):
         path = Path(folder, "run.ledger")
         path.write_bytes(changed)
         try:

@@ -19,9 +19,9 @@ from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.appender import READY, Place, Told, appending, batch_of
 from tests.ledger.kill_witness import Figures, Heard, Witness
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 600
 
 
 def killed(folder: Path, *, seed: int) -> list[Figures]:

@@ -71,12 +71,14 @@ def test_a_lock_is_free_once_its_holder_is_killed(lock_file: Path) -> None:
 
     with closing(FileLock(lock_file, told.append)) as lock, held_elsewhere(lock_file) as process:
         killer = Timer(0.1, process.kill)
+        began = time.monotonic()
         killer.start()
         with lock.held():
+            waited_s = time.monotonic() - began
             assert process.wait() < 0
 
     killer.join()
-    assert told == [], "a short wait is not worth a word"
+    assert not told or waited_s > PATIENCE_S, "a short wait is not worth a word"
 
 
 def test_who_waits_again_has_one_thread_that_looks_on(lock_file: Path) -> None:

@@ -16,13 +16,12 @@ from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.ledger.appender import HOLDING, READY, Told, name_in
 from tests.ledger.kill_witness import stored_in
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 N_WRITERS = 8
 N_EACH = 100
 N_RACES = 25
-PATIENCE_S = 60
-LONGEST_WAIT_S = 10  # for a turn; a hundred times what eight writers take
 
 Process = subprocess.Popen[bytes]
 
@@ -99,7 +98,6 @@ def test_eight_processes_append_at_once_and_every_receipt_is_true(
         assert Counter(each.stream for each in ledger.read()) == {
             stream: N_EACH * streams.count(stream) for stream in streams
         }
-    assert max(step.waited_s for step in told) < LONGEST_WAIT_S
 
 
 def test_writers_who_race_for_one_stream_all_win_in_the_end(path: Path) -> None:
@@ -115,7 +113,7 @@ def test_writers_who_race_for_one_stream_all_win_in_the_end(path: Path) -> None:
         faults = audit(ledger)
     verdicts = [(version, event) for version, event in stored if isinstance(event, VerdictReceived)]
     assert faults == ()
-    assert refused, "they are to get in each other's way"
+    assert len(refused) >= N_WRITERS - 1, "they are to get in each other's way"
     assert Counter(name_in(event) for _, event in verdicts) == {
         f"races{writer}/{number}": 1 for writer in range(N_WRITERS) for number in range(N_RACES)
     }

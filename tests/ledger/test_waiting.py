@@ -1,7 +1,6 @@
 """Threads share a ledger: whoever's turn it is writes for all who wait."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -24,7 +23,8 @@ from ledger.storage.lock import FileLock
 from ledger.store import Ledger, utc_now
 from tests.builders import NOON, STREAM, key, verdict
 from tests.ledger.facts import N_FILED, placed, verdicts
-from tests.ledger.hostile import interrupted_after
+from tests.ledger.hostile import interrupted_after, interrupted_once
+from tests.support.patience import PATIENCE_S, wait_until
 
 N_THREADS = 8
 N_EACH = 25
@@ -56,14 +56,6 @@ def all_waiting(ledger: Ledger, *batches: Sequence[Event]) -> Iterator[Answers]:
 def has_waiting(ledger: Ledger, n: int) -> bool:
     """Say whether so many appends wait for others."""
     return len(ledger._queue._waiting) == n
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look again until something is so; a minute at most."""
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_many_threads_get_their_own_receipts(path: Path) -> None:
@@ -164,7 +156,7 @@ def test_an_invalid_event_is_refused_before_it_waits(path: Path) -> None:
         Ledger.open(path) as ledger,
         closing(FileLock(path.with_name(f"{path.name}.lock"))) as lock,
         lock.held(),
-        interrupted_after(5),
+        interrupted_after(PATIENCE_S),
         pytest.raises(InvalidEvent),
     ):
         ledger.append(STREAM, invalid)
@@ -225,11 +217,11 @@ def test_an_interrupted_wait_holds_up_nobody(path: Path) -> None:
     with closing(FileLock(lock_file)) as lock, lock.held():
         start(ledger, 1)
         wait_until(ledger._turn.locked)
-        with interrupted_after(0.05), pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), interrupted_once(partial(has_waiting, ledger, 1)):
             ledger.append(STREAM, [verdict(key("interrupted"))])
         start(ledger, 2)
-        time.sleep(0.05)
-    receipts = [*answers.get(timeout=5), *answers.get(timeout=5)]
+        wait_until(partial(has_waiting, ledger, 1))
+    receipts = [*answers.get(timeout=PATIENCE_S), *answers.get(timeout=PATIENCE_S)]
 
     assert {each.recorded.event for each in receipts} == {verdict(key("1")), verdict(key("2"))}
     assert len(ledger.append(STREAM, verdicts(1))) == 1

@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
-from tests.loopback import LoopbackServer
+from tests.loopback import TOO_LATE, LoopbackServer
 
 Json: TypeAlias = dict[str, object]
 
@@ -52,6 +52,7 @@ class Fault:
         "cut",  # the connection ends without an answer
         "cut_half",  # and in the middle of one
         "slow",  # it is answered delay_s later
+        "too_late",  # `impatient` clients do not wait for the answer
         "page",  # a web page is sent, as by a proxy
         "half_json",  # the answer's JSON breaks off
         "no_choices",  # it has no choice in it
@@ -167,16 +168,19 @@ class _Handler(BaseHTTPRequestHandler):
         return (400, {"object": "error", "message": wrong, "code": 400}) if wrong else None
 
     def _fail(self, body: Json, fault: Fault) -> None:
+        if fault.kind == "cut":
+            self._cut()
+            return
         whole = completion(body, self.traffic.say(body))
         match fault.kind:
-            case "cut":
-                self._cut()
             case "cut_half":
                 self._send(200, whole, at=0.5)
                 self._cut()
             case "slow":
                 self.traffic.closing.wait(fault.delay_s)
                 self._send(200, whole)
+            case "too_late":
+                self._send(200, whole, mark=TOO_LATE)
             case "page":
                 self._send_bytes(200, b"<html>Welcome</html>", kind="text/html")
             case "half_json":
@@ -190,16 +194,24 @@ class _Handler(BaseHTTPRequestHandler):
             case kind:
                 self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
 
-    def _send(self, status: int, value: Json, *, at: float = 1.0) -> None:
-        self._send_bytes(status, json.dumps(value).encode(), at=at)
+    def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
+        self._send_bytes(status, json.dumps(value).encode(), at=at, mark=mark)
 
     def _send_bytes(
-        self, status: int, body: bytes, *, kind: str = "application/json", at: float = 1.0
+        self,
+        status: int,
+        body: bytes,
+        *,
+        kind: str = "application/json",
+        at: float = 1.0,
+        mark: str | None = None,
     ) -> None:
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.send_header("retry-after-ms", "1")
+        if mark is not None:
+            self.send_header(mark, "yes")
         with suppress(ConnectionError):  # the client may have gone first
             self.end_headers()
             self.wfile.write(body[: int(len(body) * at)])

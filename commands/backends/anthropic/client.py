@@ -43,7 +43,7 @@ _NOT_SENT: Final = (
 )
 
 
-def make_client(*, timeout: Timeout = _TIMEOUT) -> Anthropic:
+def make_client() -> Anthropic:
     """Return the SDK's client, which sends each request once.
 
     The key is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, the server ANTHROPIC_BASE_URL.
@@ -56,7 +56,7 @@ def make_client(*, timeout: Timeout = _TIMEOUT) -> Anthropic:
         raise NoCredentials(f"{' and '.join(_KEY_NAMES)} are not set")
     if not _is_sendable(name):
         raise NoCredentials(f"{name} holds a space, a line break or another unfit character")
-    return Anthropic(max_retries=0, timeout=timeout)
+    return Anthropic(max_retries=0, timeout=_TIMEOUT)
 
 
 def repeating(client: Anthropic) -> Anthropic:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from anthropic import Anthropic, Timeout
+from anthropic import Anthropic
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
@@ -218,5 +218,5 @@ def anthropic_client(
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", fake_anthropic.url)
-    with make_client(timeout=Timeout(2.0)) as client:
+    with make_client() as client:
         yield client

@@ -111,17 +111,18 @@ def test_a_provider_that_stays_busy_took_no_batch(
     ("kind", "n_batches"),
     [
         *(("cut_before", 0), ("cut_after", 1), ("cut_half", 1)),
-        *(("error_after", 1), ("server_error", 0), ("late", 1)),
+        *(("error_after", 1), ("server_error", 0), ("too_late", 1)),
     ],
 )
+@pytest.mark.usefixtures("impatient")
 def test_a_batch_that_may_exist_is_not_sent_again(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind, n_batches: int
 ) -> None:
     """It would be paid for twice; what became of it is found out later."""
-    fake_anthropic.inject(Fault(endpoint="batches.create", kind=kind, delay_s=5))
+    fake_anthropic.inject(Fault(endpoint="batches.create", kind=kind))
 
     with pytest.raises(BatchUncertain, match="may exist") as caught:
-        batching(anthropic_client.with_options(timeout=0.3)).create(queries(2))
+        batching(anthropic_client).create(queries(2))
 
     bill = fake_anthropic.bill()
     assert (len(bill.posts), len(bill.batches)) == (1, n_batches)

@@ -33,6 +33,7 @@ from tests.builders import STREAM, entrant, key, opened, prompt
 from tests.commands.builders import open_tournament, types_of
 from tests.commands.contracts import GeneratorContract
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
+from tests.support.patience import PATIENCE_S
 
 PLAIN = GenerationOptions()
 Results = list[GeneratedText | GenerationFailure]
@@ -147,7 +148,7 @@ def test_an_answer_is_kept_with_how_it_ended(said: Said, text: str, finish_reaso
     assert result.n_prompt_tokens == len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
     assert result.n_generated_tokens == len(said.content or "") // 4
     assert (result.prompt_ids, result.generated_ids) == ((), ())
-    assert 0 < result.elapsed_s < 60
+    assert result.elapsed_s > 0
 
 
 def test_what_a_filter_kept_back_is_no_answer() -> None:
@@ -297,7 +298,7 @@ def test_a_key_that_is_refused_is_told_and_not_quoted() -> None:
 
 def test_requests_are_put_so_many_at_a_time() -> None:
     """A server that batches what waits is only quick when several wait; too many swamp it."""
-    together = Barrier(4, timeout=10.0)
+    together = Barrier(4, timeout=PATIENCE_S)
 
     def say(_: Json) -> Said:
         together.wait()

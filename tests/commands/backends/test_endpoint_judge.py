@@ -2,15 +2,16 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from threading import Barrier
-from time import sleep
+from threading import Barrier, Thread
+from threading import enumerate as threads
 
 import httpx2
 import openai
 import pytest
 
+from commands.backends._remote import THREAD_NAME
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import ENOUGH, Endpoint, Unanswered
@@ -31,6 +32,7 @@ from tests.commands.builders import answered, types_of
 from tests.commands.contracts import QUERIES, JudgeContract
 from tests.commands.flat_rate import FlatRate
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
+from tests.support.patience import PATIENCE_S, wait_until
 
 CANARY = "sk-canary-9c1f"
 QUERY = QUERIES[0]
@@ -164,7 +166,7 @@ def test_the_end_of_a_reply_is_told_in_one_language(
 
 def test_queries_are_put_so_many_at_a_time() -> None:
     """A server that batches what waits is only quick when several wait; too many swamp it."""
-    together = Barrier(4, timeout=10.0)
+    together = Barrier(4, timeout=PATIENCE_S)
 
     def say(_: Json) -> Said:
         together.wait()
@@ -179,7 +181,7 @@ def test_queries_are_put_so_many_at_a_time() -> None:
 
 def test_answers_come_as_they_are_made(fake: FakeOpenAI) -> None:
     """Each is recorded at once: a process that dies loses what was under way, and no more."""
-    fake.inject(Fault("slow", delay_s=600.0))
+    fake.inject(Fault("slow", delay_s=PATIENCE_S))
     answers = served(fake.url, n_at_a_time=2).answer(numbered(2))
 
     assert isinstance(next(iter(answers)), Reply)
@@ -254,16 +256,23 @@ def test_what_the_server_finds_wrong_is_told(fake: FakeOpenAI) -> None:
     assert list(answers) == [NoReply(QUERY.query_key, "rejected", detail)]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_query_that_takes_too_long_is_left_for_later(fake: FakeOpenAI) -> None:
     """A judge that talks without end holds up its own query only."""
-    fake.inject(Fault("slow", delay_s=600.0))
+    fake.inject(Fault("too_late"))
 
-    late, soon = answers_of(served(fake.url, timeout_s=0.3), numbered(2))
+    late, soon = answers_of(served(fake.url), numbered(2))
 
     assert isinstance(late, NoReply)
     detail = "the server took too long to answer; it may have been billed"
     assert (late.reason, late.detail) == ("errored", detail)
     assert isinstance(soon, Reply)
+
+
+def test_a_server_has_as_long_as_its_settings_say() -> None:
+    """For each part of an answer; some judges think for minutes."""
+    with Endpoint("http://localhost", "judge", None, timeout_s=7.0).client() as client:
+        assert client.timeout == 7.0
 
 
 @pytest.mark.parametrize(("status", "may_be"), [(500, True), (502, True), (503, False)])
@@ -368,9 +377,10 @@ def test_a_server_that_is_always_full_ends_the_run(fake: FakeOpenAI) -> None:
 
 def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
     """It was computed, and perhaps paid for; what had not begun is not begun."""
+    others = set(threads())
 
     def say(_: Json) -> Said:
-        sleep(0.3)  # longer than the other request takes to fail
+        wait_until(lambda: n_asking(others) == 1)  # the other request has failed
         return Said()
 
     kept: list[Answer] = []
@@ -379,7 +389,12 @@ def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
         with pytest.raises(ProviderError):
             kept.extend(served(fake.url, n_at_a_time=2).answer(numbered(40)))
 
-    assert 1 <= len(kept) == len(fake.traffic.asked) - 1 < 5
+    assert (len(kept), len(fake.traffic.asked)) == (1, 2)
+
+
+def n_asking(others: Collection[Thread]) -> int:
+    """Count the threads that ask, but for those that were there before."""
+    return sum(each.name == THREAD_NAME for each in threads() if each not in others)
 
 
 @pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])

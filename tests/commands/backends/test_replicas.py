@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commands.backends.huggingface.replicas import dealt
 from commands.settings.version import VERSION
 from tests.builders import key
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 # What `accelerate launch` runs on several GPUs; by itself it starts several processes on no CPU.
@@ -45,7 +46,12 @@ def test_a_bug_in_the_first_process_ends_the_others() -> None:
     """Told that there is no more, they would wait for days: they are gathering what came of it."""
     script = ("-m", "tests.commands.backends.two_replicas", "bug")
     done = subprocess.run(
-        [*LAUNCH, *script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [*LAUNCH, *script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
 
     assert done.returncode != 0
@@ -56,7 +62,7 @@ def test_two_processes_share_work_and_one_tells_of_the_others_failure() -> None:
     """Real processes, joined by accelerate on this machine's CPU."""
     script = ("-m", "tests.commands.backends.two_replicas")
     done = subprocess.run(
-        [*LAUNCH, *script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=240
+        [*LAUNCH, *script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
 
     said = json.loads(done.stdout)
@@ -81,7 +87,7 @@ def test_the_installed_command_starts_on_every_process_beside_a_folder_of_that_n
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=PATIENCE_S,
     )
 
     assert done.stdout == f"tourney {VERSION}\n" * 2, done.stderr

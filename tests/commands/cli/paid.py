@@ -22,7 +22,7 @@ from projections.tournament.matches import PlannedResponse, planned_responses
 from tests.anthropic_api.bill import Bill
 from tests.commands.builders import write_weights
 from tests.commands.cli.warm import Ended, Running, begin, run_warm
-from tests.death import Death
+from tests.support.death import Death
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 ENTRANTS: Final = ("base", "secure", "robust", "jury")

@@ -15,7 +15,7 @@ import msgspec
 import commands.cli
 from commands.cli.app import main
 from tests.commands.cli.warm import Order
-from tests.death import die
+from tests.support.death import die
 
 IMPORTED: Final = (
     "commands.backends.anthropic.batches",

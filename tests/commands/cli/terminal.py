@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.commands.cli.warm import begin
+from tests.support.patience import PATIENCE_S
 
 ASKED: Final = "[y/N]"
-_PATIENCE_S: Final = 20.0
 _REPAINTED_S: Final = 0.35  # a bar is painted ten times a second
 
 
@@ -35,13 +35,13 @@ def answered(
         command.kill()
         return Answered(-1, before, "")
     os.write(ours, answer)
-    after = _read_for(ours, _PATIENCE_S)
+    after = _read_for(ours, PATIENCE_S)
     os.close(ours)
     return Answered(command.wait().code, before, after)
 
 
 def _read_until(terminal: int, expected: str) -> str:
-    said, give_up_at = "", time.monotonic() + _PATIENCE_S
+    said, give_up_at = "", time.monotonic() + PATIENCE_S
     while expected not in said and time.monotonic() < give_up_at:
         said += _read_for(terminal, 0.02)
     return said

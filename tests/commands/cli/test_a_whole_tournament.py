@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from functools import partial
 from pathlib import Path
 
@@ -68,22 +67,17 @@ def test_a_second_run_owes_nothing_and_appends_nothing(
     assert list((place / "runs").iterdir()) == [published]
 
 
-def test_rating_again_is_quick_and_appends_nothing(
-    published: Path, place: Path, tourney: Tourney
-) -> None:
+def test_rating_again_appends_nothing(published: Path, place: Path, tourney: Tourney) -> None:
     """Another K, or an earlier position, costs neither a call nor an event."""
     content = (place / "tournament.db").read_bytes()
 
-    started = time.perf_counter()
     again = tourney("project", "elo", "--k", "32", "--bootstraps", "0", "--json")
-    elapsed_s = time.perf_counter() - started
     earlier = tourney("project", "elo", "--as-of", "60", "--json")
 
     assert json.loads(again.stdout)["parameters"]["k"] == 32
     assert json.loads(again.stdout)["intervals"] == {"factuality": None}
     assert json.loads(earlier.stdout)["accounts"]["factuality"]["decided"] == 0
     assert (place / "tournament.db").read_bytes() == content
-    assert elapsed_s < 5  # a machine under load; the bound of 0.5 s is measured by hand
     assert published.is_dir()
 
 

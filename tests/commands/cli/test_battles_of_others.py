@@ -23,9 +23,9 @@ from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields
 from tests.commands.cli.warm import begin
 from tests.commands.games import generated, judged
-from tests.death import before
 from tests.projections.juries import JURORS, A, B, heard
 from tests.projections.worlds import RUBRICS, answered
+from tests.support.death import before
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
 N_EVENTS = 3  # that a file of votes becomes

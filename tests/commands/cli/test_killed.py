@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.commands.cli.conftest import launch
 from tests.commands.cli.warm import begin
-from tests.death import Death
+from tests.support.death import Death
 
 
 class Held(NamedTuple):
@@ -43,7 +44,13 @@ def held_by(path: Path) -> Held:
     )
 
 
-def kill(place: Path, *words: str, n_kills: int, furthest: int) -> None:
+def kill(
+    place: Path,
+    *words: str,
+    n_kills: int,
+    furthest: int,
+    after_each: Callable[[], None] = lambda: None,
+) -> None:
     """Run a command in a folder so often, each time killed at a random step outside.
 
     Args:
@@ -51,12 +58,14 @@ def kill(place: Path, *words: str, n_kills: int, furthest: int) -> None:
         words: The command.
         n_kills: How often; no run may come to its end before.
         furthest: The last step that a kill may come at.
+        after_each: What is done after each kill.
     """
     rng = random.Random(20260425)  # noqa: S311  # places, not secrets
     for _ in range(n_kills):
         death = Death(rng.randint(1, furthest))
         ended = begin(place, words, os.environ, death=death).wait()
         assert ended.code == -signal.SIGKILL, (death, ended)
+        after_each()
 
 
 @pytest.fixture

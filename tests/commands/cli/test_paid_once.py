@@ -22,7 +22,8 @@ from tests.anthropic_api.faults import Fault, Shares
 from tests.anthropic_api.process import FakeProcess
 from tests.commands.cli import paid
 from tests.commands.cli.test_killed import kill
-from tests.death import Death, before
+from tests.support.death import Death, before
+from tests.support.patience import PATIENCE_S
 
 N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
 JUDGE: Final = ("apply", "judge", "--yes")
@@ -59,6 +60,7 @@ def require_killed(folder: Path, fake: FakeProcess, death: Death) -> None:
 
 def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) -> None:
     """Run to the end; everything has a verdict, and was paid once."""
+    fake.hear_out()
     done = paid.tourney(folder, *JUDGE, url=fake.url)
 
     assert done.code == 0, done.err
@@ -90,7 +92,7 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
     folder: Path, fake: FakeProcess
 ) -> None:
     """The batch runs, and is billed, and only the provider knows its name: it is found."""
-    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=600.0))
+    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
     process = paid.command(folder, *JUDGE, url=fake.url)
     process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
     process.kill()
@@ -216,6 +218,6 @@ def test_fifty_random_kills(
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    kill(folder, *JUDGE, n_kills=50, furthest=150)
+    kill(folder, *JUDGE, n_kills=50, furthest=150, after_each=fake.hear_out)
 
     require_done(folder, fake)

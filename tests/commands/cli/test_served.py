@@ -17,6 +17,7 @@ from tests.commands.cli.settled import fields
 from tests.commands.cli.warm import begin
 from tests.openai_api.prices import PRICES
 from tests.openai_api.server import MODEL, FakeOpenAI, Fault, Json, Said
+from tests.support.patience import PATIENCE_S
 
 SETTINGS = """\
 [tournament]
@@ -155,7 +156,7 @@ def test_a_process_that_is_killed_asks_again_for_what_was_under_way(
     tourney: Tourney, folder: Path, fake: FakeOpenAI
 ) -> None:
     """What had been answered is on the ledger, and is not paid for again."""
-    fake.inject(Fault("slow"), Fault("slow", delay_s=600.0))
+    fake.inject(Fault("slow"), Fault("slow", delay_s=PATIENCE_S))
     process = begin(folder, ("apply", "generate"), os.environ)
     process.until(lambda: len(fake.traffic.asked) >= 2 and bool(recorded(folder)))
     process.kill()

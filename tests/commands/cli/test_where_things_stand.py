@@ -20,6 +20,7 @@ from tests.builders import STREAM, key, known, opened, responses
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields, head_of, started
 from tests.commands.games import play
+from tests.support.patience import PATIENCE_S
 
 POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 
@@ -161,9 +162,9 @@ def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
 
 @contextmanager
 def following(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Follow a ledger's log in another process, for half a minute at most."""
+    """Follow a ledger's log in another process, and give up only when it hangs."""
     with started(path.parent, "log", "--follow", *options) as process:
-        deadline = Timer(30, process.kill)
+        deadline = Timer(PATIENCE_S, process.kill)
         deadline.start()
         try:
             yield process

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tests.death import Death
+from tests.support.death import Death
 
 
 class Order(msgspec.Struct, frozen=True):
