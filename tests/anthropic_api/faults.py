@@ -107,6 +107,7 @@ class FaultPlan:
         """Add faults behind those that wait; set the shares, if given."""
         with self._lock:
             self._waiting.extend(faults)
+            self._cleared.clear()
             self.shares = self.shares if shares is None else shares
 
     def clear(self) -> None:
@@ -115,7 +116,6 @@ class FaultPlan:
             self._waiting.clear()
             self.shares = Shares()
             self._cleared.set()
-            self._cleared = Event()
 
     def wait(self, seconds: float) -> None:
         """Be late, unless everything is to go well."""

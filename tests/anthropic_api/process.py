@@ -84,9 +84,7 @@ class FakeProcess:
 
     def hear_out(self) -> None:
         """Wait until it is done with all that was sent to it by clients that have ended."""
-        wait_until(
-            lambda: msgspec.json.decode(self._asked("GET", "/_connections")) == {"n_others": 0}
-        )
+        wait_until(lambda: self._asked("GET", "/_connections") == b'{"n_others":0}')
 
     def _port(self, port_file: Path) -> int:
         give_up_at = time.monotonic() + PATIENCE_S
