@@ -63,19 +63,19 @@ def read(
     policy: str | None = None,
     parser: str | None = None,
 ) -> "TournamentView":
-    """Return a tournament as it is on record now, or as it was.
+    """Return a tournament as recorded now, or as of an earlier position.
 
     Args:
         ledger: The ledger's file.
-        tournament: Which tournament of a ledger that holds several.
+        tournament: Its name, if the ledger holds several.
         as_of: The last position to read, or a time: a datetime, or text in ISO 8601.
-        judge: Whose verdicts count; None: those of the first that judged.
+        judge: Whose verdicts count; None: the first judge that has any.
         dimension: Only this dimension.
-        policy: What makes outcomes of verdicts; None: the policy of the record.
-        parser: Read the stored replies again by this parser.
+        policy: How verdicts become outcomes; None: the recorded policy.
+        parser: Parse the stored replies again with this parser.
 
     Raises:
-        TourneyError: The ledger cannot be read, or a name is not in it.
+        TourneyError: The ledger cannot be read, or does not contain a name.
     """
     from commands.runs.choices import position_at, rule_of, stream_named
     from commands.runs.judged_tournament import Perspective
@@ -95,7 +95,7 @@ def read(
 class TournamentView:
     """A tournament up to a position of its ledger: later events change nothing here.
 
-    An argument of None is as the tournament's settings on record say.
+    Arguments left at None take the tournament's recorded settings.
     """
 
     ledger: Path
@@ -162,25 +162,25 @@ class TournamentView:
         return Rows(WinRateRow, tuple(win_rate_rows(self._reading)))
 
     def outcomes(self) -> Rows[OutcomeRow]:
-        """Return every planned comparison of two responses, and what became of it."""
+        """Return every planned comparison of two responses, with its outcome or status."""
         from commands.runs.results import outcome_rows
 
         return Rows(OutcomeRow, tuple(outcome_rows(self._reading)))
 
     def responses(self) -> Rows[ResponseRow]:
-        """Return every response that the tournament asks for."""
+        """Return every planned response."""
         from commands.runs.results import response_rows
 
         return Rows(ResponseRow, tuple(response_rows(self._reading.state)))
 
     def spend(self) -> Rows[SpendRow]:
-        """Return what judges' replies cost, at the prices of their day."""
+        """Return the cost of judges' replies, at the prices of their time."""
         from commands.runs.results import spend_rows
 
         return Rows(SpendRow, tuple(spend_rows(self._reading)))
 
     def entrant_spend(self, prices: str | PathLike[str] | None = None) -> Rows[EntrantSpendRow]:
-        """Return what entrants behind endpoints cost, by the shipped prices or those of a file."""
+        """Return the cost of entrants behind endpoints, by the shipped prices or those of a file."""
         from commands.runs.results import entrant_spend_rows
 
         own = None if prices is None else Path(prices)

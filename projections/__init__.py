@@ -1,1 +1,1 @@
-"""What it means: pure folds over events and pure mathematics on what they yield."""
+"""What it means: pure folds over events, and the mathematics on their results."""

@@ -1,8 +1,8 @@
-"""What the events mean, checked: does each follow from what it cites?
+"""Consistency of events: does each follow from the events it refers to?
 
-The hash chain proves that nothing was changed since it was recorded. This asks whether it was
-right to record it: every answer answers a question, every verdict is what its reply says, every
-outcome follows from its two verdicts.
+The hash chain proves that nothing changed since it was recorded. This checks that it was right to
+record it: every answer has a query, every verdict is what its reply says, every outcome follows
+from its two verdicts.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ from projections.verdicts.policies import POLICIES
 
 
 class EvaluationConsistency:
-    """Checks events in order of position; keeps what later ones may cite."""
+    """Checks the events of evaluations in order; keeps what later ones refer to."""
 
     def __init__(self) -> None:
         self._kinds: dict[Digest, EvaluationKind] = {}  # by run
@@ -47,7 +47,7 @@ class EvaluationConsistency:
         self._fates: dict[SampleKey, dict[StreamId, bool]] = defaultdict(dict)  # True: observed
 
     def faults_of(self, recorded: Recorded) -> Sequence[str]:
-        """Return what does not follow, in words; a sound event, or one of others, has nothing."""
+        """Return what is wrong with an event, in words; other events have no faults."""
         event, stream = recorded.event, recorded.stream
         match event:
             case EvaluationPlanned():
@@ -91,9 +91,9 @@ class EvaluationConsistency:
         return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
 
     def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
-        """Count what came of a plan's samples.
+        """Count the results of a plan's samples.
 
-        A tournament that was merged knew its own fates, and perhaps not yet those of others.
+        A merged tournament knew its own results, and perhaps not yet those of others.
         """
         fates = [
             self._fates.get(SampleKey(plan.run_key, item, number), {})
@@ -116,12 +116,12 @@ class _KnownSamples(NamedTuple):
     most: int  # and as anyone knew
 
     def allow(self, n_observed: int, n_unscorable: int) -> bool:
-        """Say whether a claim is true of what its tournament can have known."""
+        """Say whether counts are possible, given what the tournament can have known."""
         is_whole = not self.n_missing and n_observed + n_unscorable == self.n_known
         return is_whole and self.fewest <= n_observed <= self.most
 
     def __str__(self) -> str:
-        """Say what is true, in words."""
+        """Describe the true counts."""
         observed = _between(self.fewest, self.most)
         unscorable = _between(self.n_known - self.most, self.n_known - self.fewest)
         return f"samples observed: {observed}, unscorable: {unscorable}, neither: {self.n_missing}"
@@ -132,7 +132,7 @@ def _between(fewest: int, most: int) -> str:
 
 
 class ConsistencyCheck:
-    """Checks events in order of position; keeps what later ones may cite."""
+    """Checks events in order of position; keeps what later ones refer to."""
 
     def __init__(self) -> None:
         self._asked: set[Digest] = set()
@@ -143,7 +143,7 @@ class ConsistencyCheck:
         self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
 
     def faults_of(self, recorded: Recorded) -> Sequence[str]:
-        """Return what does not follow, in words; a sound event has nothing."""
+        """Return what is wrong with an event, in words; nothing if it is sound."""
         event = recorded.event
         match event:
             case VerdictReceived():
@@ -168,7 +168,7 @@ class ConsistencyCheck:
                 return self._evaluations.faults_of(recorded)
 
     def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
-        """Merged tournaments may each have paid for the same; one pays once."""
+        """A tournament pays for a result once; merged ones may each have paid."""
         paid_for = self._paid_for[stream]  # response and query keys
         if key not in paid_for:
             paid_for.add(key)
@@ -198,7 +198,7 @@ class ConsistencyCheck:
         return _faults_of_citing(event.batch_key, self._planned, "planned")
 
     def _given(self, query_key: Digest, stream: StreamId) -> tuple[Verdict, ...]:
-        """Return a tournament's own verdict, else those of the others, any of which may serve."""
+        """Return the tournament's own verdict; without one, those of the others."""
         own = self._verdicts[stream].get(query_key)
         if own is not None:
             return (own,)
@@ -219,7 +219,7 @@ class ConsistencyCheck:
 
 
 def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str) -> list[str]:
-    """A batch is planned, then sent, and only then are its queries asked or its end known."""
+    """A batch is planned, then submitted; its queries and its end refer to that."""
     if key is None or key in known:
         return []
     return [f"its batch {key[:12]} was not {what} before it"]
@@ -238,7 +238,7 @@ def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verd
 
 
 def _faults_of_identity(event: PairReconciled) -> list[str]:
-    """Two identical responses put one question in both orders, and are a tie."""
+    """Identical responses have one query for both orders, and are a tie."""
     if event.forward != event.swapped:
         return ["it says that the responses are identical, but its two queries differ"]
     if event.outcome != "tie":

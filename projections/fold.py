@@ -1,4 +1,4 @@
-"""Projections are folds: a start, and what is known after more events."""
+"""Projections and fold: an initial state, and the state after more events."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,5 +23,5 @@ class Projection(Generic[State]):
 def fold(
     projection: Projection[State], events: Iterable[Recorded], start: State | None = None
 ) -> State:
-    """Return the state after the events, from the beginning or from an earlier state."""
+    """Return the state after the events, from the initial state or an earlier one."""
     return projection.advance(projection.initial if start is None else start, events)

@@ -1,4 +1,4 @@
-"""Estimates that are quotients of sums over samples, and how sure they are.
+"""Confidence intervals: Wilson's for shares, cluster-robust ones for ratios of sums.
 
 Samples of one cluster share a prompt and are not independent: their deviations are added up before
 they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024).
@@ -19,12 +19,12 @@ ROUNDING: Final = 1e-9  # 40 * (1 - 0.95) / 2 is no whole number
 
 
 def fewest_resamples(level: float) -> int:
-    """Return how few resamples leave one out beyond each bound: n (1 - level) / 2 >= 1."""
+    """Return the fewest resamples with one beyond each bound: n (1 - level) / 2 >= 1."""
     return ceil(2 * (1 - ROUNDING) / (1 - level))
 
 
 def too_few_resamples(resamples: int, level: float) -> str | None:
-    """Say what is wrong with too few resamples; None of enough."""
+    """Return an error message for too few resamples; None if there are enough."""
     fewest = fewest_resamples(level)
     if resamples >= fewest:
         return None
@@ -65,9 +65,9 @@ Scale: TypeAlias = Literal["plain", "share", "exponential"]
 
 
 class RatioTerms(NamedTuple):
-    """What each sample adds to either sum, (n,) and (n,); one with denominator 0 does not count.
+    """Each sample's terms in the two sums of a ratio, (n,) each; denominator 0 leaves it out.
 
-    A mean divides by a 1 for each sample.
+    A mean has denominator 1 for each sample.
     """
 
     numerators: Floats
@@ -75,7 +75,7 @@ class RatioTerms(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and its 95 % interval; None is what cannot be said."""
+    """A number and its 95 % interval; None where it is not defined."""
 
     value: float | None
     n: int  # samples that count
@@ -151,7 +151,7 @@ def _places(clusters: Sequence[Digest]) -> NDArray[np.intp]:
 
 
 class _Linear(NamedTuple):
-    """A quotient, and how much each sample moves it, to first order, (n,)."""
+    """A ratio, and the influence of each sample on it to first order, (n,)."""
 
     ratio: float
     influence: Floats
@@ -179,7 +179,7 @@ def _error(influence: Floats, places: NDArray[np.intp]) -> float | None:
 
 
 def _share(ratio: float, error: float, n_clusters: int) -> Interval:
-    """Return Wilson's interval; of n independent samples, each its own cluster, it is that of n."""
+    """Return Wilson's interval; for n independent samples it is that of n."""
     if error < _ROUNDING:
         return wilson(ratio, n_clusters)
     return wilson(ratio, ratio * (1 - ratio) / error**2 * n_clusters / (n_clusters - 1))

@@ -1,4 +1,4 @@
-"""Opening a ledger's file: to write, to read, or in memory."""
+"""Open a ledger's SQLite file for writing, for reading, or in memory, and translate its errors."""
 
 import sqlite3
 import time
@@ -14,12 +14,12 @@ BUSY_TIMEOUT_S: Final = 30.0
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """Open a ledger, or what is to become one.
+    """Open a ledger, or an empty file that will become one.
 
     Raises:
         NotALedger: The file is something else.
-        NewerFormat: A later tourney wrote it.
-        CannotWrite: The folder or the file refuses.
+        NewerFormat: A newer tourney wrote it.
+        CannotWrite: The folder or the file cannot be written.
     """
     with translated_errors(path, CannotWrite):
         connection = _connect(str(path))
@@ -33,13 +33,13 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def prepare(connection: sqlite3.Connection, path: Path) -> bool:
-    """Make a ledger of an empty file, and ready a connection for writing.
+    """Create the tables in an empty file, and set a connection up for writing.
 
     Returns:
         Whether the file was empty.
 
     Raises:
-        NotALedger: Another program was quicker to fill the file.
+        NotALedger: Another program filled the file first.
     """
     was_empty = _is_empty(connection)
     if was_empty:
@@ -57,13 +57,13 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a ledger that is there, to read only.
+    """Open an existing ledger, read-only.
 
     Raises:
         NoLedger: There is no such file.
         NotALedger: It is something else.
-        NewerFormat: A later tourney wrote it.
-        CannotRead: The folder or the file refuses.
+        NewerFormat: A newer tourney wrote it.
+        CannotRead: The folder or the file cannot be read.
     """
     with translated_errors(path, CannotRead):
         if not path.is_file():
@@ -93,16 +93,16 @@ def open_in_memory() -> sqlite3.Connection:
 
 
 class immediate_transaction:  # noqa: N801  # a context, read as a verb; each append enters one
-    """Hold SQLite's write lock from the first statement; commit whole or not at all.
+    """Hold SQLite's write lock from the first statement; commit all or nothing.
 
-    A deferred BEGIN that reads first and then writes fails when another writer came between.
+    A deferred BEGIN that reads first and then writes fails if another writer came between.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def __enter__(self) -> None:
-        """Begin; an interrupt may have left the last one open, here or on its way out."""
+        """Begin; roll back first what an interrupt may have left open."""
         self._end()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database; whoever shares the connection among threads keeps them apart."""
+    """Open a database; threads that share the connection must take turns."""
     return sqlite3.connect(
         database,
         uri=uri,
@@ -145,7 +145,7 @@ def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
-    """Execute what SQLite refuses at once, whatever the timeout: WAL while another looks in."""
+    """Retry a statement that SQLite refuses at once, whatever the timeout: switching to WAL."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -186,16 +186,16 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 class translated_errors:  # noqa: N801  # as immediate_transaction
-    """Turn SQLite's and the system's errors into ours."""
+    """Translate the errors of SQLite and the system into tourney's."""
 
     def __init__(self, path: Path, refused: type[CannotRead | CannotWrite]) -> None:
         self._path, self._refused = path, refused
 
     def __enter__(self) -> None:
-        """Listen."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Say it in our words."""
+        """Raise the translated error."""
         if isinstance(error, sqlite3.OperationalError | OSError):
             raise self._refused(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):

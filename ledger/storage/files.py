@@ -1,6 +1,6 @@
-"""Where a ledger lies, and what makes it durable there.
+"""Write files completely or not at all, flush them, and detect network file systems.
 
-On a network file system neither locks nor flushes can be relied on.
+On a network file system neither locks nor flushes are reliable.
 """
 
 import os
@@ -15,11 +15,11 @@ from ledger.errors import CannotWrite, FolderTaken
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder that is there whole or not at all.
+    """Write a folder of files, completely or not at all.
 
     Raises:
-        FolderTaken: Something is there already.
-        CannotWrite: The place refuses; nothing is left behind.
+        FolderTaken: The folder has files already.
+        CannotWrite: It cannot be written; nothing is left behind.
     """
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise FolderTaken(folder)
@@ -37,12 +37,12 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def write_whole(file: Path, lines: Iterable[bytes]) -> None:
-    """Write a file that is there whole or as it was before; a link to it stays one.
+    """Write a file completely, or leave it as it was; a symbolic link stays one.
 
-    What is there and is no file, as a pipe or a device, is written to and stays what it is.
+    A pipe or a device is written to directly.
 
     Raises:
-        CannotWrite: The place refuses; no file is left behind.
+        CannotWrite: It cannot be written; no file is left behind.
     """
     try:
         if not file.name or file.is_dir():
@@ -81,10 +81,10 @@ _MOUNTS: Final = Path("/proc/self/mounts")
 
 
 def network_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
-    """Return the kind of network file system a path is on; None where it is local or unknown.
+    """Return the kind of network file system a path is on; None if it is local or unknown.
 
     Args:
-        path: A file that need not be there yet.
+        path: A file that need not exist yet.
         mounts: The table of mounts, as Linux gives it; other systems have none.
     """
     if not mounts.exists():
@@ -97,12 +97,12 @@ def network_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return where a file's companion lies: beside the file itself, whatever link led there."""
+    """Return the path of a file's companion: beside the real file, even through a symbolic link."""
     return Path(f"{os.path.realpath(path)}{suffix}")
 
 
 def flush(path: Path) -> None:
-    """Make a file durable, or a folder's names: flushing a new file alone keeps no name."""
+    """Flush a file, or the names in a folder; a new file needs both."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -111,5 +111,5 @@ def flush(path: Path) -> None:
 
 
 def _unescaped(place: str) -> str:
-    """Read a mount's place; spaces and the like are three octal digits in it (fstab(5))."""
+    """Decode a mount point's path, in which spaces are octal escapes (fstab(5))."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)

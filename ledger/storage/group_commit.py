@@ -1,4 +1,4 @@
-"""Appends that wait for the disk: one of them leads and writes for all, in one flush."""
+"""Group commit: of the threads that wait to append, one writes for all, with one flush."""
 
 import threading
 from collections import deque
@@ -33,7 +33,7 @@ class Append:
     thread: int = field(default_factory=threading.get_ident)
 
     def write(self, writer: Writer) -> None:
-        """Write, or note why not; another's refusal is no reason to refuse this one."""
+        """Append these events, or keep the error; other appends go on."""
         try:
             self.answer = writer.append(self.stream, self.drafts, self.expected_version)
         except LedgerError as refused:
@@ -41,10 +41,10 @@ class Append:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """The answer.
+        """The result.
 
         Raises:
-            LedgerError: It was refused.
+            LedgerError: The append was refused.
         """
         if isinstance(self.answer, LedgerError):
             raise self.answer
@@ -54,10 +54,10 @@ class Append:
 
 
 class CommitQueue:
-    """Threads that append to one ledger.
+    """A queue of threads that append to one ledger.
 
-    Whoever leads settles all who wait; those who come meanwhile wait for the next to lead. A
-    thread may be interrupted at any place: it leaves the line, and another leads, or at the latest
+    The leader writes for all that wait; threads that arrive meanwhile wait for the next leader. A
+    thread may be interrupted anywhere: it leaves the queue, and another leads, or at the latest
     itself when it appends again.
     """
 
@@ -68,7 +68,7 @@ class CommitQueue:
         self._door = threading.Lock()
 
     def commit(self, mine: Append) -> tuple[Receipt, ...]:
-        """Wait until an append is answered, be it by oneself.
+        """Wait until an append is written, by this thread or another.
 
         Raises:
             LedgerError: It was refused.
@@ -102,7 +102,7 @@ class CommitQueue:
                 each.successor, mine.successor = mine.successor, each
 
     def _leave(self, mine: Append) -> None:
-        """Leave nothing behind that others could wait for."""
+        """Leave the queue, so that nobody waits for this append."""
         if mine.successor is not None:
             mine.successor.call.release()
         with self._door:

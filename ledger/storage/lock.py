@@ -1,7 +1,7 @@
-"""A fair lock between processes: a file beside the ledger, held by `flock`.
+"""A fair lock between processes: a file beside the ledger, locked by `flock`.
 
-SQLite's own lock is taken by whoever polls at the right moment; waiters of `flock` are served in
-their order. The kernel lets go when the holder dies, so nothing is ever left locked.
+SQLite's own lock goes to whoever polls at the right moment; `flock` serves waiters in order. The
+kernel releases it when the holder dies, so it is never left locked.
 """
 
 import fcntl
@@ -17,33 +17,33 @@ PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
 
 
 class Holder(NamedTuple):
-    """The process that has the lock."""
+    """The process that holds the lock."""
 
     pid: int
     command: str
 
     def __str__(self) -> str:
-        """Return words for a user; a dead process has no name, and may have left a child."""
+        """Describe the process; a dead one has no name, and a child of it may hold the lock."""
         if not self.command:
             return f"process {self.pid}, or a child that outlived it"
         return f"process {self.pid} ({self.command})"
 
 
 class Lock(Protocol):
-    """What keeps other processes out."""
+    """A lock against other processes."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Return a block's worth of being alone."""
+        """Return a context that holds the lock."""
 
     def close(self) -> None:
-        """Let go for good."""
+        """Release it for good."""
 
 
 class NoLock:
     """For a ledger that no other process can see."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Return at once."""
+        """Return a context that does nothing."""
         return nullcontext()
 
     def close(self) -> None:
@@ -55,11 +55,11 @@ OnWait: TypeAlias = Callable[[Holder | None], None]
 
 
 def say_nothing(_holder: Holder | None) -> None:
-    """Wait in silence."""
+    """Report no waits."""
 
 
 class FileLock(AbstractContextManager[None]):
-    """One lock file; open as long as this is."""
+    """A lock on a file, which stays open until `close`."""
 
     def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -69,16 +69,16 @@ class FileLock(AbstractContextManager[None]):
         self._watch: threading.Thread | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._is_closed.set()
         os.close(self._file)
 
     def held(self) -> AbstractContextManager[None]:
-        """Keep other processes out for a block; wait for one that is in."""
+        """Return a context that holds the lock, waiting for it if necessary."""
         return self
 
     def __enter__(self) -> None:
-        """Take it; who is interrupted in here never comes to give it back."""
+        """Take the lock; release it if interrupted."""
         try:
             self._take()
         except BaseException:
@@ -86,7 +86,7 @@ class FileLock(AbstractContextManager[None]):
             raise
 
     def __exit__(self, *_: object) -> None:
-        """Give it back."""
+        """Release the lock."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _take(self) -> None:
@@ -96,7 +96,7 @@ class FileLock(AbstractContextManager[None]):
             self._wait()
 
     def _wait(self) -> None:
-        """Join the kernel's queue: who polls instead may be overtaken for ever."""
+        """Join the kernel's queue: polling could be overtaken for ever."""
         if self._watch is None:
             self._watch = threading.Thread(target=self._tell_of_long_waits, daemon=True)
             self._watch.start()
@@ -107,7 +107,7 @@ class FileLock(AbstractContextManager[None]):
             self._waits_since = None
 
     def _tell_of_long_waits(self) -> None:
-        """Look on from a thread: most waits are short, and a timer for each would cost more."""
+        """Report long waits from a thread: a timer for each short wait would cost more."""
         told = None
         while not self._is_closed.wait(PATIENCE_S / 4):
             since = self._waits_since
@@ -116,7 +116,7 @@ class FileLock(AbstractContextManager[None]):
                 self._on_wait(self._holder())
 
     def _holder(self) -> Holder | None:
-        """Ask the kernel: writing a name at each turn would cost every append a flush."""
+        """Ask the kernel who holds the lock: writing a name each time would cost a flush."""
         inode = str(os.fstat(self._file).st_ino)
         for line in _lines_of(Path("/proc/locks")):
             _, kind, _, _, pid, place, *_ = line.split()
@@ -127,7 +127,7 @@ class FileLock(AbstractContextManager[None]):
 
 
 def _lines_of(path: Path) -> list[str]:
-    """Return what a file of the kernel says; nothing where there is no such file."""
+    """Return the lines of a kernel file; none if it does not exist."""
     try:
         return path.read_text(errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The SQLite file: its table and the triggers that keep it append-only."""
+"""The schema of the SQLite file: its table, and triggers that keep it append-only."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,9 +1,9 @@
-"""The write-ahead log beside a ledger: a commit is in it at once, and on the disk once flushed.
+"""The write-ahead log (WAL): a commit is in it at once, and on the disk once flushed.
 
 SQLite would flush it within the commit (synchronous = FULL), while all other writers wait for the
-lock. Here a writer lets go of the lock first, so that the next one places its events while the disk
-works: early lock release. A flush covers all that stands in the log by then, so whoever is answered
-builds on nothing that a power loss could take back.
+lock. Here a writer releases the lock first, so that the next can place its events while the disk
+works: early lock release. A flush covers all that is in the log by then, so no answered append
+depends on anything that a power loss could undo.
 """
 
 import os
@@ -21,28 +21,28 @@ _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdata
 
 
 class Wal(Protocol):
-    """What has to reach the disk before anybody is told of it."""
+    """A log that must be flushed before an append is answered."""
 
     def require_sound(self) -> None:
-        """Refuse to write what could not be flushed.
+        """Refuse to write after a failed flush.
 
         Raises:
             DiskFailed: A flush failed before.
         """
 
     def flush(self) -> None:
-        """Return when all that is committed is on the disk.
+        """Return when everything committed is on the disk.
 
         Raises:
             DiskFailed: It may not be.
         """
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class NoWal:
-    """For a ledger in memory, or a file that nobody writes: SQLite reads it without a log."""
+    """No log: for a ledger in memory, or a file that nobody is writing."""
 
     def require_sound(self) -> None:
         """Do nothing."""
@@ -55,7 +55,7 @@ class NoWal:
 
 
 class WalFile:
-    """The log of a file that a connection is open on: as long as one is, SQLite keeps the log."""
+    """The log file of an open connection; SQLite keeps the file until the last one closes."""
 
     def __init__(self, path: Path) -> None:
         """Open the log of a ledger.
@@ -69,10 +69,10 @@ class WalFile:
         self._in_use = threading.Lock()  # a descriptor that was closed may be another file's
 
     def require_sound(self) -> None:
-        """Refuse to write what could not be flushed.
+        """Refuse to write after a failed flush.
 
-        After a failure there is no second try: the system forgets what it could not write, and
-        would say of the next flush that all is well.
+        A second try would prove nothing: the system forgets what it could not write, and reports
+        the next flush as good.
 
         Raises:
             DiskFailed: A flush failed before.
@@ -81,7 +81,7 @@ class WalFile:
             raise self._failure
 
     def flush(self) -> None:
-        """Return when all that is committed is on the disk.
+        """Return when everything committed is on the disk.
 
         Raises:
             DiskFailed: It may not be.
@@ -95,14 +95,14 @@ class WalFile:
         self.require_sound()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         with self._in_use:
             os.close(self._file)
             self._failure = DiskFailed(self._path, "it was closed during an append")
 
 
 def wal_for_reading(path: Path) -> Wal:
-    """Return the log of a ledger that a connection reads, or a stand-in where there is none."""
+    """Return the log of a ledger that is read, or a stand-in if there is none."""
     try:
         return WalFile(path)
     except FileNotFoundError:
@@ -110,14 +110,14 @@ def wal_for_reading(path: Path) -> Wal:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a log that cannot be written though the ledger may: a reader made it.
+    """Refuse a ledger whose log cannot be written: a reader of another user created it.
 
-    SQLite gives what a reader makes the reader's owner and the ledger's mode of that moment, and
-    no reader removes it. Nothing is opened here: POSIX lets go of a process's locks on a file when
-    any handle of it is closed, and SQLite's are on the log's index.
+    SQLite gives such a log the reader's owner and the ledger's mode of that moment, and no reader
+    removes it. Nothing is opened here: POSIX releases all of a process's locks on a file when any
+    handle of it is closed, and SQLite's are on the log's index.
 
     Raises:
-        CannotWrite: It, or its index, is such.
+        CannotWrite: The log, or its index, cannot be written.
     """
     refused = [*_refused(wal_of(path)), *_refused(beside(path, "-shm"))]
     if refused:
@@ -129,7 +129,7 @@ def require_writable(path: Path) -> None:
 
 
 def _refused(file: Path) -> Iterator[str]:
-    """Describe a file that is there and cannot be written."""
+    """Describe a file that exists and cannot be written."""
     with suppress(FileNotFoundError):
         found = file.stat()
         if not os.access(file, os.W_OK, effective_ids=True):
@@ -137,5 +137,5 @@ def _refused(file: Path) -> Iterator[str]:
 
 
 def wal_of(path: Path) -> Path:
-    """Return where SQLite keeps a database's log."""
+    """Return the path of a database's log."""
     return beside(path, "-wal")

@@ -1,4 +1,4 @@
-"""What one write transaction appends: gives events their places, keys and hashes."""
+"""Append within one write transaction: give events their positions, keys and hashes."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _PLACES: Final = (
 
 
 class Tail:
-    """Kept between write transactions, and read on at the start of each."""
+    """The ledger's last position, hash, versions and keys, kept between write transactions."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -35,7 +35,7 @@ class Tail:
         self.positions: dict[bytes, int] = {}  # by key
 
     def catch_up(self, connection: sqlite3.Connection) -> None:
-        """Take note of what other processes appended; inside a write transaction."""
+        """Read what other processes appended; call it inside a write transaction."""
         for place in connection.execute(_PLACES, (self.position,)):
             position, event_id, stream, version, recorded_us, self.chain = place
             self.recorded_us = max(self.recorded_us, recorded_us)
@@ -45,7 +45,7 @@ class Tail:
 
 
 def key_of(event_id: bytes) -> bytes:
-    """Return the idempotency key in an id: the same whenever the same fact is told again."""
+    """Return the idempotency key in an event id: the same for the same fact."""
     return event_id[-KEY_BYTES:]
 
 
@@ -57,7 +57,7 @@ _INSERTS: Final = {n_rows: _INSERT(",".join([_VALUES] * n_rows)) for n_rows in _
 
 
 class Draft(NamedTuple):
-    """An event that wants to be appended."""
+    """An event to be appended, with its key and bytes."""
 
     event: Event
     type: str
@@ -66,14 +66,14 @@ class Draft(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """An event that another ledger recorded with other content under the same key."""
+    """An event of another ledger with the key of one of ours, but other content."""
 
     row: StoredEvent
     position: int  # of ours
 
 
 class Writer:
-    """Places events behind the tail; lives no longer than the transaction that it was made in."""
+    """Appends events after the tail, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, tail: Tail, now_us: int) -> None:
         self._connection = connection
@@ -88,11 +88,11 @@ class Writer:
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
     ) -> tuple[Receipt, ...]:
-        """Place events of one stream; none where any is refused.
+        """Append events to one stream; none if any is refused.
 
         Raises:
             StaleVersion: The stream is not at the expected version.
-            KeyConflict: A key is there with other content.
+            KeyConflict: An event's key is recorded with other content.
         """
         known = {draft.key: self._find(draft.key) for draft in drafts}
         version = self._version_of(stream)
@@ -103,14 +103,14 @@ class Writer:
         return tuple(self._receipt(stream, draft, known) for draft in drafts)
 
     def merge(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
-        """Place an event of another ledger as it is; return it, or ours that contradicts it.
+        """Append an event of another ledger unchanged; return it, or the conflict with ours.
 
         Returns:
-            None where ours says the same: it is there already.
+            None if ours is the same.
 
         Raises:
-            InvalidEvent: Its id is not its own.
-            UnreadableEvent: It cannot be read here.
+            InvalidEvent: Its id does not match its content.
+            UnreadableEvent: This tourney cannot read it.
         """
         event = theirs.decode().event
         key = key_of(theirs.event_id)
@@ -125,13 +125,13 @@ class Writer:
         return None if is_same else Conflict(theirs, ours.position)
 
     def committed_after(self, position: int) -> Iterator[Recorded]:
-        """Yield what was appended behind a position before this transaction began."""
+        """Yield events after a position that were committed before this transaction."""
         later = "SELECT * FROM event WHERE position > ? ORDER BY position"
         for values in self._connection.execute(later, (position,)):
             yield StoredEvent._make(values).decode()
 
     def flush(self) -> None:
-        """Insert what was placed."""
+        """Insert the pending rows."""
         rows = list(self._pending.values())
         start = 0
         for n_rows, insert in _INSERTS.items():
@@ -142,7 +142,7 @@ class Writer:
         self._pending.clear()
 
     def update_tail(self) -> None:
-        """Tell the tail what stands before the next transaction, once this one is committed."""
+        """Update the tail, once this transaction is committed."""
         if self._positions:
             self._tail.versions |= self._versions
             self._tail.positions |= self._positions
@@ -200,7 +200,7 @@ class Writer:
 
 
 def draft(stream: StreamId, event: Event) -> Draft:
-    """Return an event with its key and its bytes.
+    """Encode an event and derive its key.
 
     Raises:
         InvalidEvent: It could not be read back.
@@ -218,7 +218,7 @@ def _key(stream: str, type_: str, event: Event) -> bytes:
 
 
 def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, StoredEvent | None]) -> None:
-    """Refuse a key with two contents, be the other recorded or offered in the same append."""
+    """Refuse a key with two contents, recorded or within the same append."""
     firsts: dict[bytes, Draft] = {}
     for each in drafts:
         row, first = known[each.key], firsts.setdefault(each.key, each)
@@ -233,7 +233,7 @@ def _is_known(each: Draft, row: StoredEvent | None) -> bool:
 
 
 def _is_same(event: Event, data: bytes, row: StoredEvent) -> bool:
-    """Say whether a recorded event says the same, be it in an older version's words."""
+    """Say whether a recorded event is the same, perhaps in an older version."""
     return row.data == data or row.decode().event == event
 
 

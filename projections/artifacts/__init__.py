@@ -1,1 +1,1 @@
-"""The files of a run, as pure functions of the events."""
+"""The files of a run: results, ratings, verdicts and the report, in stable formats."""

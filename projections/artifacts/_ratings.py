@@ -1,4 +1,4 @@
-"""The ratings of a run: Elo with its sweep and traces, and win rates."""
+"""The rating artifacts of a run: Elo results and traces, win rates, Bradley-Terry ratings."""
 
 import csv
 import io
@@ -15,9 +15,9 @@ _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
 def elo_results(results: Results) -> Fields:
-    """Return means over orders of play by dimension and K, as the customer's scripts do.
+    """Return mean ratings over orders of play by dimension and K, as the customer's scripts do.
 
-    What is sure of them, which those scripts do not ask, stands beside under `bootstrap`.
+    The bootstrap intervals, which those scripts do not have, are added under `bootstrap`.
     """
     return {
         "default_k": results.publication.terms.elo.k,
@@ -38,7 +38,7 @@ def elo_results(results: Results) -> Fields:
 
 
 def _bootstrap(results: Results) -> Fields:
-    """Return the intervals about `primary`, or nothing where none were asked for."""
+    """Return bootstrap intervals of the `primary` ratings; empty if none were asked for."""
     terms = results.publication.terms.elo
     if not terms.bootstraps:
         return {}

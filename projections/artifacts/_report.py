@@ -1,6 +1,6 @@
-"""The report of a run: one HTML file, no script, no network, readable on paper.
+"""The HTML report of a run: one file without scripts or network, good on paper.
 
-Everything in it that people or models wrote is escaped.
+Everything that people or models wrote is escaped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from projections.ratings.standings import FEWEST_PROMPTS, Standings, win_rates
 
 
 def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table; each row has a cell a header."""
+    """Return an HTML table; each row has one cell per header."""
     head = "".join(f'<th scope="col">{escape(header)}</th>' for header in headers)
     body = "\n".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -29,17 +29,17 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]]) -
 
 
 def note(text: str) -> str:
-    """Return a paragraph that says something about a table."""
+    """Return a paragraph with a note on a table."""
     return f'<p class="note">{escape(text)}</p>'
 
 
 def rounded(value: float | None, digits: int) -> str:
-    """Return a number as a table shows it; the files beside the report keep every digit."""
+    """Format a number for a table; the files beside the report have every digit."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
 def strengths(board: Leaderboard) -> str:
-    """Show every entrant with interval and ranks, and say what cannot be compared."""
+    """Return the Bradley-Terry table, with notes on what cannot be compared."""
     parameters = board.ratings.parameters
     level, is_divided = f"{100 * parameters.level:g} %", len(board.groups) > 1
     headers = (
@@ -97,7 +97,7 @@ def _interval_note(parameters: BradleyTerryParameters) -> str:
 
 
 def _zero(parameters: BradleyTerryParameters) -> str:
-    """Say what ratings hang from; an anchor that fought no battle is none."""
+    """Say what fixes the scale; an anchor without battles does not."""
     mean = f"the mean of a group is {MEAN_RATING:g}."
     if parameters.anchor is None:
         return mean.capitalize()
@@ -105,7 +105,7 @@ def _zero(parameters: BradleyTerryParameters) -> str:
 
 
 def _order(board: Leaderboard) -> Iterator[str]:
-    """Say of each group which are below it, by no number that can be known, or that none is."""
+    """Say for each group which groups are below it, or that it is not comparable."""
     above = board.ratings.components.above
     for number in range(len(board.groups)):
         lower = [str(below + 1) for below in np.flatnonzero(above[number])]
@@ -128,7 +128,7 @@ code { overflow-wrap: anywhere; }
 
 
 def report(results: Results) -> str:
-    """Write the report."""
+    """Return the report as HTML."""
     publication = results.publication
     title = f"{results.tournament.stream}: {publication.terms.mode} run"
     sections = "\n".join(_dimension(results, standing) for standing in results.standings.values())

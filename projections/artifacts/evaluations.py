@@ -1,4 +1,4 @@
-"""results.json: an entrant's evaluations as the customer's framework writes them, and more."""
+"""results.json: an entrant's evaluations, in the customer's format with more fields."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ GROUP = "default"
 
 
 class MetricsCollide(TourneyError):
-    """Two metrics go by one name, and one would hide the other."""
+    """Two metrics have the same name, and one would hide the other."""
 
     exit_code: ClassVar[int] = 2
 
@@ -32,17 +32,17 @@ class MetricsCollide(TourneyError):
 def results_of(
     entrant: str, runs: Iterable[EvaluationRun], *, project: str, as_of: Head, group: str = GROUP
 ) -> Fields:
-    """Return what an entrant's runs came to.
+    """Return an entrant's results as JSON.
 
-    `results` holds one number for each evaluation, as that framework does; it is not there where
-    nothing could be observed. What else there is stands beside it.
+    `results` holds one number for each evaluation; evaluations without an observed sample are left
+    out. The other fields are added beside it.
 
     Args:
         entrant: Whose label is the name of the job.
-        runs: Its own, of each evaluation the newest.
-        project: The tournament, or what a job is of.
-        as_of: Up to where the ledger was read.
-        group: What else a job is of.
+        runs: Its newest run of each evaluation.
+        project: The tournament, or another name for the job's project.
+        as_of: The head up to which the ledger was read.
+        group: The job's group.
 
     Raises:
         MetricsCollide: Two evaluations have a metric of the same name.

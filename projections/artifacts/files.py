@@ -1,7 +1,7 @@
 """The files of a run by name, with the fields of the customer's scripts and more.
 
-What a run claims is a function of the results alone: a replay must find the same bytes again. The
-report shows the same to people, and is no part of the claim: its words and looks may change.
+The published files depend on the results alone: a replay must produce the same bytes. The report
+shows the same to people and is not published: its words and looks may change.
 """
 
 import json
@@ -21,7 +21,7 @@ from projections.verdicts.queries import JudgeQuery
 
 
 def manifest(results: Results) -> Fields:
-    """Say what was run, on what, with which settings, and what became of every pairing."""
+    """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
     configuration: Fields = json.loads(opening.configuration) if opening else {}
@@ -83,7 +83,7 @@ def matches(results: Results) -> Iterator[Fields]:
 
 
 def _in_match_order(results: Results) -> Iterator[Settlement]:
-    """Prompts in bank order, then dimensions, then pairs: the order in which they were settled."""
+    """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
     groups = [list(group) for group in results.settlements.values()]
     ids = [prompt.prompt_id for prompt in results.tournament.bank]
     order = {prompt_id: n for n, prompt_id in enumerate(ids)}
@@ -107,7 +107,7 @@ def _pair(match: Match) -> Fields:
 
 
 def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fields]:
-    """Yield every reconciled pair with both replies whole."""
+    """Yield every reconciled pair, with both complete replies."""
     for settlement in settlements:
         match = settlement.match
         if match is None or settlement.status not in _JUDGED:
@@ -125,7 +125,7 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
 
 
 def _asked(results: Results, match: Match) -> Fields:
-    """Return both orders' replies; two identical responses may have tied unasked."""
+    """Return both orders' replies; identical responses may have tied without being asked."""
     if match.is_identical and match.forward.query_key not in results.tournament.verdicts:
         return {"raw": [], "basis": "identical"}
     return {"raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)]}
@@ -150,7 +150,7 @@ def _raw(results: Results, match: Match, question: JudgeQuery) -> Fields:
 
 
 def _tokens(usage: Usage | None) -> Fields:
-    """Return the tokens of a reply under the customer's names; an offline judge counts none."""
+    """Return a reply's tokens under the customer's field names; an offline judge counts none."""
     if usage is None:
         return dict.fromkeys(_TOKENS)
     written = usage.n_cache_write_5m + usage.n_cache_write_1h
@@ -159,7 +159,7 @@ def _tokens(usage: Usage | None) -> Fields:
 
 
 def battles(results: Results) -> Iterator[Fields]:
-    """Yield what was won, lost or tied, in the shape of JudgeArena's battles."""
+    """Yield decided and tied pairs in JudgeArena's battle format."""
     for settlement in _in_match_order(results):
         dimension = settlement.pairing.rubric.dimension
         for battle in of_settlements([settlement], results.judge.model):
@@ -167,7 +167,7 @@ def battles(results: Results) -> Iterator[Fields]:
 
 
 def files_of(results: Results) -> dict[str, bytes]:
-    """Return every file that a run claims, its path relative to the run's folder."""
+    """Return every published file of a run, by its path relative to the run's folder."""
     return {
         "manifest.json": _json(manifest(results)),
         "matches/matches.jsonl": _jsonl(matches(results)),
@@ -184,7 +184,7 @@ def files_of(results: Results) -> dict[str, bytes]:
 
 
 def renderings_of(results: Results) -> dict[str, bytes]:
-    """Return what stands beside those files for people to read, made again at will."""
+    """Return the unpublished files for people to read, which can be made again at any time."""
     return {"report.html": report(results).encode()}
 
 

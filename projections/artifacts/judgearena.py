@@ -1,8 +1,8 @@
-"""Bradley-Terry ratings in the shape of JudgeArena's `elo_ratings.json`, with its fields and more.
+"""JudgeArena's formats: battles, and Bradley-Terry ratings as `elo_ratings.json`.
 
-JudgeArena has one kind of interval and one list, each entrant with a number. Here is said which
-kind it is and of what level, each rating names its dimension and its group, within which alone
-ratings compare, and those that have no rating stand apart with the reason.
+JudgeArena has one kind of interval and one list, each entrant with a number. Here the kind and
+level of the interval are stated, each rating names its dimension and its group, within which alone
+ratings compare, and entrants without a rating are listed apart with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,9 +27,9 @@ def of_settlements(settlements: Iterable[Settlement], judge_model: str | None) -
     """Yield a battle for each pairing, or each order of one, that was decided or tied.
 
     Args:
-        settlements: In order; where each order counts for itself, a battle names its entrants as
-            the pairing does, whatever slots they were shown in.
-        judge_model: Who judged; None where it was a jury.
+        settlements: In order; where each order counts separately, a battle names the entrants in
+            roster order, whatever slots they were shown in.
+        judge_model: The judge; None for a jury.
     """
     for settlement in settlements:
         if settlement.status in _SAID:
@@ -103,14 +103,14 @@ def rating_records(
     judge_model: str | None,
     sources: Mapping[str, RatingSource] | None = None,
 ) -> Fields:
-    """Return what was rated: of a dimension group by group, in each from the highest rating down.
+    """Return ratings as JSON: by dimension, then group, from the highest rating down.
 
     Args:
-        boards: What was rated, by dimension.
-        parameters: How.
-        arena: Where the battles are from.
-        judge_model: Who judged; None where several did, or people.
-        sources: By entrant, evaluated or human; who is not named was evaluated.
+        boards: The leaderboards, by dimension.
+        parameters: Of the ratings.
+        arena: Where the battles come from.
+        judge_model: The judge; None for several judges or people.
+        sources: By entrant, evaluated or human; evaluated by default.
     """
     boards = tuple(boards)
     is_bootstrap = parameters.interval != "sandwich"
@@ -141,7 +141,7 @@ def rating_records(
 
 
 def _fit(board: Leaderboard) -> Json:
-    """Return who is in which group, by name, and which group is above which."""
+    """Return the groups, by entrant names, and which group is above which."""
     return {
         "groups": [sorted(group) for group in board.groups],
         "above": [list(pair) for pair in board.above],
@@ -149,7 +149,7 @@ def _fit(board: Leaderboard) -> Json:
 
 
 def _rated(board: Leaderboard) -> list[tuple[float, LeaderboardRow]]:
-    """Return who has a rating, with it: in the board's order, equals by name."""
+    """Return the rated entrants with their ratings: in the board's order, equals by name."""
     rated = [
         (round(place.rating, _DECIMALS), place) for place in board.rows if place.rating is not None
     ]

@@ -1,4 +1,4 @@
-"""What every artifact of a run is written from: the publication, settled and rated."""
+"""The results of a run, from which every artifact is written: settlements and ratings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Results:
 
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:
-    """Settle and rate what a publication claims."""
+    """Settle the pairings of a publication and compute its ratings."""
     terms = publication.terms
     judge = tournament.judge(terms.judge)
     settled = settle(tournament, frozenset(terms.prompts), judge, Rule(policy=terms.policy))

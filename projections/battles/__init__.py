@@ -1,1 +1,1 @@
-"""Battles in columns, from a tournament or an import."""
+"""Battles as arrays: from a tournament, or imported; soft scores and their calibration."""

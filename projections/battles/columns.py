@@ -1,4 +1,4 @@
-"""Battles in columns: who met whom over which prompt, and what came of it."""
+"""Battles as arrays: entrants, scores, prompts and weights; the input of every rating."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from ledger.errors import TourneyError
 
 
 class NotABattle(TourneyError):
-    """A battle says what no rating can use."""
+    """A battle that no rating can use."""
 
     def __init__(self, number: int, why: str) -> None:
         super().__init__(f"battle {number}, counted from 0: {why}; correct or remove it")
@@ -19,7 +19,7 @@ class NotABattle(TourneyError):
 
 
 class CannotRate(TourneyError):
-    """The battles cannot be rated by what was asked for."""
+    """Battles that cannot be rated as asked."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(f"cannot rate these battles: {why}; {remedy}")
@@ -35,7 +35,7 @@ TIE: Final = 0.5  # what either side takes of a tie
 
 
 class Battle(NamedTuple):
-    """Two entrants met; score is what a took: 1 won, 0 lost, 1/2 tied, or between."""
+    """A comparison of two entrants; score is a's: 1 won, 0 lost, 1/2 tied, or between."""
 
     a: str
     b: str
@@ -46,21 +46,21 @@ class Battle(NamedTuple):
 
 @dataclass(frozen=True)
 class Battles:
-    """Battles in columns, checked; one without a verdict is not among them.
+    """Battles as arrays, checked; battles without a verdict are not included.
 
     Attributes:
         entrants: (n_entrants,) names, sorted.
-        a: (n,) the place of one entrant among the names.
-        b: (n,) that of the other.
-        score: (n,) in [0, 1], what a took.
-        cluster: (n,) the number of the prompt. Battles of one prompt, in all pairs, orders and
-            dimensions, are no independent evidence: they move together.
+        a: (n,) index of one entrant among the names.
+        b: (n,) index of the other.
+        score: (n,) a's score, in [0, 1].
+        cluster: (n,) the number of the prompt. Battles on one prompt, in all pairs, orders and
+            dimensions, are not independent.
         weight: (n,) positive, how often the battle counts.
-        prompts: Names of the first clusters, in order of their numbers; those behind have none.
+        prompts: Ids of the first clusters, in order of their numbers; later clusters have none.
 
     Raises:
-        NotABattle: A battle is not of two entrants, or has no such score or weight.
-        ValueError: The columns do not make a table, or the names are not sorted.
+        NotABattle: A battle has one entrant only, or an invalid score or weight.
+        ValueError: The columns have different lengths, or the names are not sorted.
     """
 
     entrants: tuple[str, ...]
@@ -87,11 +87,11 @@ class Battles:
         _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")
 
     def __len__(self) -> int:
-        """Return n, how many battles there are."""
+        """Return the number of battles."""
         return len(self.a)
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Battles":
-        """Return some of the battles, by a mask or by their places, among all the names."""
+        """Select battles by a mask or by indices; keep all names."""
         return replace(
             self,
             a=self.a[chosen],
@@ -103,13 +103,13 @@ class Battles:
 
 
 def battles_of(rows: Iterable[BattleRow]) -> Battles:
-    """Put battles into columns; entrants are sorted, prompts numbered as they come.
+    """Build battles from rows; entrants are sorted, prompts numbered in order.
 
     Args:
-        rows: Battles, or the fields of such: a, b, score, prompt and perhaps a weight.
+        rows: Battles, or tuples of a, b, score, prompt and perhaps a weight.
 
     Raises:
-        NotABattle: As Battles says; its number counts the rows.
+        NotABattle: As for Battles; its number counts the rows.
     """
     battles = [Battle(*row) for row in rows]
     entrants = tuple(sorted({name for battle in battles for name in (battle.a, battle.b)}))

@@ -1,4 +1,4 @@
-"""Imported battles as columns of numbers: who won by whose verdict, and who gave none."""
+"""Imported battles as arrays, including those without a verdict."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,18 +34,18 @@ _PLACE_OF[[ord(sign) for sign in SIGNS]] = np.arange(len(SIGNS))
 
 @dataclass(frozen=True)
 class BattleTable:
-    """Battles in columns, those without a verdict included.
+    """Imported battles as arrays, including those without a verdict.
 
     Attributes:
         entrants: (n_entrants,) names, sorted.
-        a: (n,) the place of one entrant among the names.
-        b: (n,) that of the other.
-        winner: (n,) the place of what was said in WINNERS.
-        pref: (n,) how probably b is better, in [0, 1]; NaN where that was not said.
-        prompt: (n,) the number of the prompt; a battle of no known prompt has one of its own.
+        a: (n,) index of one entrant among the names.
+        b: (n,) index of the other.
+        winner: (n,) index of the result in WINNERS.
+        pref: (n,) probability that b is better, in [0, 1]; NaN if not given.
+        prompt: (n,) the number of the prompt; a battle without a prompt id has a number of its own.
         weight: (n,) positive, how often the battle counts.
-        is_human: (n,) whether people said it, and no judge.
-        prompts: Ids of the first prompts, in order of their numbers; those behind have none.
+        is_human: (n,) whether people voted, not a judge.
+        prompts: Ids of the first prompts, in order of their numbers; later numbers have none.
     """
 
     entrants: tuple[str, ...]
@@ -60,32 +60,30 @@ class BattleTable:
 
     @property
     def has_verdict(self) -> Mask:
-        """Say which battles have a verdict: a judge that gave none found no tie."""
+        """Whether each battle has a verdict; none is not a tie."""
         has_verdict: Mask = self.winner != WINNERS.index("no verdict")
         return has_verdict
 
     def where(self, kept: Mask) -> "BattleTable":
-        """Return some of the battles, (n,) of which is said whether they are kept."""
+        """Select battles by a mask, (n,)."""
         return replace(self, **{name: getattr(self, name)[kept] for name in _COLUMNS})
 
     def at_temperature(self, temperature: float, *, made_at: float) -> "BattleTable":
-        """Return the battles as if judges' preferences came of marks read at another temperature.
-
-        People gave no marks, so what they said stays.
+        """Recompute judges' preferences at another temperature; human votes stay.
 
         Args:
-            temperature: Above 0.
-            made_at: The one that the preferences were made at.
+            temperature: The new one, above 0.
+            made_at: The one that the preferences were made with.
         """
         margin = margin_of(self.pref, made_at=made_at)
         read = soft_scores(0.0, margin, temperature=temperature)
         return replace(self, pref=np.where(self.is_human, self.pref, read))
 
     def battles(self, *, soft: bool) -> Battles:
-        """Return what a took of each battle that has a verdict.
+        """Return the battles that have a verdict, scored for a.
 
         Args:
-            soft: Let it be 1 - pref where a preference was given, and not only who won.
+            soft: Score by 1 - pref where a preference was given, not only by who won.
         """
         given = self.where(self.has_verdict)
         took = np.array([_TOOK[winner] for winner in WINNERS])[given.winner]
@@ -97,9 +95,9 @@ class BattleTable:
 
 
 def table_of(events: Sequence[BattlesImported]) -> BattleTable:
-    """Put the battles of events, of at least one, into a table.
+    """Build a table from at least one event.
 
-    The same id names the same prompt, whatever files the battles come from.
+    The same prompt id means the same prompt, whatever file it comes from.
     """
     entrants = tuple(sorted({name for event in events for name in event.entrants}))
     places = {name: place for place, name in enumerate(entrants)}
@@ -114,7 +112,7 @@ def table_of(events: Sequence[BattlesImported]) -> BattleTable:
 def _columns(
     event: BattlesImported, places: Mapping[str, int], numbers: dict[str, int]
 ) -> tuple[NDArray[Any], ...]:
-    """Return a column each, in order; prompts that are new get the next numbers."""
+    """Return the columns of an event, in order; new prompts get the next numbers."""
     n = event.n_battles
     names = np.array([places[name] for name in event.entrants])
     prompts = [
@@ -134,7 +132,7 @@ def _columns(
 
 
 def _cells(column: CodedColumn[Any], values: Sequence[float], n_battles: int) -> NDArray[Any]:
-    """Return (n_battles,) of the values that stand for those of a column."""
+    """Return the number that stands for each battle's value, (n_battles,)."""
     table = np.array(values)
     if column.codes:
         return table[_decoded(column.codes)]
@@ -142,13 +140,13 @@ def _cells(column: CodedColumn[Any], values: Sequence[float], n_battles: int) ->
 
 
 def _decoded(codes: str) -> Places:
-    """Return the place of each code's value."""
+    """Return the index of the value that each code stands for."""
     places: Places = _PLACE_OF[np.frombuffer(codes.encode("utf-32-le"), dtype="<u4")]
     return places
 
 
 class Chunk(NamedTuple):
-    """Battles of one file, and the set that they are in."""
+    """Battles of one file, and the name of their set."""
 
     name: str
     event: BattlesImported
@@ -156,24 +154,24 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportedBattles:
-    """What was imported, in order."""
+    """All imported battles, in order."""
 
     chunks: tuple[Chunk, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The sets of battles, in the order in which they began."""
+        """The names of the sets, in order of their first import."""
         return tuple(dict.fromkeys(chunk.name for chunk in self.chunks))
 
     def of(self, names: Collection[str]) -> "ImportedBattles":
-        """Return the battles of some sets alone."""
+        """Select the battles of some sets."""
         return ImportedBattles(tuple(chunk for chunk in self.chunks if chunk.name in names))
 
     @property
     def events(self) -> Sequence[BattlesImported]:
-        """The battles that count: of a file, those by its last reading alone.
+        """The battles that count: of each file, its last import only.
 
-        A file may have been read anew by a mapping that was put right, or into another set.
+        A file may have been imported again by a corrected mapping, or into another set.
         """
         readings: dict[Digest, tuple[str, ...]] = {}
         for name, event in self.chunks:
@@ -191,7 +189,7 @@ def _reading(name: str, event: BattlesImported) -> tuple[str, ...]:
 
 
 def advance(state: ImportedBattles, events: Iterable[Recorded]) -> ImportedBattles:
-    """Return what is known after more events, in order."""
+    """Add imported battles, in order."""
     chunks = (
         Chunk(set_of(recorded.stream) or recorded.stream, recorded.event)
         for recorded in events

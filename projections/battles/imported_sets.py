@@ -1,4 +1,4 @@
-"""The sets of battles and ratings that were imported: how much each holds."""
+"""Imported sets of battles and ratings: what each contains."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,13 +15,13 @@ from projections.fold import Projection, fold
 
 @dataclass(frozen=True)
 class ImportedRatings:
-    """What others say, the newest of each set, by its name."""
+    """The newest imported ratings of each set, by its name."""
 
     newest: Map[str, RatingsImported] = Map()
 
 
 def advance(state: ImportedRatings, events: Iterable[Recorded]) -> ImportedRatings:
-    """Return what is known after more events, in order."""
+    """Add imported ratings, in order."""
     newest = {
         set_of(recorded.stream) or recorded.stream: recorded.event
         for recorded in events
@@ -37,7 +37,7 @@ IMPORTED_EVENTS: Final = frozenset({"BattlesImported", "RatingsImported"})
 
 
 class ImportedSet(NamedTuple):
-    """What a set holds: of a file that was read twice, only what was read last."""
+    """Counts of a set; of a file that was imported twice, the last import only."""
 
     winners: Counter[Winner]  # how many battles were won by whom
     n_entrants: int  # in battles
@@ -45,7 +45,7 @@ class ImportedSet(NamedTuple):
 
 
 def imported_sets(events: Collection[Recorded]) -> dict[str, ImportedSet]:
-    """Return the sets by name."""
+    """Return every imported set, by name."""
     battles, ratings = fold(IMPORTED_BATTLES, events), fold(IMPORTED_RATINGS, events).newest
     sets = {}
     for name in {*battles.names, *ratings}:

@@ -1,4 +1,7 @@
-"""People's votes beside a judge's marks, by which the temperature of the marks is calibrated."""
+"""Battles of a tournament, with the judge's scores where it gave any.
+
+Where people voted on the same prompts and pairs, the temperature of soft scores can be calibrated.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -33,12 +36,12 @@ _SCORES: Final[Mapping[str, float]] = MappingProxyType({"a": 1.0, "b": 0.0, "tie
 
 
 def decided_or_tied(settlements: Iterable[Settlement]) -> list[Settlement]:
-    """Return the settlements that are battles, in order."""
+    """Return the settlements that were decided or tied, in order."""
     return [each for each in settlements if each.status in _BATTLES]
 
 
 def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Battles:
-    """Return what counts for a rating: decided matches, and ties if they count half."""
+    """Return the battles that count for a rating: decided pairs, and ties if they count half."""
     return battles_of(
         Battle(
             settlement.pairing.a.entrant.entrant_id,
@@ -56,25 +59,25 @@ BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 
 
 class ScoredBattles(NamedTuple):
-    """Battles, and by how much a judge's mark of a is above that of b in each, (n,)."""
+    """Battles, and the judge's score of a minus that of b in each, (n,)."""
 
     battles: Battles
     margin: Floats
 
     def soft(self, temperature: float) -> Battles:
-        """Return the battles with soft scores: a takes as much as its marks make probable."""
+        """Return the battles with soft scores, computed from the judge's scores."""
         scores = soft_scores(self.margin, 0.0, temperature=temperature)
         return replace(self.battles, score=scores)
 
 
 def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> ScoredBattles:
-    """Return the orders that were decided or tied by marks.
+    """Return the orders that the judge's scores decided or tied.
 
-    Two identical responses that nobody was asked about have the same marks.
+    Two identical responses that the judge was not asked about have equal scores.
 
     Args:
-        tournament: What the judge replied.
-        settlements: By the rule BY_MARKS.
+        tournament: The judge's replies.
+        settlements: By the rule BY_SCORES.
     """
     battles = decided_or_tied(settlements)
     margin = [
@@ -84,11 +87,11 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
 
 
 def scored_preferences(table: BattleTable, *, made_at: float) -> ScoredBattles:
-    """Return what judges gave preferences on; where these are 0 or 1, margins are infinite.
+    """Return the battles for which a judge gave a preference; 0 or 1 makes an infinite margin.
 
     Args:
         table: Imported battles.
-        made_at: The temperature that turned marks into preferences.
+        made_at: The temperature that turned scores into preferences.
     """
     given = table.where(table.has_verdict & ~table.is_human & ~np.isnan(table.pref))
     return ScoredBattles(given.battles(soft=False), margin_of(given.pref, made_at=made_at))
@@ -114,7 +117,7 @@ class _NamedBattle(NamedTuple):
 
 
 class JudgeCalibration(NamedTuple):
-    """The temperature found for a dimension or a set of battles, and how well marks tell votes."""
+    """A calibrated temperature, and the log-likelihood of people's votes at it."""
 
     name: str
     found: Temperature
@@ -123,7 +126,7 @@ class JudgeCalibration(NamedTuple):
 
 
 def calibrate_judge(name: str, judged: ScoredBattles, votes: Battles) -> JudgeCalibration:
-    """Calibrate what a judge marked against people's votes.
+    """Calibrate a judge's scores against people's votes.
 
     Raises:
         CannotCalibrate: As for `votes_with_margins` and `soft_scores.calibrate`.
@@ -135,13 +138,13 @@ def calibrate_judge(name: str, judged: ScoredBattles, votes: Battles) -> JudgeCa
 
 
 def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
-    """Return people's votes, each as often as the judge marked what it is on, with those margins.
+    """Return people's votes with the judge's margins, once for each battle that it scored.
 
-    So a judge that was asked in both orders has both of its answers held against a vote, as each
-    of them is a battle where it is rated. Battles whose prompt has no name are left out.
+    So both orders of a judge are compared with a vote, as each of them is a battle in its rating.
+    Battles without a prompt id are left out.
 
     Raises:
-        CannotCalibrate: No vote is on what the judge marked, or the margins are not finite.
+        CannotCalibrate: No vote is on what the judge scored, or the margins are not finite.
     """
     marked: dict[_Meeting, list[tuple[str, float]]] = defaultdict(list)
     for each in _named(judged.battles):
@@ -158,7 +161,7 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
 
 
 def _named(battles: Battles) -> Iterator[_NamedBattle]:
-    """Yield the battles on prompts that have a name."""
+    """Yield the battles whose prompt has an id."""
     names, prompts = battles.entrants, battles.prompts
     columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
     for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):

@@ -1,9 +1,9 @@
-"""What a took by a judge's marks for both sides, and how steeply to read marks.
+"""Soft scores: a probability of winning from a judge's two scores, and its calibration.
 
-A soft score is sigma(T (mark of a - mark of b)); JudgeArena's preference is what b took, 1 less
-it. T, called the temperature there although more of it is steeper, can be calibrated: so that
-soft scores tell best whom people preferred. Bradley-Terry ratings of soft scores are what is
-called soft Elo there.
+A soft score is sigma(T (score of a - score of b)); JudgeArena's preference is b's share, 1 minus
+it. T, called the temperature there although a higher one is steeper, can be calibrated so that soft
+scores best predict human votes. Bradley-Terry ratings of soft scores are what JudgeArena calls soft
+Elo.
 """
 
 from math import nan
@@ -19,9 +19,9 @@ from projections.intervals import Floats
 
 
 def sigma(log_odds: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)), as exact where it is nearly 0 as where it is not.
+    """Return 1 / (1 + exp(-x)), to full relative precision.
 
-    sigma(-x) is what is left to 1, as exact.
+    1 - sigma(x) is sigma(-x), as precise.
     """
     return np.exp(np.minimum(log_odds, 0.0)) / (1.0 + np.exp(-np.abs(log_odds)))
 
@@ -34,7 +34,7 @@ _MOST_STEPS: Final = 200  # margins of which one is 1e-17 of another settle in a
 
 
 class CannotCalibrate(TourneyError):
-    """Human battles do not tell how steeply a judge's marks are to be read."""
+    """Human votes do not determine the temperature of a judge's scores."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(f"cannot calibrate the temperature: {why}; {remedy}")
@@ -42,9 +42,9 @@ class CannotCalibrate(TourneyError):
 
 
 class Temperature(NamedTuple):
-    """A calibrated temperature; below 0 if people tend to prefer what the judge marks down.
+    """A calibrated temperature; negative if people prefer what the judge scores lower.
 
-    error: standard, clustered by prompt, NaN if there is one prompt only; n_pairs: battles that
+    error: standard error, clustered by prompt, NaN for a single prompt; n_pairs: battles that
     people decided; n_ties: those that were skipped; n_prompts: of the decided ones.
     """
 
@@ -55,13 +55,13 @@ class Temperature(NamedTuple):
     n_prompts: int
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the bounds of an interval that holds the true one as often as its level says."""
+        """Return the bounds of the confidence interval at a level."""
         margin = NormalDist().inv_cdf((1 + level) / 2) * self.error
         return self.value - margin, self.value + margin
 
 
 class _Pairs(NamedTuple):
-    """Decided battles, (n,) each; margin is the mark of a less that of b."""
+    """Decided battles, (n,) each; margin is the score of a minus that of b."""
 
     margin: Floats
     score: Floats
@@ -77,11 +77,11 @@ def soft_scores(
 
 
 def margin_of(pref: Floats, *, made_at: float) -> Floats:
-    """Return by how much the mark of a was above that of b, of which preferences were made.
+    """Return the score of a minus that of b, from which preferences were made.
 
     Args:
-        pref: How probably b is better, in [0, 1]; infinite margins make 0 and 1.
-        made_at: The temperature that it was made at.
+        pref: Probability that b is better, in [0, 1]; 0 and 1 have infinite margins.
+        made_at: The temperature that it was made with.
     """
     with np.errstate(divide="ignore"):
         log_odds: Floats = np.log1p(-pref) - np.log(pref)
@@ -89,21 +89,21 @@ def margin_of(pref: Floats, *, made_at: float) -> Floats:
 
 
 def calibrate(battles: Battles, margin: Floats) -> Temperature:
-    """Find the temperature by which a judge's marks tell best whom people preferred.
+    """Find the temperature at which a judge's scores best predict human votes.
 
     T = argmin sum of w log(1 + exp(-T (2 y - 1) margin)) over decided battles, where y is 1 if
-    people preferred a. Ties are skipped: they would only make T small. The standard error is the
-    sandwich's, right even where sigma is not quite the shape.
+    people preferred a. Ties are skipped: they would only make T smaller. The standard error is the
+    sandwich's, valid even if the sigmoid does not fit exactly.
 
     Args:
-        battles: What people said.
-        margin: (n,) the judge's mark of a less that of b.
+        battles: The human votes.
+        margin: (n,) the judge's score of a minus that of b.
 
     Raises:
-        CannotCalibrate: Fewer than 10 battles are decided, or no finite T is best, because people
-            always preferred what the judge marked up, or never did; or none is found, because
-            some margins are next to nothing beside others.
-        ValueError: The margins are not finite, or not one a battle.
+        CannotCalibrate: Fewer than 10 battles are decided; or no finite T is best, because people
+            always preferred what the judge scored higher, or never did; or the fit does not
+            converge, because some margins are tiny beside others.
+        ValueError: The margins are not finite, or not one for each battle.
     """
     if margin.shape != battles.score.shape or not np.isfinite(margin).all():
         raise ValueError("margins are finite numbers, one for each battle")
@@ -121,9 +121,9 @@ def calibrate(battles: Battles, margin: Floats) -> Temperature:
 
 
 def log_likelihood(battles: Battles, margin: Floats, *, temperature: float) -> float:
-    """Return how well marks tell whom people preferred: 0 is always and surely.
+    """Return the log-likelihood of human votes given a judge's margins; 0 is perfect.
 
-    The sum over decided battles of w log sigma(T (2 y - 1) margin), as `calibrate` has it.
+    The sum over decided battles of w log sigma(T (2 y - 1) margin), as in `calibrate`.
     """
     pairs = _decided(battles, margin)
     towards = temperature * (2 * pairs.score - 1) * pairs.margin
@@ -137,7 +137,7 @@ def _decided(battles: Battles, margin: Floats) -> _Pairs:
 
 
 def _require_finite_fit(pairs: _Pairs) -> None:
-    """Refuse battles by which T would run to infinity, or could be anything."""
+    """Refuse battles for which the best T is infinite or undetermined."""
     up, down = np.maximum(pairs.margin, 0), np.maximum(-pairs.margin, 0)
     agreed = (pairs.score * up + (1 - pairs.score) * down).any()
     differed = (pairs.score * down + (1 - pairs.score) * up).any()
@@ -156,10 +156,10 @@ def _require_finite_fit(pairs: _Pairs) -> None:
 def _fit(pairs: _Pairs) -> float:
     """Minimise by Newton's method, which needs no safeguard here.
 
-    The second derivative falls with |T|, so that from 0 on no step goes past the minimum.
+    The second derivative falls with |T|, so no step from 0 passes the minimum.
 
     Raises:
-        CannotCalibrate: It does not settle.
+        CannotCalibrate: It does not converge.
     """
     value, widest = 0.0, float(np.abs(pairs.margin).max())
     for _ in range(_MOST_STEPS):

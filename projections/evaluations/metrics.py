@@ -1,4 +1,4 @@
-"""Metrics: what is made of what entrants did on evaluations, each with how sure it is."""
+"""Metrics of evaluations with 95 % intervals, and the comparison of two runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ HEADLINES: Final[Mapping[EvaluationKind, str]] = MappingProxyType(
 
 
 class Metric(NamedTuple):
-    """A number, or how much larger it is of another entrant, with its 95 % interval."""
+    """A metric of one run, or its difference between two, with a 95 % interval."""
 
     name: str
     unit: str
@@ -37,13 +37,13 @@ class Metric(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """All that is said of it, beside its name."""
+        """The metric as JSON, without its name."""
         about = {"unit": self.unit, "higher_is_better": self.higher_is_better}
         return {**self.estimate._asdict(), **about}
 
 
 class SampleCounts(NamedTuple):
-    """What became of the samples of a plan."""
+    """How many of a plan's samples were observed, unscorable or cut."""
 
     n_planned: int
     n_observed: int
@@ -54,7 +54,7 @@ class SampleCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """A run, what became of its samples, and its metrics, the primary one first."""
+    """A run, its sample counts and its metrics, the primary one first."""
 
     run: EvaluationRun
     counts: SampleCounts
@@ -63,7 +63,7 @@ class RunMetrics:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs of one evaluation: how much larger each metric is of the second, pair by pair."""
+    """Two runs of one evaluation: the second minus the first for each metric, paired by sample."""
 
     first: EvaluationRun
     second: EvaluationRun
@@ -73,12 +73,12 @@ class RunComparison:
 
 
 def metric_id(evaluation: str, metric: str) -> str:
-    """Return the name of a metric among those of all evaluations."""
+    """Return the full name of a metric, including its evaluation."""
     return f"{evaluation}_{metric}"
 
 
 def metrics_of(run: EvaluationRun) -> RunMetrics:
-    """Return the metrics of what was observed so far; unscorable samples count beside them."""
+    """Return the metrics of the samples observed so far; unscorable ones are counted apart."""
     samples = [*_observed(run).values()]
     clusters = [sample.cluster for sample in samples]
     metrics = (
@@ -89,9 +89,9 @@ def metrics_of(run: EvaluationRun) -> RunMetrics:
 
 
 def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
-    """Return by how much the second run's metrics are larger, over the samples that both have.
+    """Return the second run's metrics minus the first's, over the samples that both have.
 
-    Paired, so that how hard the samples are cancels out.
+    The differences are paired, so the difficulty of the samples cancels out.
     """
     of_first, of_second = _observed(first), _observed(second)
     shared = [key for key in of_first if key in of_second]
@@ -127,7 +127,7 @@ def _place(key: SampleKey) -> _Place:
 
 
 def _observed(run: EvaluationRun) -> dict[_Place, SampleObserved]:
-    """Return what was observed and fits the plan's kind, in the order of the plan."""
+    """Return the observed samples that fit the plan's kind, in the order of the plan."""
     return {
         _Place(each.item, each.sample): each
         for each in run.observed

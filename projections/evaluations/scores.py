@@ -1,7 +1,7 @@
-"""What the metrics of an evaluation are: which sums over its samples each divides.
+"""Define each metric as a ratio of two sums over samples.
 
-Facts are recorded and metrics are not, so a rule that is added or changed here holds for all that
-was ever observed.
+Observations are recorded and metrics are not, so a new or changed metric applies to everything ever
+observed.
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ from projections.verdicts.parsers import holds_gold, is_gold
 
 
 def credit(weights: Sequence[float], correct: int) -> float:
-    """Return 1 where the right continuation weighs most, and 1/k where it is one of k that do.
+    """Return 1 if the correct choice has the highest score, 1/k if k choices share it, else 0.
 
-    Exactly equal weights are a tie: whoever took the first would give credit to where it stands.
+    Exactly equal scores are a tie: taking the first would reward its position.
     """
     heaviest = max(weights)
     n_heaviest = sum(weight == heaviest for weight in weights)
@@ -41,7 +41,7 @@ _Weight: TypeAlias = Callable[[Choice], float]
 
 
 class MetricRatio(NamedTuple):
-    """A metric before it is divided."""
+    """A metric, as the terms of a ratio of sums."""
 
     name: str
     unit: str
@@ -56,8 +56,8 @@ def metric_ratios(
     """Return the metrics of samples, the primary one first.
 
     Args:
-        plan: Says the kind, and whether more of its own score is better.
-        samples: What was observed, each fit for that kind: see `misfit_of`.
+        plan: Says the kind, and whether a higher own score is better.
+        samples: Observations that fit that kind: see `mismatch_of`.
     """
     match plan.kind:
         case "comparison":
@@ -77,9 +77,9 @@ def _shaped(samples: Sequence[SampleObserved], shape: type[Shape]) -> list[Shape
 
 
 def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
-    """Weigh by the sum of the log-likelihoods, per token, per byte and beside no context at all.
+    """Score choices by total log-likelihood, per token, per byte, and minus the unconditional one.
 
-    The last is pointwise mutual information; only where it was asked for.
+    The last is pointwise mutual information, if it was observed.
     """
     weights: dict[str, _Weight] = {
         "acc": lambda choice: choice.log_likelihood,
@@ -109,9 +109,9 @@ def _pmi_credit(observed: ChoicesObserved) -> float | None:
 
 
 def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[MetricRatio, ...]:
-    """Divide over all documents: each token, byte or word counts the same.
+    """Sum over all documents, so each token, byte or word counts the same.
 
-    Bits per byte come first, as they do not depend on how a text is cut into tokens.
+    Bits per byte come first, as they do not depend on the tokenizer.
     """
     nats = _floats(-each.log_likelihood for each in observed)
     bits = RatioTerms(nats / _NATS_PER_BIT, _floats(each.n_bytes for each in observed))
@@ -127,7 +127,7 @@ def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[MetricRatio, ..
 def _of_answers(
     plan: EvaluationPlanned, samples: Sequence[SampleObserved]
 ) -> Iterator[MetricRatio]:
-    """Compare what was cleaned with what was expected, by words, as verdicts/parsers.py does."""
+    """Compare cleaned and expected answers by words, as verdicts/parsers.py does."""
     observed = _shaped(samples, AnswerObserved)
     yield _own_score(plan, [each.score for each in observed])
     matches = _mean(is_gold(each.cleaned, each.expected) for each in observed)
@@ -143,7 +143,7 @@ def _of_answers(
 def _of_predictions(
     plan: EvaluationPlanned, observed: Sequence[PredictionObserved]
 ) -> tuple[MetricRatio, ...]:
-    """Compare the ids of tokens: the last of each text, and all of them, each counting the same."""
+    """Compare token ids: the last of each text, and all of them, each counting the same."""
     n_right = _floats(
         sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
     )
@@ -157,7 +157,7 @@ def _of_predictions(
 
 
 def _own_score(plan: EvaluationPlanned, scores: Sequence[float]) -> MetricRatio:
-    """Return the mean of what the evaluation gave; of noughts and ones it is a share."""
+    """Return the mean of the evaluation's own score; of zeros and ones it is a share."""
     scale: Scale = "share" if _are_binary(scores) else "plain"
     return MetricRatio("score", "score", _mean(scores), scale, plan.higher_is_better)
 
@@ -167,10 +167,10 @@ def _are_binary(scores: Iterable[float]) -> bool:
 
 
 def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[MetricRatio]:
-    """Estimate how often one of k tries at an item is right, for k of 2, 4, 8 ... tries.
+    """Estimate pass@k, the chance that one of k tries at an item is correct, for k = 2, 4, 8 ...
 
-    Of n tries at an item, c of them right, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1);
-    each item counts the same, and one with fewer than k tries does not.
+    For n tries at an item, c of them correct, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1);
+    each item counts the same, and items with fewer than k tries are left out.
     """
     n_tries: Counter[str] = Counter(each.item for each in samples)
     n_right: Counter[str] = Counter(
@@ -190,7 +190,7 @@ def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Metr
 
 
 def _mean(values: Iterable[float | None]) -> RatioTerms:
-    """Divide by the samples that have a value."""
+    """Return the mean over the samples that have a value."""
     every = [*values]
     return RatioTerms(
         _floats(0.0 if value is None else value for value in every),

@@ -1,4 +1,4 @@
-"""What is known of evaluations: what was planned, and what came of each sample."""
+"""The state of evaluations: plans, and each sample's observation or failure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ EVALUATION_EVENTS: Final = frozenset(
 
 
 class SampleKey(NamedTuple):
-    """A try at an item in a run."""
+    """One sample of an item in a run."""
 
     run_key: Digest
     item: Digest
@@ -39,14 +39,14 @@ class SampleKey(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Who was evaluated on what, by the names that people gave."""
+    """The entrant and the evaluation, by label."""
 
     entrant: str
     evaluation: str
 
 
 def labels_of(plan: EvaluationPlanned) -> Labels:
-    """Return the names that a plan goes by."""
+    """Return a plan's labels."""
     return Labels(plan.entrant.label, plan.evaluation)
 
 
@@ -57,7 +57,8 @@ SampleFact: TypeAlias = SampleObserved | SampleUnscorable
 class Evaluations:
     """The evaluations of a tournament.
 
-    A run is what its key says, in any tournament of the ledger: what one has observed, none owes.
+    A run is the same in every tournament of the ledger: a sample observed by one is not missing in
+    another.
     """
 
     stream: StreamId
@@ -67,7 +68,7 @@ class Evaluations:
     who: Map[Digest, Reference] = Map()  # by the key of each run that this tournament ever planned
 
     def run(self, plan: EvaluationPlanned) -> "EvaluationRun":
-        """Return what became of a plan."""
+        """Return a plan's run: each sample's observation or failure, if any."""
         keys = (
             SampleKey(plan.run_key, item, number)
             for item in plan.items
@@ -82,40 +83,40 @@ class Evaluations:
 
     @property
     def runs(self) -> tuple["EvaluationRun", ...]:
-        """What became of the newest plan of each entrant and evaluation, in order of labels."""
+        """The run of the newest plan of each entrant and evaluation, by labels."""
         return tuple(self.run(self.plans[labels]) for labels in sorted(self.plans))
 
 
 @dataclass(frozen=True)
 class EvaluationRun:
-    """A plan and what came of each of its samples, in order; None: nothing yet."""
+    """A plan, and the observation or failure of each sample, in order; None: missing."""
 
     plan: EvaluationPlanned
     fates: tuple[tuple[SampleKey, SampleFact | None], ...]
 
     @property
     def missing(self) -> frozenset[SampleKey]:
-        """The samples of which nothing came yet."""
+        """The samples that are neither observed nor unscorable."""
         return frozenset(key for key, fate in self.fates if fate is None)
 
     @property
     def observed(self) -> tuple[SampleObserved, ...]:
-        """What was observed, in the order of the plan."""
+        """The observed samples, in the order of the plan."""
         return tuple(fate for _, fate in self.fates if isinstance(fate, SampleObserved))
 
     @property
     def unscorable(self) -> tuple[SampleUnscorable, ...]:
-        """What was given up, in the order of the plan."""
+        """The unscorable samples, in the order of the plan."""
         return tuple(fate for _, fate in self.fates if isinstance(fate, SampleUnscorable))
 
 
 def evaluations_of(stream: StreamId) -> Projection[Evaluations]:
-    """Return the projection that reads one tournament's evaluations out of a ledger."""
+    """Return the projection to a tournament's evaluations."""
     return Projection(initial=Evaluations(stream), advance=advance_evaluations)
 
 
 def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evaluations:
-    """Return what is known after more events, in order."""
+    """Return the state after more events, in order."""
     maps: dict[str, MapMutation[Any, Any]] = {
         "plans": state.plans.mutate(),
         "fates": state.fates.mutate(),
@@ -152,10 +153,10 @@ _SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = MappingProxyType(
 
 
 def mismatch_of(observation: Observation, kind: EvaluationKind) -> str | None:
-    """Say why a kind of evaluation cannot have observed this, in words; None: it can.
+    """Return why an observation does not fit a kind of evaluation; None if it does.
 
-    No metric counts what does not fit: of a ledger that only grows, one wrong line must not
-    leave all else without a number.
+    Metrics skip what does not fit: the ledger only grows, and one wrong event must not make all
+    other numbers impossible.
     """
     if not isinstance(observation, _SHAPES[kind]):
         return f"its observation does not fit its run, a {kind}"

@@ -1,1 +1,1 @@
-"""From battles to ratings: Elo, Bradley-Terry, style control, standings."""
+"""Ratings from battles: Elo, Bradley-Terry, style control and standings."""

@@ -1,4 +1,7 @@
-"""Seasons of Elo, many side by side: in each lane the battles come in an order of its own."""
+"""Play seasons of Elo: all battles in some order, many orders side by side.
+
+A season is one pass over the battles. Each lane plays its own order, and each K its own ratings.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ WIDEST: Final = 1000.0  # doublings: further apart, the exponent of a float64 wo
 
 
 class ExpectedScore:
-    """Work space for the expected scores of so many games at once."""
+    """Buffers to compute the expected scores of n games at once."""
 
     def __init__(self, n: int) -> None:
         self._whole, self._square, self._curve = np.empty((3, n))
@@ -71,16 +74,16 @@ _UNWEIGHTED: Final = "use Bradley-Terry, or remove the weights"
 
 @dataclass(frozen=True)
 class SeasonBattles:
-    """Battles as a season plays them, and behind them one more, between nobody and nobody.
+    """Battles as a season plays them, followed by one dummy battle between two dummy entrants.
 
-    Lanes that wait for longer ones play that; the two nobodies have the last numbers.
+    Lanes that wait for longer ones play the dummy battle; the dummy entrants have the last numbers.
 
     Attributes:
-        n_entrants: Without the two.
-        winner: (n_battles + 1,) who took at least half.
-        loser: (n_battles + 1,) who took the rest.
-        rest: (n_battles + 1,) which of the rests it took.
-        rests: (n_rests,) in [0, 1/2], sorted.
+        n_entrants: Without the dummies.
+        winner: (n_battles + 1,) who has at least half of the score.
+        loser: (n_battles + 1,) the other.
+        rest: (n_battles + 1,) index of the loser's score in rests.
+        rests: (n_rests,) the losers' scores, in [0, 1/2], sorted.
     """
 
     n_entrants: int
@@ -91,15 +94,15 @@ class SeasonBattles:
 
     @property
     def idle(self) -> int:
-        """The number of the battle between nobody and nobody."""
+        """The number of the dummy battle."""
         return len(self.winner) - 1
 
 
 def season_battles(battles: Battles) -> SeasonBattles:
-    """Turn battles so that the first took at least half.
+    """Put the entrant with at least half of the score first.
 
     Raises:
-        CannotRate: A battle has a weight, and a season plays each once.
+        CannotRate: A battle has a weight, and Elo cannot use weights.
     """
     if (battles.weight != 1.0).any():
         raise CannotRate("Elo cannot use weights, and these battles have some", _UNWEIGHTED)
@@ -133,13 +136,13 @@ def play_seasons(
     """Play a season in each lane, under each K.
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
-    took S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978).
+    scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978).
 
     Args:
-        played: What is played.
+        played: The battles.
         orders: (n_lanes, n_steps) numbers of battles.
-        ks: The largest steps of one battle.
-        n_last: The rating is the mean after each of so many last battles.
+        ks: The K factors.
+        n_last: The rating is the mean over this many last battles.
 
     Returns:
         (n_lanes, n_entrants, n_ks) Elo points gained.
@@ -154,17 +157,17 @@ def play_seasons(
 
 
 def _chunks(orders: Orders) -> Iterator[Places]:
-    """Yield (n, n_lanes) numbers of battles, a row to be played after the other."""
+    """Yield (n, n_lanes) numbers of battles, to be played row by row."""
     for start in range(0, orders.shape[1], _AT_ONCE):
         yield orders[:, start : start + _AT_ONCE].T.astype(np.intp)
 
 
 class _Lanes:
-    """The ratings of all lanes, in doublings of the odds, and buffers to change them in.
+    """The ratings of all lanes, in doublings of the odds, and buffers to update them.
 
     The ratings of an entrant in a lane, one for each K, are moved as one opaque item, which NumPy
-    does faster than by rows of numbers. An entrant's lanes lie side by side: so the few that play
-    most stay in the cache.
+    does faster than rows of numbers. An entrant's lanes lie side by side: so the few that play most
+    stay in the cache.
     """
 
     def __init__(self, played: SeasonBattles, n_lanes: int, ks: Sequence[float]) -> None:
@@ -187,7 +190,7 @@ class _Lanes:
         self.sums = np.zeros_like(self._ratings)
 
     def play(self, chosen: Places, *, is_counted: bool = False) -> None:
-        """Play (n, n_lanes) battles, and perhaps add up the ratings after each."""
+        """Play (n, n_lanes) battles; if counted, add up the ratings after each."""
         gap, k, expected = self._gap, self._k, self._expected
         winner, loser = np.split(self._met, 2)
         is_shared, is_wide = len(self._rests) > 1, self._may_be_wide(len(chosen))
@@ -208,7 +211,7 @@ class _Lanes:
                 np.add(self.sums, self._ratings, self.sums)
 
     def _places(self, chosen: Places) -> Places:
-        """Return (n, 2 n_lanes) rows of who meets, winners before losers."""
+        """Return (n, 2 n_lanes) rows of the entrants that play, winners before losers."""
         places = np.empty((len(chosen), 2, self._n_lanes), dtype=np.intp)
         for side, entrant in enumerate((self._played.winner, self._played.loser)):
             np.multiply(entrant.take(chosen), self._n_lanes, places[:, side], dtype=np.intp)
@@ -218,7 +221,8 @@ class _Lanes:
     def _may_be_wide(self, n: int) -> bool:
         """Say whether two ratings may come too far apart within so many battles.
 
-        A battle parts nobody by more than 2 K; the ratings are looked at when that could do it.
+        A battle parts nobody by more than 2 K; the ratings are checked only when that could be
+        enough.
         """
         grown = 2.0 * n * float(self._k.max())
         self._spread += grown

@@ -1,7 +1,7 @@
-"""How a response is written, whatever it says: its length and its markdown.
+"""Style features of responses, their length and markdown, standardised for a fit.
 
-Judges and people like long responses that are laid out well. How two responses differ in that can
-be told apart from whose they are, as covariates of a rating: style control of Chatbot Arena (Li,
+Judges and people like long responses that are laid out well. The effect of such features can be
+estimated apart from the entrants, as covariates of a rating: style control of Chatbot Arena (Li,
 Angelopoulos and Chiang 2024); with the length alone, length control.
 """
 
@@ -35,7 +35,7 @@ def standardised(
 ) -> Features:
     """Divide features by their standard deviations among some battles.
 
-    These are about 0, which is the mean once each battle is told both ways: which entrant is a is
+    The mean is taken as 0, as it is once each battle is told both ways: which entrant is a is
     arbitrary.
 
     Args:
@@ -68,17 +68,17 @@ def standardised(
 
 
 def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
-    """Refuse a feature that says nothing which entrants and the features before it do not.
+    """Refuse a feature that is a linear combination of entrants and earlier features.
 
     Then infinitely many betas would fit as well.
 
     Args:
         names: (k,) of the features.
-        design: Who met, and the features.
+        design: Entrants and features of the battles.
         weight: (n,) of the battles.
 
     Raises:
-        CannotRate: A feature is a linear function of what was named.
+        CannotRate: A feature is such a combination.
     """
     gram = design.gram(weight)
     for place, name in enumerate(names, start=design.n_entrants):
@@ -98,7 +98,7 @@ _FENCE: Final = re.compile(r"[ \t]*+(`{3,}+(?!.*`)|~{3,}+)")  # ```this``` is co
 
 
 class Style(NamedTuple):
-    """What is counted of a text; of fenced code, the length alone."""
+    """A text's length and markdown counts; of fenced code, the length alone."""
 
     n_characters: int
     n_headers: int
@@ -107,7 +107,7 @@ class Style(NamedTuple):
 
 
 class _Lengths(NamedTuple):
-    """Of n texts: length, (n,), in characters; marks, (n, 3), of each kind."""
+    """Of n texts: length, (n,), in characters; marks, (n, 3), counts of each markdown kind."""
 
     length: Floats
     marks: Floats
@@ -125,11 +125,11 @@ def style_of(text: str) -> Style:
 
 
 def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
-    """Return by how much each response of a is longer, and more laid out, than that of b.
+    """Return the difference in length and markdown between the responses of a and b.
 
-    length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, which a reader sees:
-    entrants that have not one tokenizer count the same text differently. headers, lists and bold:
-    (d_a - d_b) / (d_a + d_b + 1), where d is how many there are per length + 1 (Arena-Hard 2.0).
+    length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, since tokenizers differ.
+    headers, lists and bold: (d_a - d_b) / (d_a + d_b + 1), where d is the count per length + 1
+    (Arena-Hard 2.0).
 
     Args:
         a: (n,) styles.

@@ -1,4 +1,4 @@
-"""The fit of strengths and betas together, and how sure are figures drawn from it."""
+"""Fit strengths and style coefficients together, with their sandwich covariance."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -65,7 +65,7 @@ _MOST_STEPS: Final = 200  # no log odds go further than as many units
 
 
 class Fit(NamedTuple):
-    """Where the likelihood is highest: parameters, (K,), and the log odds of battles, (n,)."""
+    """The maximum of the likelihood: parameters, (K,), and the log odds of battles, (n,)."""
 
     parameters: Floats
     log_odds: Floats
@@ -89,12 +89,12 @@ class AdjustedLikelihood:
     held: NDArray[np.intp]
 
     def fit(self) -> Fit:
-        """Climb by Newton's method, log odds moving by 1 at most, so that every step goes up.
+        """Maximise by Newton's method, changing log odds by at most 1 a step, so each step goes up.
 
         For that bound see projections/ratings/bradley_terry/_likelihood.py (Bach 2010).
 
         Raises:
-            CannotRate: Strengths lie further apart than can be computed.
+            CannotRate: Strengths are too far apart to be computed.
         """
         parameters, log_odds = np.zeros_like(self.penalty), np.zeros_like(self.units.score)
         for _ in range(_MOST_STEPS):
@@ -131,14 +131,14 @@ class AdjustedLikelihood:
             raise CannotRate(*TOO_FAR) from error
 
     def _surprise(self, log_odds: Floats) -> Floats:
-        """Return what a took less what was expected, times the weight, (n,)."""
+        """Return a's score minus the expected one, times the weight, (n,)."""
         score = self.units.score
         return self.units.weight * (score * sigma(-log_odds) - (1.0 - score) * sigma(log_odds))
 
     def _information(self, log_odds: Floats) -> Floats:
-        """Return the second derivatives with their sign changed, (K, K).
+        """Return the negative second derivatives, (K, K).
 
-        What is added where a strength is held makes an inverse, and keeps the step there 0.
+        The term added for held strengths makes the matrix invertible, and keeps their step 0.
         """
         weights = self.units.weight * sigma(log_odds) * sigma(-log_odds)
         information = self.design.gram(weights) + np.diag(self.penalty)

@@ -1,8 +1,8 @@
 """Elo averaged over random orders of the battles (Elo 1978; orders as in Boubdir et al. 2023).
 
-Elo depends on the order of play, which a bank of prompts does not have: each permutation is one
-imagined season, and the mean over seasons is the rating. The spread over permutations measures
-that dependence on order only. It says nothing of how sure the rating is.
+Elo depends on the order of battles, which a bank of prompts does not have: each permutation is one
+season, and the rating is the mean over seasons. The spread over permutations measures the
+dependence on order only. The uncertainty of the rating comes from resampling prompts (`bootstrap`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ MOST_BYTES: Final = 2**28
 
 @dataclass(frozen=True)
 class EloRatings:
-    """Ratings of the entrants that played, in order of id."""
+    """Elo ratings of the entrants that have battles, in order of id."""
 
     entrants: tuple[str, ...]
     n_battles: int
@@ -50,21 +50,21 @@ def rate(
     *,
     most_bytes: int = MOST_BYTES,
 ) -> Mapping[float, EloRatings]:
-    """Rate by Elo under each K, all permutations and all K side by side.
+    """Compute Elo ratings under each K, over all permutations.
 
-    The permutations are those of one generator seeded once, so every K sees the same orders.
+    The permutations come from one generator seeded once, so every K sees the same orders.
 
     Args:
-        battles: What was played.
+        battles: The battles.
         parameters: Initial rating, number of permutations, seed.
-        ks: The largest steps of one battle.
+        ks: The K factors.
         most_bytes: Of the orders that are held at once.
 
     Returns:
         The ratings by K.
 
     Raises:
-        CannotRate: A battle has a weight, and Elo plays each once.
+        CannotRate: A battle has a weight, and Elo cannot use weights.
     """
     played = season_battles(battles)
     some_orders = _orders(len(battles), parameters, most_bytes)
@@ -102,7 +102,7 @@ _SECOND_STREAM: Final = (1,)  # of a seed; the permutations are its first
 
 @dataclass(frozen=True)
 class EloBootstrap:
-    """What resampling the prompts says of each entrant, in order of id."""
+    """The bootstrap over prompts: standard errors of the entrants, in order of id."""
 
     n_resamples: int
     n_prompts: int
@@ -114,29 +114,29 @@ class EloBootstrap:
         return np.stack([ratings - half, ratings + half], axis=1)
 
     def sentence(self) -> str:
-        """Say of which kind the interval is."""
+        """Describe the interval in a sentence."""
         return f"95 % interval by {self.n_resamples} resamples of {self.n_prompts} prompts"
 
     def fields(self) -> dict[str, Json]:
-        """Say the same as JSON."""
+        """Describe the interval as JSON."""
         return {**INTERVAL, "n_resamples": self.n_resamples, "n_prompts": self.n_prompts}
 
 
 def bootstrap(
     battles: Battles, parameters: EloParameters, *, k: float, most_bytes: int = MOST_BYTES
 ) -> EloBootstrap | None:
-    """Resample the prompts, and rate each resample by m seasons.
+    """Bootstrap the ratings by resampling prompts, with m seasons for each resample.
 
-    Let V be the variance over resamples of the mean of their seasons, W the mean over resamples
-    of the variance among their seasons. The orders add W / m to V, which is taken off; and n
-    prompts drawn with replacement vary by (n - 1) / n too little, which is put right:
+    Let V be the variance over resamples of the mean of their seasons, W the mean over resamples of
+    the variance among their seasons. The orders add W / m to V, which is subtracted; and n prompts
+    drawn with replacement vary by (n - 1) / n too little, which is corrected:
 
         standard error^2 = n / (n - 1) (V - W / m)
 
     Args:
-        battles: What was played; a cluster is a prompt.
+        battles: The battles; a cluster is a prompt.
         parameters: Number of resamples, seed.
-        k: The largest step of one battle.
+        k: The K factor.
         most_bytes: Of the orders that are held at once.
 
     Returns:
@@ -159,8 +159,8 @@ def _seasons(
     """Return ratings, (n_resamples, m, n_entrants).
 
     A season goes round its order one and a half times, and its rating is the mean over the last
-    round, in which every battle is the last once: little of it is noise of the order. It is
-    expected to be the rating after one round, to second order; where K is so small that ratings
+    round, in which every battle is the last once: this removes most of the noise of the order. Its
+    expectation is the rating after one round, to second order; where K is so small that ratings
     still grow then, the interval is up to 3 % too narrow.
     """
     played, half = season_battles(battles), len(battles) // 2
@@ -187,7 +187,7 @@ def _resamples(prompt: Places, n: int, rng: np.random.Generator) -> Iterator[Pla
 
 
 def _padded(orders: Sequence[Places], idle: int) -> Orders:
-    """Return orders as lanes that end together: the shorter wait at their beginning."""
+    """Return orders as lanes of one length: the shorter begin with idle steps."""
     n_steps = max(map(len, orders))
     lanes = np.full((len(orders), n_steps), idle, dtype=np.min_scalar_type(idle))
     for lane, order in zip(lanes, orders, strict=True):

@@ -1,4 +1,4 @@
-"""Entrants by Elo rating on one dimension, with those marked that have nothing to be rated on."""
+"""Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ FEWEST_PROMPTS: Final = 10
 
 
 class Standing(NamedTuple):
-    """One entrant's place; rating is None when no match of it counts."""
+    """One entrant's Elo rating; None if it has no battle that counts."""
 
     entrant_id: EntrantId
     rating: float | None
@@ -50,7 +50,7 @@ def standings(
     roster: Sequence[EntrantId],
     parameters: EloParameters,
 ) -> Standings:
-    """Rate a dimension's entrants from what became of its pairings."""
+    """Compute a dimension's standings from its settlements."""
     battles = settled_battles(settlements, ties=parameters.ties)
     by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
@@ -71,7 +71,7 @@ def standings(
 def _rated(
     battles: Battles, ratings: EloRatings, resampled: EloBootstrap | None
 ) -> Iterator[Standing]:
-    """Yield the rows of those that played, in order of id."""
+    """Yield the rows of the entrants that have battles, in order of id."""
     means = ratings.mean()
     bounds = np.full((len(means), 2), np.nan) if resampled is None else resampled.interval(means)
     met = np.append(battles.a, battles.b)
@@ -111,12 +111,12 @@ class WinRate(NamedTuple):
 
     @property
     def win_rate(self) -> float | None:
-        """Return a's share of what was decided or tied, ties as half; None without any."""
+        """Return a's share of decided and tied pairs, ties as half; None if there are none."""
         n = self._n_counted
         return (self.a_wins + self.ties / 2) / n if n else None
 
     def interval(self, counted: Literal["pairs", "orders"] = "pairs") -> Interval | None:
-        """Return the 95 % interval of a's share, a tie being one trial that gave half.
+        """Return Wilson's 95 % interval of a's share, a tie being one trial with half a success.
 
         Args:
             counted: What was counted; two orders are one trial, as they are not independent.
@@ -130,7 +130,7 @@ class WinRate(NamedTuple):
 
 
 def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:
-    """Count by pair: dimensions in their order, then pairs by name."""
+    """Count outcomes by pair of entrants: dimensions in their order, then pairs by name."""
     counts: dict[tuple[Dimension, EntrantId, EntrantId], Counter[str]] = {}
     for settlement in settlements:
         pairing = settlement.pairing

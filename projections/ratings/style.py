@@ -1,8 +1,8 @@
-"""Bradley-Terry with covariates: ratings as they would be if all responses were alike in style.
+"""Style control: Bradley-Terry ratings as if all responses were alike in style.
 
-The log odds that a beats b are theta_a - theta_b + x . beta, where x is by how much the response
-of a exceeds that of b in some features (style control of Chatbot Arena: Li, Angelopoulos and
-Chiang 2024). What a feature wins goes to its beta, not to those who have much of it.
+The log odds that a beats b are theta_a - theta_b + x . beta, where x is the difference between the
+responses in some features (style control of Chatbot Arena: Li, Angelopoulos and Chiang 2024). The
+effect of a feature goes to its beta, not to the entrants that have much of it.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this i
 
 
 class Coefficient(NamedTuple):
-    """What a feature wins: log odds for one standard deviation more of it, and the interval."""
+    """A feature's effect: log odds per standard deviation, with its interval."""
 
     feature: str
     beta: float
@@ -38,10 +38,10 @@ class Coefficient(NamedTuple):
 
 @dataclass(frozen=True)
 class AdjustedRatings:
-    """Ratings with covariates, and without.
+    """Ratings with and without style control.
 
     Attributes:
-        plain: As if features had won nothing.
+        plain: Without it.
         ratings: As if all responses were alike in the features.
         coefficients: In the order of the features.
     """
@@ -56,22 +56,22 @@ def rate_adjusted(
     features: Mapping[str, Floats],
     parameters: BradleyTerryParameters,
 ) -> AdjustedRatings:
-    """Rate entrants by their battles, given what features win.
+    """Rate entrants by their battles, adjusted for features.
 
-    Strengths and betas are fitted together; all components have the same betas. The likelihood
-    is penalised by half the sum of beta^2, betas being per standard deviation, and strengths only
-    by a prior if the parameters state one: so there is a fit wherever there is one without
-    features. Intervals are the sandwich's, of strengths and betas together.
+    Strengths and betas are fitted together; all components have the same betas. The likelihood is
+    penalised by half the sum of beta^2, betas being per standard deviation, and strengths only by a
+    prior if the parameters have one: so there is a fit wherever there is one without features.
+    Intervals come from the sandwich covariance of strengths and betas together.
 
     Args:
-        battles: What was fought.
-        features: By name, (n,) by how much the response of a exceeds that of b: what exchanging
-            a and b changes the sign of.
-        parameters: As of plain ratings; ties as half, and the sandwich.
+        battles: The battles.
+        features: By name, (n,) the feature of a's response minus that of b's: exchanging a and b
+            changes its sign.
+        parameters: As for plain ratings, with ties as half and the sandwich interval.
 
     Raises:
-        CannotRate: A feature is constant, not finite, or follows from the others and from who
-            met; nobody can be compared; the parameters ask for what covariates do not go with;
+        CannotRate: A feature is constant, not finite, or a linear combination of the others and the
+            entrants; no two entrants can be compared; the parameters have other ties or intervals;
             or as in plain ratings.
         ValueError: A feature has not one value for each battle.
     """

@@ -1,4 +1,4 @@
-"""A tournament's Bradley-Terry ratings: by dimension, overall, and as if all wrote alike."""
+"""A tournament's Bradley-Terry leaderboards: by dimension, overall, and with style control."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ FEATURES: Final = ("length", "headers", "lists", "bold")
 
 
 class Overall(NamedTuple):
-    """The leaderboard over all dimensions, and what it is made of."""
+    """The leaderboard over all dimensions, and its ratings."""
 
     board: Leaderboard
     ratings: OverallRatings
 
 
 class StyleControlled(NamedTuple):
-    """A dimension's leaderboard as if all wrote alike, and what style wins."""
+    """A dimension's leaderboard with style control, and its coefficients."""
 
     board: Leaderboard
     ratings: AdjustedRatings
@@ -46,7 +46,7 @@ def by_dimension(
     """Rate a tournament's entrants on each dimension.
 
     Raises:
-        CannotRate: As `projections.ratings.bradley_terry.rate.rate` says.
+        CannotRate: As for `bradley_terry.rate.rate`.
     """
     roster = tuple(roster)
     return tuple(
@@ -64,13 +64,13 @@ def overall(
     """Rate a tournament's entrants by the weighted mean of their ratings on dimensions.
 
     Args:
-        groups: What became of the pairings.
-        weights: Of dimensions; one that is not named counts nothing.
+        groups: Settlements by dimension.
+        weights: Of dimensions; 0 for those not named.
         parameters: Of the ratings on each dimension.
-        roster: Who is named even without a battle.
+        roster: Entrants to list even without a battle.
 
     Raises:
-        CannotRate: As `projections.ratings.bradley_terry.overall.rate_overall` says.
+        CannotRate: As for `bradley_terry.overall.rate_overall`.
     """
     battles = [each for group in groups.values() for each in decided_or_tied(group)]
     ratings = rate_overall(
@@ -84,9 +84,9 @@ def overall(
 
 
 def _overall_place(place: LeaderboardRow) -> LeaderboardRow:
-    """Give the reason that is true overall: who is undefeated on one dimension may lose on another.
+    """Replace a reason that holds on one dimension only, as `undefeated` does.
 
-    Which dimensions keep it from a rating, and why, `OverallRatings.missing` says.
+    `OverallRatings.missing` says which dimensions lack a rating, and why.
     """
     if place.reason in {None, "no battle"}:
         return place
@@ -99,16 +99,16 @@ def style_controlled(
     parameters: BradleyTerryParameters,
     roster: Iterable[EntrantId],
 ) -> tuple[StyleControlled, ...]:
-    """Rate a tournament's entrants on each dimension as if all responses had some features alike.
+    """Rate a tournament's entrants on each dimension, controlling for style features.
 
     Args:
-        groups: What became of the pairings.
+        groups: Settlements by dimension.
         features: Some of FEATURES.
         parameters: Of the ratings.
-        roster: Who is named even without a battle.
+        roster: Entrants to list even without a battle.
 
     Raises:
-        CannotRate: As `projections.ratings.style.rate_adjusted` says.
+        CannotRate: As for `ratings.style.rate_adjusted`.
     """
     roster = tuple(roster)
     adjusted = {
@@ -124,7 +124,7 @@ def style_controlled(
 
 
 def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
-    """Return by how much the response of a exceeds that of b, of each battle."""
+    """Return each battle's difference in style, a's response minus b's."""
     matches = [each.match for each in decided_or_tied(group) if each.match is not None]
     found = style_features(
         [style_of(each.response_a.text) for each in matches],

@@ -1,1 +1,1 @@
-"""How far judges and probabilities can be believed: agreement, kappa, calibration."""
+"""Reliability: agreement between judges, and calibration of entrants' probabilities."""

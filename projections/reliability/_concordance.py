@@ -1,6 +1,6 @@
-"""How far judges agree beyond chance: kappa and what it is made of, for nominal categories.
+"""Agreement and rank correlation: Cohen's and Fleiss' kappa, Spearman's rho, Kendall's tau-b.
 
-Each is a quotient of whole numbers, so that perfect agreement is exactly 1.
+The kappas are quotients of whole numbers, so perfect agreement is exactly 1.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Agreement(NamedTuple):
-    """Raw agreement, what chance alone would give, and kappa; None where it is not defined."""
+    """Observed agreement, agreement by chance, and kappa; None where not defined."""
 
     observed: float | None
     by_chance: float | None
@@ -20,10 +20,10 @@ class Agreement(NamedTuple):
 
 
 def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreement:
-    """Return how two judges agree, item by item.
+    """Return the agreement of two judges over items.
 
-    kappa = (p_o - p_e) / (1 - p_e), where p_o is the share of items on which they agree and p_e
-    the sum over categories of the product of both judges' shares (Cohen 1960).
+    kappa = (p_o - p_e) / (1 - p_e), where p_o is the share of items on which they agree and p_e the
+    sum over categories of the product of both judges' shares (Cohen 1960).
 
     Args:
         first: The category that one judge gave each item.
@@ -37,13 +37,13 @@ def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreement:
 
 
 def fleiss(ratings: Sequence[Sequence[Hashable]]) -> Agreement:
-    """Return how any number of judges agree, each item judged by all of them.
+    """Return the agreement of any number of judges, each item judged by all of them.
 
-    kappa = (P - P_e) / (1 - P_e), where P is the share of agreeing pairs of judges, over all
-    items, and P_e the sum of the squared shares of the categories (Fleiss 1971).
+    kappa = (P - P_e) / (1 - P_e), where P is the share of agreeing pairs of judges, over all items,
+    and P_e the sum of the squared shares of the categories (Fleiss 1971).
 
     Args:
-        ratings: For each item the categories given, one a judge, two at least.
+        ratings: For each item its categories, one for each judge, at least two.
     """
     n, n_judges = len(ratings), len(ratings[0]) if ratings else 0
     n_equal = sum(sum(k * (k - 1) for k in Counter(row).values()) for row in ratings)
@@ -69,11 +69,11 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Return Spearman's rho: Pearson's correlation of ranks, ties having their mean rank.
 
     Args:
-        first: One score a thing.
+        first: One score for each item.
         second: Its other score, in the same order.
 
     Returns:
-        From -1 to 1; None where one side does not order at all.
+        From -1 to 1; None where all scores of one side are equal.
     """
     ranks = list(zip(_doubled_ranks(first), _doubled_ranks(second), strict=True))
     middle = len(ranks) + 1  # doubled, too
@@ -83,17 +83,17 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b: concordant less discordant pairs, with an allowance for ties.
+    """Return Kendall's tau-b: concordant minus discordant pairs, adjusted for ties.
 
     tau_b = (C - D) / sqrt((n_0 - n_1)(n_0 - n_2)), where n_0 is the number of pairs and n_1, n_2
     those tied on either side (Kendall 1945).
 
     Args:
-        first: One score a thing.
+        first: One score for each item.
         second: Its other score, in the same order.
 
     Returns:
-        From -1 to 1; None where one side does not order at all.
+        From -1 to 1; None where all scores of one side are equal.
     """
     signs = [
         (_sign(a - c), _sign(b - d))
@@ -105,7 +105,7 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _doubled_ranks(scores: Sequence[float]) -> list[int]:
-    """Return twice the rank of each score: a whole number even where it is a mean."""
+    """Return twice the rank of each score, so that mean ranks are whole numbers."""
     return [
         sum(other < score for other in scores) + sum(other <= score for other in scores) + 1
         for score in scores

@@ -1,4 +1,4 @@
-"""Whether judges can be trusted: each one's habits, and how far they agree with one another."""
+"""Reliability of judges: each one's consistency and biases, and agreement between judges."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _POINTS: Final[Mapping[Outcome, int]] = MappingProxyType({"a": 2, "tie": 1, "b":
 
 
 class Measure(NamedTuple):
-    """One figure about one judge or more; value is None where it is not defined."""
+    """One figure about one or more judges; value is None where not defined."""
 
     dimension: Dimension
     judges: tuple[JudgeId, ...]
@@ -47,10 +47,10 @@ def agreement(
     judges: Sequence[JudgeSettings],
     rule: Rule = RECORDED,
 ) -> tuple[Measure, ...]:
-    """Measure judges, dimension by dimension: each alone, each two together, all together.
+    """Measure judges on each dimension: each alone, each two, and all together.
 
-    Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is
-    one by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders.
+    Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is one
+    by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders.
     """
     settled = {
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
@@ -72,7 +72,7 @@ def agreement(
 def _asked(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> dict[Dimension, list[Match]]:
-    """Return the matches that tell of a judge: of two identical responses there is nothing to."""
+    """Return the matches that a judge can be measured by: those of different responses."""
     matches: dict[Dimension, list[Match]] = {
         rubric.dimension: [] for rubric in tournament.dimensions
     }
@@ -108,7 +108,7 @@ def _figures(
 def _habits(
     tournament: Tournament, matches: Iterable[Match], parser: str | None
 ) -> Iterator[Figure]:
-    """Yield what one judge does whoever else judges; a question put by two pairs counts once."""
+    """Yield one judge's own figures; a query shared by two pairs counts once."""
     matches = list(matches)
     keys = {q.query_key for match in matches for q in (match.forward, match.swapped)}
     verdicts = {key: verdict_of(tournament, key, parser) for key in keys}
@@ -139,18 +139,18 @@ def _rate(name: str, n: int, of: int) -> Figure:
 
 
 def _judged_by_all(groups: Sequence[Sequence[Settlement]]) -> list[tuple[Settlement, ...]]:
-    """Return the pairings on which each of some judges has an outcome, one settlement a judge."""
+    """Return the pairings on which each judge has an outcome, one settlement per judge."""
     return [row for row in zip(*groups, strict=True) if all(map(_is_judged, row))]
 
 
 def _is_judged(settlement: Settlement) -> bool:
-    """Say whether a judge found an outcome: of two identical responses nobody finds one."""
+    """Say whether a judge reached an outcome; identical responses do not count."""
     match = settlement.match
     return match is not None and not match.is_identical and settlement.outcome is not None
 
 
 def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
-    """Yield how two judges agree: on each pairing, then on the order of the entrants."""
+    """Yield the agreement of two judges on pairings, and their rank correlation of entrants."""
     labels = _both_ways([[each.status for each in row] for row in rows])
     found = cohen([row[0] for row in labels], [row[1] for row in labels])
     yield from _chance_corrected(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
@@ -162,19 +162,19 @@ def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
 
 
 def _both_ways(rows: Sequence[Sequence[Status]]) -> list[list[Status]]:
-    """Count each pair from both its sides: which entrant is `a` is the roster's accident."""
+    """Count each pair from both sides, as which entrant is `a` is arbitrary."""
     return [*map(list, rows), *([_FLIPPED.get(each, each) for each in row] for row in rows)]
 
 
 def _chance_corrected(found: Agreement, what: str, name: str) -> Iterator[Figure]:
-    """Yield kappa behind what it is made of: alone it hides how often judges agree."""
+    """Yield observed agreement, agreement by chance, and kappa."""
     yield what, found.observed, found.n
     yield f"{what} by chance", found.by_chance, found.n
     yield name, found.kappa, found.n
 
 
 def _win_shares(settlements: Iterable[Settlement]) -> dict[EntrantId, float]:
-    """Return each entrant's share of what was decided or tied, ties as half."""
+    """Return each entrant's share of decided and tied pairs, ties as half."""
     points: Counter[EntrantId] = Counter()
     played: Counter[EntrantId] = Counter()
     for each in settlements:

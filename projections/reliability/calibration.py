@@ -1,6 +1,6 @@
-"""Whether an entrant's own probability of being right can be believed.
+"""Calibration of an entrant's own probability of being correct.
 
-What it says of each response, p_correct, is held against how right the response is: by the
+The recorded p_correct of each response is compared with how correct the response is: by the
 prompt's gold answer, or by a judge's verdicts.
 """
 
@@ -26,7 +26,7 @@ _Place: TypeAlias = tuple[EntrantId, PromptId]
 
 
 class Case(NamedTuple):
-    """A response: how sure its entrant is of it, and how right it is, both in [0, 1]."""
+    """A response's p_correct and its correctness, both in [0, 1]."""
 
     confidence: float
     correctness: float
@@ -44,7 +44,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """An entrant's cases, against gold answers or against the verdicts on a dimension."""
+    """An entrant's cases, against gold answers or the verdicts on a dimension."""
 
     entrant_id: EntrantId
     dimension: Dimension | None  # None: against gold answers
@@ -67,7 +67,7 @@ class Calibration:
 
     @property
     def ece(self) -> float | None:
-        """The expected calibration error, in [0, 1]; None: there is no case.
+        """The expected calibration error, in [0, 1]; None without cases.
 
         ECE = sum over bins of n_b / N * |correctness_b - confidence_b| (Naeini, Cooper and
         Hauskrecht 2015; Guo et al. 2017, equation 3).
@@ -77,9 +77,9 @@ class Calibration:
 
     @property
     def brier(self) -> float | None:
-        """The mean squared distance of confidence from correctness, in [0, 1]; None: no case.
+        """The mean squared difference of confidence and correctness, in [0, 1]; None without cases.
 
-        Half the score of Brier 1950, who adds up what was said of being right and of being wrong.
+        Half the score of Brier 1950, who adds up both classes, correct and wrong.
         """
         return fmean((right - sure) ** 2 for sure, right in self.cases) if self.cases else None
 
@@ -92,10 +92,10 @@ class Calibration:
 
 
 def against_gold(tournament: Tournament) -> tuple[Calibration, ...]:
-    """Hold each entrant that says p_correct against gold answers.
+    """Compare each entrant's p_correct with gold answers.
 
-    A response is right, 1, if it holds the gold answer, and wrong, 0, if not; it is left out
-    where there is no gold answer.
+    A response is correct, 1, if it contains the gold answer, else 0; without a gold answer it is
+    left out.
     """
     claims = _claims(tournament)
     found = {claim.place: holds_gold(claim.text, claim.gold) for claim in claims}
@@ -106,14 +106,14 @@ def against_gold(tournament: Tournament) -> tuple[Calibration, ...]:
 def against_verdicts(
     tournament: Tournament, settlements: Mapping[Dimension, Iterable[Settlement]]
 ) -> tuple[Calibration, ...]:
-    """Hold each entrant that says p_correct against verdicts, dimension by dimension.
+    """Compare each entrant's p_correct with verdicts, dimension by dimension.
 
-    A response is as right as the share that it won of its pairs that were decided or tied, a tie
-    as half. An inconsistent pair says nothing; a response that has no other pair is left out.
+    A response's correctness is its share of its decided and tied pairs, a tie as half. Inconsistent
+    pairs do not count; a response without another pair is left out.
 
     Args:
-        tournament: Whose responses.
-        settlements: What became of its pairings, by dimension.
+        tournament: Its responses.
+        settlements: Of its pairings, by dimension.
     """
     claims = _claims(tournament)
     return tuple(
@@ -124,7 +124,7 @@ def against_verdicts(
 
 
 class _Claim(NamedTuple):
-    """A response, and how likely its entrant says it is right."""
+    """A response with its p_correct."""
 
     place: _Place
     p_correct: float
@@ -133,7 +133,7 @@ class _Claim(NamedTuple):
 
 
 def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
-    """Return what is claimed, in the order of the roster, then of the bank."""
+    """Return the responses that have p_correct, by roster, then bank."""
     asked = (
         planned_response(tournament, each, prompt)
         for each in tournament.roster
@@ -168,7 +168,7 @@ def _calibrations(
 
 
 def _win_shares(settlements: Iterable[Settlement]) -> dict[_Place, float]:
-    """Return the share that each response won of its pairs, ties as half."""
+    """Return each response's share of its pairs, ties as half."""
     scores: dict[_Place, list[float]] = {}
     for each in settlements:
         if each.outcome is None or each.outcome == "inconsistent":

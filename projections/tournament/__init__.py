@@ -1,1 +1,1 @@
-"""One tournament, folded: its state, matches, settlement, jury, progress and spend."""
+"""One tournament's state, and what follows from it: matches, settlements, progress and spend."""

@@ -1,4 +1,4 @@
-"""Batches of judge queries: what was planned, sent, ended, and what nobody knows yet."""
+"""Batches of judge queries: planned, submitted, ended, or of unknown fate."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ Status: TypeAlias = Literal["unknown", "in flight", "not created", "ended"]
 
 
 class Batch(NamedTuple):
-    """One batch, from its plan on."""
+    """One batch and its events so far."""
 
     recorded: Recorded  # the plan, with its place and time
     planned: JudgeBatchPlanned
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     @property
     def status(self) -> Status:
-        """Where it is; `unknown`: it may exist at the provider, or it may not."""
+        """Its status; `unknown` if it may or may not exist at the provider."""
         match self.end:
             case JudgeBatchEnded():
                 return "ended"
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether money may be in flight."""
+        """Whether it may still cost money."""
         return self.end is None
 
     @property
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
 
 
 def evolve_batch(batch: Batch | None, recorded: Recorded) -> Batch | None:
-    """Return a batch after one more of its events; None while its plan is not on the ledger."""
+    """Return a batch after one more of its events; None if its plan is not in the ledger."""
     match recorded.event:
         case JudgeBatchPlanned() as planned if batch is None:
             return Batch(recorded, planned)
@@ -69,7 +69,7 @@ def evolve_batch(batch: Batch | None, recorded: Recorded) -> Batch | None:
 
 
 def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
-    """Return what is in flight, of every tournament, in the order of the plans."""
+    """Return the open batches of every tournament, in the order of their plans."""
     batches: dict[Digest, Batch] = {}
     for recorded in events:
         if isinstance(recorded.event, BatchFact):

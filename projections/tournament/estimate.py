@@ -1,8 +1,8 @@
-"""How many tokens queries take, before they are asked: by what replies on record took.
+"""Estimate the tokens of judge queries before they are sent, from recorded replies.
 
-Tokens are proportional to bytes, and each dimension has its own proportion, output and cached
-prefix. Where no reply is on record the provider's own counts, then a proportion that was not
-measured, stand in; whoever shows the estimate says which.
+Tokens are proportional to bytes; each dimension has its own ratio, output and cached prefix.
+Without recorded replies the provider's own counts are used, else a ratio that was not measured;
+whoever shows the estimate says which.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ Basis: TypeAlias = Literal["replies", "another judge", "counts", "nothing"]
 
 
 class AskedQuery(NamedTuple):
-    """A query that was asked, and what the reply to it took."""
+    """A query that a judge replied to, and the tokens it used."""
 
     query: JudgeQuery
     usage: Usage
@@ -36,7 +36,7 @@ class AskedQuery(NamedTuple):
 
     @property
     def n_cached(self) -> int:
-        """Tokens that were written to a cache or read from it: the shared prefix."""
+        """Tokens written to the cache or read from it: the shared prefix."""
         usage = self.usage
         return usage.n_cache_write_5m + usage.n_cache_write_1h + usage.n_cache_read
 
@@ -54,7 +54,7 @@ class CountedQuery(NamedTuple):
 
 
 class ExpectedTokens(NamedTuple):
-    """What one asking of a query is likely to take."""
+    """The expected tokens of one attempt at a query."""
 
     n_input: int  # tokens of the whole prompt
     n_output: int
@@ -62,7 +62,7 @@ class ExpectedTokens(NamedTuple):
 
 
 class TokenRates(NamedTuple):
-    """What queries took per byte, and each."""
+    """Tokens per byte, and per query."""
 
     tokens_per_byte: float
     n_output: float
@@ -71,7 +71,7 @@ class TokenRates(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenModel:
-    """An estimator of tokens, and what it rests on."""
+    """An estimator of tokens, and the data it is based on."""
 
     basis: Basis
     overall: TokenRates
@@ -81,7 +81,7 @@ class TokenModel:
     hits_in_batches: float | None = None
 
     def expected(self, query: JudgeQuery) -> ExpectedTokens:
-        """Return what one asking of a query is likely to take."""
+        """Return the expected tokens of one attempt at a query."""
         rates = self.by_system.get(query.system, self.overall)
         n_prefix = rates.n_prefix
         if n_prefix is None:
@@ -90,11 +90,11 @@ class TokenModel:
         return ExpectedTokens(n_input, round(rates.n_output), min(round(n_prefix), n_input))
 
     def hit_share(self, *, in_batch: bool) -> float | None:
-        """Return how often a prefix was found in the cache; None: no reply tells."""
+        """Return the share of prefixes found in the cache; None if no reply tells."""
         return self.hits_in_batches if in_batch else self.hits_directly
 
     def n_askings(self, retries: int) -> float:
-        """Return how often a query is likely to be asked, paid each time."""
+        """Return the expected number of paid attempts at a query."""
         return sum(self.share_asked_again**n for n in range(retries + 1))
 
 
@@ -107,23 +107,23 @@ def n_bytes(text: str) -> int:
 
 
 def n_bytes_of(query: JudgeQuery) -> int:
-    """Return the length of all that is sent for a query."""
+    """Return the length of a query's texts in UTF-8."""
     return n_bytes(query.system) + n_bytes(query.user)
 
 
 def n_input_at_most(query: JudgeQuery) -> int:
-    """Return what a prompt cannot take more tokens than: no token is less than a byte."""
+    """Return an upper bound on a prompt's tokens: a token has at least one byte."""
     return n_bytes_of(query) + FRAME_TOKENS
 
 
 def token_model(
     state: Tournament, judge: JudgeSettings, counted: Sequence[CountedQuery] = ()
 ) -> TokenModel:
-    """Return the best estimator for a judge that the record, or the provider's counts, allow.
+    """Return the best available estimator for a judge.
 
     Args:
-        state: What is on record.
-        judge: Who is to be asked.
+        state: The tournament.
+        judge: The judge to be asked.
         counted: The provider's counts of a few queries, if it was asked for them.
     """
     samples = asked_queries(state, judge)
@@ -141,7 +141,7 @@ def token_model(
 
 
 def asked_queries(state: Tournament, judge: JudgeSettings) -> tuple[AskedQuery, ...]:
-    """Return the questions of a tournament that a judge replied to, with what it took."""
+    """Return the tournament's queries that a judge replied to, with the tokens they used."""
     replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
     used = [(reply, reply.usage) for reply in replies if reply.usage is not None]
     if not used:
@@ -170,7 +170,7 @@ def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
 
 
 def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
-    """Return the estimator that replies make; there is at least one."""
+    """Fit the estimator to at least one reply."""
     groups: dict[str, list[AskedQuery]] = {}
     for sample in samples:
         groups.setdefault(sample.query.system, []).append(sample)
@@ -186,7 +186,7 @@ def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
 
 
 def model_of_counts(counted: Sequence[CountedQuery]) -> TokenModel:
-    """Return the estimator that the provider's counts make; what replies take is not known."""
+    """Fit the estimator to the provider's counts; the tokens of replies are not known."""
     groups: dict[str, list[CountedQuery]] = {}
     for each in counted:
         groups.setdefault(each.query.system, []).append(each)

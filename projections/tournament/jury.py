@@ -1,4 +1,4 @@
-"""What a jury makes of every planned pairing: the outcomes of several judges become one."""
+"""Outcomes of a jury: the majority of several judges on every planned pairing."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -21,21 +21,21 @@ def settle_by_majority(
     judges: Sequence[JudgeSettings],
     parser: str | None = None,
 ) -> tuple[Settlement, ...]:
-    """Say of every planned pairing what most judges found, in the order of the match list.
+    """Settle every planned pairing by the majority of judges, in match order.
 
     A judge counts as soon as it has an outcome, so a pairing may be decided while others are
-    pending; it is pending while nothing is decided and some judge is that is waited for.
+    pending; it is pending while nothing is decided and the jury waits for some judge.
 
-    On a dimension no judge is waited for that was asked nothing, and one that was asked about the
-    pilot's prompts alone is waited for on these alone: there it has a vote, elsewhere none. Of any
-    other judge the rest is still to come, as where a run died half way: what is undecided without
-    it stays pending, and does not pass for found. Where less than two are left, all are waited for.
+    On each dimension the jury does not wait for a judge that was asked nothing, and waits on the
+    pilot's prompts only for one that was asked about nothing else. For any other judge, queries
+    that were not sent yet are still expected, as after an interrupted run, so the pairing stays
+    pending. Where fewer than two judges are left, it waits for all.
 
     Args:
-        tournament: What is known.
-        prompts: Which prompts count.
-        judges: The jury, one at least; the first names the questions of each match.
-        parser: Full name of what reads the replies again; None takes what is recorded.
+        tournament: The state.
+        prompts: The prompts that count.
+        judges: The jury, at least one; a match has the queries of the first.
+        parser: Full name of the parser to read replies again with; None: verdicts as recorded.
     """
     by_judge = [settle(tournament, prompts, judge, Rule(parser=parser)) for judge in judges]
     asked = [_asked_prompts(tournament, settlements) for settlements in by_judge]
@@ -48,7 +48,7 @@ def settle_by_majority(
 
 
 def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
-    """Return what a judge was asked about, or is by a batch in flight."""
+    """Return the prompts that a judge was asked about, batches in flight included."""
     asked = (tournament.attempts, tournament.in_flight, tournament.verdicts)
     prompts: dict[Dimension, set[PromptId]] = {
         each.dimension: set() for each in tournament.dimensions
@@ -63,7 +63,7 @@ def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) ->
 def _awaited(
     pairing: Pairing, asked: Sequence[AskedPrompts], pilot: AbstractSet[PromptId]
 ) -> tuple[int, ...]:
-    """Return which judges, by their place, are waited for on a pairing."""
+    """Return the indices of the judges that a pairing waits for."""
     dimension, prompt_id = pairing.rubric.dimension, pairing.prompt.prompt_id
     places = tuple(
         place

@@ -1,6 +1,7 @@
-"""The match list: every pair of responses that can be compared, in the customer's order.
+"""The match list: every pair of responses to be compared, in the customer's order.
 
-Prompts in bank order, then dimensions, then pairs in roster order.
+Prompts in bank order, then dimensions, then pairs in roster order. Also the pilot's prompts, which
+are drawn from the bank.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ PILOT_SEED: Final = 20260427
 
 
 def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
-    """Share a size among the sources as the bank does (largest remainder, then bank order)."""
+    """Divide a size among the sources in proportion (largest remainder, then bank order)."""
     counts = Counter(prompt.source for prompt in prompts)  # sources in bank order
     strata = {source: size * n // len(prompts) for source, n in counts.items()}
     by_remainder = sorted(counts, key=lambda source: -(size * counts[source] % len(prompts)))
@@ -35,7 +36,7 @@ def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
 def pilot_prompts(
     prompts: Sequence[Prompt], strata: Mapping[str, int], *, seed: int = PILOT_SEED
 ) -> tuple[PromptId, ...]:
-    """Draw each stratum without replacement from one generator; the result is in bank order.
+    """Draw each stratum without replacement from one generator; return prompts in bank order.
 
     Strata are drawn in the order given, as the customer's orchestrator does.
 
@@ -57,7 +58,7 @@ def pilot_prompts(
 
 
 def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
-    """Return the prompts that a recorded configuration draws from the bank, if it has a pilot."""
+    """Return the pilot prompts of a recorded configuration; none if it has no pilot."""
     pilot = json.loads(configuration).get("pilot")
     if pilot is None:
         return frozenset()
@@ -78,7 +79,7 @@ def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
 
 
 class PlannedResponse(NamedTuple):
-    """One entrant's place at one prompt, answered or not."""
+    """The response planned for an entrant and a prompt, generated or not."""
 
     entrant: Entrant
     prompt: Prompt
@@ -87,7 +88,7 @@ class PlannedResponse(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """Two entrants at one prompt on one dimension: planned, whether or not they have answered."""
+    """Two entrants on one prompt and dimension: planned, whether or not both have responded."""
 
     rubric: Rubric
     prompt: Prompt
@@ -96,7 +97,7 @@ class Pairing(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A pairing with both responses, and the two questions it asks of a judge."""
+    """A pairing with both responses, and its two judge queries."""
 
     pairing: Pairing
     response_a: ResponseGenerated
@@ -106,11 +107,11 @@ class Match(NamedTuple):
 
     @property
     def is_identical(self) -> bool:
-        """Say whether both responses are one text: whoever judges them judges nothing."""
+        """Say whether both responses have the same text."""
         return self.response_a.text == self.response_b.text
 
     def key(self, judge: JudgeId, policy: str) -> PairKey:
-        """Name the outcome that a judge's verdicts on this match have under a policy."""
+        """Return the key of this match's outcome by a judge and policy."""
         return PairKey(
             dimension=self.pairing.rubric.dimension,
             prompt_id=self.pairing.prompt.prompt_id,
@@ -126,7 +127,7 @@ class Match(NamedTuple):
 def planned_responses(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[PlannedResponse, ...]:
-    """Return each response that the tournament wants, prompts in bank order, then the roster."""
+    """Return every planned response: prompts in bank order, then the roster."""
     return tuple(
         planned_response(tournament, entrant, prompt)
         for prompt in tournament.bank
@@ -136,7 +137,7 @@ def planned_responses(
 
 
 def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
-    """Name the response that an entrant owes a prompt."""
+    """Return the planned response of an entrant to a prompt."""
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
     drawn_by = seed if entrant.is_seeded else None
@@ -147,7 +148,7 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
 def response_status(
     tournament: Tournament, cell: PlannedResponse
 ) -> Literal["generated", "failed", "missing"]:
-    """Say what became of a cell; where memory lacked, another try or machine may have it."""
+    """Return the status of a response; out of memory counts as missing, to be tried again."""
     if cell.response_key in tournament.responses:
         return "generated"
     failure = tournament.response_failures.get(cell.response_key)
@@ -155,7 +156,7 @@ def response_status(
 
 
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
-    """Return every planned pairing; a prompt without gold is not planned where gold is needed."""
+    """Return every planned pairing; a needed gold answer that is missing leaves a prompt out."""
     by_prompt: dict[PromptId, list[PlannedResponse]] = {}
     for cell in planned_responses(tournament, prompts):
         by_prompt.setdefault(cell.prompt.prompt_id, []).append(cell)
@@ -174,7 +175,7 @@ def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
-    """Return the match for a judge, or None while a response is missing."""
+    """Return the match for a judge, or None if a response is missing."""
     response_a = tournament.responses.get(pairing.a.response_key)
     response_b = tournament.responses.get(pairing.b.response_key)
     if response_a is None or response_b is None:

@@ -1,4 +1,4 @@
-"""What is owed: responses not generated, queries without a verdict."""
+"""Progress: missing responses, open queries, and matches that can be reconciled."""
 
 import sys
 from collections import Counter
@@ -25,7 +25,7 @@ from projections.verdicts.queries import JudgeQuery
 
 
 class AskingRules(NamedTuple):
-    """What is asked, and how often."""
+    """Which queries are sent, and how often."""
 
     retries: int  # of a reply that says no verdict
     skip_identical: bool = False  # two identical responses are a tie, unasked
@@ -36,7 +36,7 @@ ANY_QUESTION: Final = AskingRules(retries=sys.maxsize)
 
 
 class OpenQuery(NamedTuple):
-    """A question without a verdict, and how often it was asked in vain."""
+    """A query without a verdict, and its failed attempts."""
 
     match: Match
     asked: JudgeQuery
@@ -44,7 +44,7 @@ class OpenQuery(NamedTuple):
 
 
 class ResponseCount(NamedTuple):
-    """One entrant's responses: there, failed, owed."""
+    """One entrant's responses: generated, failed, missing."""
 
     entrant_id: EntrantId
     generated: int
@@ -54,7 +54,7 @@ class ResponseCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a tournament stands for one judge."""
+    """A tournament's progress for one judge."""
 
     responses: tuple[ResponseCount, ...]
     accounts: tuple[tuple[Dimension, Account], ...]
@@ -64,7 +64,7 @@ class Progress:
 def missing_responses(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[PlannedResponse, ...]:
-    """Return what is to be generated, each key once: equal settings give equal responses."""
+    """Return the responses to generate, each key once: equal settings give equal responses."""
     missing: dict[Digest, PlannedResponse] = {}
     for cell in planned_responses(tournament, prompts):
         if response_status(tournament, cell) == "missing":
@@ -75,9 +75,9 @@ def missing_responses(
 def open_queries(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
-    """Return the questions to be asked: without a verdict, not in flight, and worth asking.
+    """Return the queries to send: without a verdict, not in flight, and worth another attempt.
 
-    Two pairings may ask the very same question (equal responses, say); it is listed once.
+    Two pairings may have the same query, as for equal responses; it is listed once.
     """
     queries: dict[str, OpenQuery] = {}
     for pairing in pairings(tournament, prompts):
@@ -94,7 +94,7 @@ def open_queries(
 def _ties_unasked(
     tournament: Tournament, match: Match, judge: JudgeSettings, rules: AskingRules
 ) -> bool:
-    """Say whether identical responses tie without a verdict, or did: an outcome stays."""
+    """Say whether identical responses tie without being asked, now or on record."""
     return match.is_identical and (
         rules.skip_identical or match.key(judge.judge_id, DEFAULT_POLICY) in tournament.outcomes
     )
@@ -103,7 +103,7 @@ def _ties_unasked(
 def refreshed_query(
     tournament: Tournament, query: OpenQuery, rules: AskingRules
 ) -> OpenQuery | None:
-    """Return a question as it stands now; None if it is not to be asked, now or any more."""
+    """Return an open query with its current failures; None if it is no longer open."""
     key = query.asked.query_key
     if not _is_open(tournament, key, rules.retries):
         return None
@@ -128,7 +128,7 @@ def unreconciled(
     *,
     skip_identical: bool,
 ) -> tuple[Match, ...]:
-    """Return the matches that can be decided and are not: by both verdicts, or by identity."""
+    """Return the matches with an outcome to record: both verdicts, or identical responses."""
     matches = (match_of(tournament, pairing, judge) for pairing in pairings(tournament, prompts))
     verdicts = tournament.verdicts
     return tuple(
@@ -146,7 +146,7 @@ def unreconciled(
 def progress(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Progress:
-    """Count what is there, what failed and what is owed."""
+    """Count what is done, failed and missing."""
     grouped = by_dimension(tournament, settle(tournament, prompts, judge))
     return Progress(
         responses=_response_counts(tournament, prompts),

@@ -1,4 +1,4 @@
-"""What became of every planned pairing: nothing is lost without a name.
+"""Settlement: the outcome or status of every planned pairing, and their counts.
 
 planned = decided + tie + inconsistent + failed (by reason) + pending, always.
 """
@@ -31,13 +31,13 @@ _CUT_SHORT: Final = frozenset({"refused", "truncated"})  # what is there is not 
 
 
 def verdict_of(tournament: Tournament, query_key: Digest, parser: str | None) -> Verdict | None:
-    """Return the verdict on a query, or None where there is none.
+    """Return the verdict on a query, or None if there is none.
 
     Args:
-        tournament: What is known.
+        tournament: The state.
         query_key: The query.
-        parser: Full name of what reads the stored reply again: the one that gave a verdict, else
-            the newest that gave none. None takes the verdict as recorded.
+        parser: Full name of the parser to read the stored reply again with: the reply that gave a
+            verdict, else the newest that gave none. None: the verdict as recorded.
     """
     if parser is None:
         given = tournament.verdicts.get(query_key)
@@ -47,7 +47,7 @@ def verdict_of(tournament: Tournament, query_key: Digest, parser: str | None) ->
 
 
 def reply_of(tournament: Tournament, query_key: Digest, parser: str) -> str | None:
-    """Return the stored reply that a parser reads again, or None where there is none."""
+    """Return the stored reply for a parser to read again, or None if there is none."""
     given = tournament.verdicts.get(query_key)
     if given is not None:
         return given.event.reply
@@ -56,7 +56,7 @@ def reply_of(tournament: Tournament, query_key: Digest, parser: str) -> str | No
 
 
 def failure_of(tournament: Tournament, query_key: Digest) -> FailureReason | None:
-    """Return why a query that was answered has no verdict; None while it was not."""
+    """Return why an answered query has no verdict; None if it was not answered."""
     if query_key in tournament.verdicts:
         return "unreadable"  # by the parser that reads it now
     failure = tournament.query_failures.get(query_key)
@@ -64,7 +64,7 @@ def failure_of(tournament: Tournament, query_key: Digest) -> FailureReason | Non
 
 
 def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
-    """Say whether there is a reply, and one that a parser takes for whole."""
+    """Say whether there is a reply that is complete for a parser."""
     return bool(failure.reply) and (failure.reason not in _CUT_SHORT or parser in BLIND_TO_STOPS)
 
 
@@ -76,7 +76,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
 
 
 class Settlement(NamedTuple):
-    """A pairing and what became of it; match is None while a response is missing."""
+    """A pairing with its outcome or status; match is None while a response is missing."""
 
     pairing: Pairing
     match: Match | None
@@ -85,12 +85,12 @@ class Settlement(NamedTuple):
 
     @property
     def outcome(self) -> Outcome | None:
-        """What it was judged to be, if it was."""
+        """The outcome, if there is one."""
         return _OUTCOMES.get(self.status)
 
     @property
     def winner(self) -> EntrantId | None:
-        """The entrant that won, if one did."""
+        """The entrant that won, if any."""
         winners = {"a": self.pairing.a, "b": self.pairing.b}
         cell = winners.get(self.status)
         return None if cell is None else cell.entrant.entrant_id
@@ -98,7 +98,7 @@ class Settlement(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """The count of a dimension's pairings, or of their orders, by what became of them."""
+    """Counts of a dimension's pairings, or of their orders, by status."""
 
     planned: int
     decided: int
@@ -110,11 +110,11 @@ class Account:
 
     @property
     def n_failed(self) -> int:
-        """How many pairings have no verdict for a reason that is on record."""
+        """How many pairings have no verdict for a recorded reason."""
         return sum(count for _, count in self.failed)
 
     def sentence(self) -> str:
-        """Say it; the parts add up to what was planned."""
+        """Return the counts as a sum that equals the number planned."""
         failed = "".join(f" + {count} {reason}" for reason, count in self.failed)
         return (
             f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"
@@ -134,13 +134,13 @@ def settle(
     judge: JudgeSettings,
     rule: Rule = RECORDED,
 ) -> tuple[Settlement, ...]:
-    """Say of every planned pairing what became of it, in the order of the match list.
+    """Settle every planned pairing under a rule, in match order.
 
-    Under `concatenate` each pairing is there twice, once an order. Two identical responses that
+    Under `concatenate` each pairing is there twice, once per order. Two identical responses that
     were recorded as a tie are one under every rule.
 
     Raises:
-        KeyError: The rule's policy is not one for a single judge.
+        KeyError: The rule's policy needs more than one judge.
     """
     planned = pairings(tournament, prompts)
     if rule.is_recorded:
@@ -153,7 +153,7 @@ def settle(
 
 
 def account_of(settlements: Iterable[Settlement]) -> Account:
-    """Count settlements by what became of them."""
+    """Count settlements by status."""
     settlements = tuple(settlements)
     counts = Counter(settlement.status for settlement in settlements)
     return Account(
@@ -170,7 +170,7 @@ def account_of(settlements: Iterable[Settlement]) -> Account:
 def by_dimension(
     tournament: Tournament, settlements: Iterable[Settlement]
 ) -> dict[Dimension, tuple[Settlement, ...]]:
-    """Group settlements by dimension, in the tournament's order, empty ones included."""
+    """Group settlements by dimension, in the tournament's order, empty groups included."""
     groups: dict[Dimension, list[Settlement]] = {
         rubric.dimension: [] for rubric in tournament.dimensions
     }
@@ -211,7 +211,7 @@ def _read_again(
 
 
 def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) -> bool:
-    """Say whether two responses are one text that was recorded as a tie."""
+    """Say whether identical responses were recorded as a tie."""
     recorded = tournament.outcomes.get(match.key(judge.judge_id, DEFAULT_POLICY))
     return match.is_identical and recorded == "tie"
 
@@ -242,7 +242,7 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
 def _unjudged(
     tournament: Tournament, questions: Iterable[JudgeQuery], parser: str | None = None
 ) -> Status:
-    """Name the first failure among questions, unless one of them is being asked again."""
+    """Return the first failure among queries, unless one of them is in flight."""
     for question in questions:
         key = question.query_key
         if key in tournament.in_flight:

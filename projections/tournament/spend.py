@@ -1,6 +1,6 @@
-"""What was spent, on whom and when: replies on record, with the price that held for each.
+"""Spend: the cost of recorded replies by judge, dimension and day, at the prices of their time.
 
-A request that got no reply and may have been billed all the same is counted, and has no dollars.
+A request without a reply that may have been billed all the same is counted, without dollars.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
 
 class SpendKey(NamedTuple):
-    """Whose replies are added up: a judge's, on a dimension, on a day in UTC."""
+    """A judge, a dimension and a day in UTC."""
 
     judge: JudgeId
     dimension: Dimension | None  # None: the query was never submitted
@@ -33,7 +33,7 @@ class SpendKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Bill:
-    """What replies used and cost; the dollars are of those whose price is known."""
+    """Tokens and cost of replies; the dollars cover replies of known price."""
 
     n_replies: int = 0
     n_failed: int = 0  # of the replies: paid for, and no verdict
@@ -45,7 +45,7 @@ class Bill:
     uncached_usd: float = 0.0  # the same tokens, had all input been plain
 
     def __add__(self, other: "Bill") -> "Bill":
-        """Return both bills in one."""
+        """Return the sum of both bills."""
         return Bill(
             self.n_replies + other.n_replies,
             self.n_failed + other.n_failed,
@@ -59,13 +59,13 @@ class Bill:
 
     @property
     def saved_usd(self) -> float:
-        """What the provider's cache saved; below zero: what it cost."""
+        """What the provider's cache saved; negative if it cost more."""
         return self.uncached_usd - self.usd
 
 
 @dataclass(frozen=True)
 class Spend:
-    """A tournament's bills, each a sum over a judge, a dimension and a day."""
+    """A tournament's bills by judge, dimension and day."""
 
     stream: StreamId
     bills: Map[SpendKey, Bill] = Map()
@@ -74,27 +74,27 @@ class Spend:
 
     @property
     def total(self) -> Bill:
-        """All of it."""
+        """The sum of all bills."""
         return sum(self.bills.values(), Bill())
 
 
 def is_free(judge: JudgeSettings) -> bool:
-    """Say whether a judge runs where nobody is paid for it."""
+    """Say whether a judge runs on the user's machine."""
     return judge.provider in _FREE
 
 
 def may_have_been_billed(detail: str) -> bool:
-    """Say whether a failure, by what is said of it, may have been paid for: nobody knows."""
+    """Say whether a failed request may have been billed, by its recorded detail."""
     return detail.endswith(MAY_BE_BILLED)
 
 
 def spend_of(stream: StreamId) -> Projection[Spend]:
-    """Return the projection that adds up what one tournament spent."""
+    """Return the projection to a tournament's spend."""
     return Projection(initial=Spend(stream), advance=advance)
 
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
-    """Return what was spent after more events, in order."""
+    """Return the spend after more events, in order."""
     bills, dimensions, free = spend.bills.mutate(), spend.dimensions.mutate(), spend.free
     for recorded in events:
         if recorded.stream != spend.stream:
@@ -117,7 +117,7 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
 
 
 def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
-    """Return the bill of one request; None: it counted no tokens, and none were billed."""
+    """Return the bill of one request; None if it has no tokens and was not billed."""
     if reply.usage is not None:
         return _of_reply(reply, reply.usage, free)
     is_lost = isinstance(reply, JudgeQueryFailed) and may_have_been_billed(reply.detail)
@@ -127,7 +127,7 @@ def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId
 def _of_reply(
     reply: VerdictReceived | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
 ) -> Bill:
-    """Return the bill of one reply; the judges that are free need no price."""
+    """Return the bill of one reply; free judges need no price."""
     is_failed = isinstance(reply, JudgeQueryFailed)
     usd = 0.0 if reply.price is None else cost_usd(usage, reply.price)
     return Bill(

@@ -1,7 +1,7 @@
-"""What is known of one tournament: the state that decisions and every other view start from.
+"""The state of one tournament, from which decisions and all other views start.
 
-Responses and verdicts are taken from the whole ledger, since content names them: another
-tournament in the same ledger owes nothing that this one has. All else is of its own stream.
+Responses and verdicts come from the whole ledger, since their keys identify them by content: a
+tournament reuses those of another in the same ledger. Everything else is from its own stream.
 """
 
 from collections.abc import Iterable
@@ -58,13 +58,13 @@ class RecordedVerdict(NamedTuple):
 
     @property
     def recorded_at(self) -> datetime:
-        """When, in UTC."""
+        """When it was recorded, in UTC."""
         return moment(self.recorded_us)
 
 
 @dataclass(frozen=True)
 class Tournament:
-    """Everything recorded that a tournament can use; registered things by label and digest."""
+    """Everything recorded that a tournament can use; registrations by label and digest."""
 
     stream: StreamId
     version: int = 0
@@ -87,18 +87,18 @@ class Tournament:
 
     @cached_property
     def own_batches(self) -> tuple[Batch, ...]:
-        """The tournament's batches, as they were planned; a ledger may hold others'."""
+        """The tournament's own batches, in order; the ledger may hold others'."""
         own = (batch for batch in self.batches.values() if batch.stream == self.stream)
         return tuple(sorted(own, key=lambda batch: batch.planned.number))
 
     @property
     def open_batches(self) -> tuple[Batch, ...]:
-        """Those of its batches that are with a provider, or may be."""
+        """Its own batches that are or may be with a provider."""
         return tuple(batch for batch in self.own_batches if batch.is_open)
 
     @cached_property
     def in_flight(self) -> frozenset[Digest]:
-        """The queries that some batch asks, or may ask, of a provider at this moment."""
+        """The queries in open batches of any tournament."""
         open_batches = (batch for batch in self.batches.values() if batch.is_open)
         return frozenset(key for batch in open_batches for key in batch.planned.queries)
 
@@ -132,17 +132,17 @@ class Tournament:
 
 
 def tournament_of(stream: StreamId) -> Projection[Tournament]:
-    """Return the projection that reads one tournament out of a ledger."""
+    """Return the projection to one tournament of a ledger."""
     return Projection(initial=Tournament(stream), advance=advance)
 
 
 def evolve(state: Tournament, recorded: Recorded) -> Tournament:
-    """Return what is known after one more event."""
+    """Return the state after one more event."""
     return advance(state, (recorded,))
 
 
 def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
-    """Return what is known after more events, in order."""
+    """Return the state after more events, in order."""
     draft = _StateBuilder(state)
     for recorded in events:
         draft.add(recorded)
@@ -150,7 +150,7 @@ def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
 
 
 class _StateBuilder:
-    """A state while events are added to it: changed in place, and seen by nobody else."""
+    """A state while events are added to it; changed in place."""
 
     def __init__(self, state: Tournament) -> None:
         self._state = state
@@ -159,13 +159,13 @@ class _StateBuilder:
         self._publications = list(state.publications)
 
     def finish(self) -> Tournament:
-        """Return the state, frozen."""
+        """Return the frozen state."""
         maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
         publications = tuple(self._publications)
         return replace(self._state, **self._fields, **maps, publications=publications)
 
     def add(self, recorded: Recorded) -> None:
-        """Take note of an event: of another tournament's, only if this one can use it."""
+        """Add an event; another tournament's only if this one can use it."""
         event = recorded.event
         is_own = recorded.stream == self._state.stream
         if is_own:
@@ -195,7 +195,7 @@ class _StateBuilder:
         self._fields["newest"] = recorded
 
     def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
-        """Keep what the tournament itself had, else what came first: merges change neither."""
+        """Keep the tournament's own result, else the first: merges change neither."""
         answers = self._map(name)
         if is_own or key not in answers:
             answers[key] = known
@@ -250,5 +250,5 @@ class _StateBuilder:
 
 
 def _resolved(references: tuple[Reference, ...], known: Map[Reference, Thing]) -> tuple[Thing, ...]:
-    """Return the registered things; one not registered yet is left out until it is."""
+    """Return the registered things; those not registered yet are left out."""
     return tuple(known[reference] for reference in references if reference in known)

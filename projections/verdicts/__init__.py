@@ -1,1 +1,1 @@
-"""What a judge is asked, how its reply is parsed, and how verdicts become outcomes."""
+"""Judge queries, the parsers of replies, and the policies that make outcomes of verdicts."""

@@ -1,4 +1,8 @@
-"""The verdict in a judge's reply, or none at all: by its final line, as JSON, or as once read."""
+"""Parsers: the verdict in a judge's reply, or None; and gold answers in responses.
+
+A reply may end with a verdict line, be a JSON object, or hold two scores; old replies can be read
+again leniently.
+"""
 
 import json
 import re
@@ -15,12 +19,12 @@ _UNCOUNTED: Final = frozenset({"an", "the"})
 
 
 def holds_gold(response: str, gold: str | None) -> bool | None:
-    """Say whether a response contains the words of a gold answer, whole and one after another.
+    """Say whether a response contains the words of a gold answer, whole and in sequence.
 
-    Words are runs of letters and digits, in Unicode's NFKC and without case; `an` and `the` do
-    not count. SQuAD's evaluation (Rajpurkar et al. 2016) compares so, too, but for two things: it
-    drops `a` as well, which names things (haemophilia A), and joins words at hyphens and slashes.
-    What the response says of the words, as that they are wrong, is not read.
+    Words are runs of letters and digits, in Unicode's NFKC and without case; `an` and `the` do not
+    count. SQuAD's evaluation (Rajpurkar et al. 2016) compares in the same way, with two
+    differences: it also drops `a`, which occurs in names (haemophilia A), and joins words at
+    hyphens and slashes. Whether the response calls the words wrong is not considered.
 
     Args:
         response: The whole text.
@@ -31,13 +35,13 @@ def holds_gold(response: str, gold: str | None) -> bool | None:
 
 
 def is_gold(answer: str, gold: str) -> bool | None:
-    """Say whether an answer is the words of a gold answer and no others; see `holds_gold`."""
+    """Say whether an answer has exactly the words of a gold answer; see `holds_gold`."""
     sought = words(gold)
     return sought == words(answer) if sought.strip() else None
 
 
 def words(text: str) -> str:
-    """Return a text's words, as `holds_gold` tells them, a space before, between and behind."""
+    """Return a text's words as for `holds_gold`, with a space before, between and after."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     return f" {' '.join(word for word in found if word not in _UNCOUNTED)} "
 
@@ -46,9 +50,9 @@ SCORE_PARSER: Final = "judgearena-score@1"
 
 
 class JudgeScores(NamedTuple):
-    """What a judge gave to the responses in slots A and B, the more the better.
+    """A judge's scores for the responses in slots A and B; higher is better.
 
-    It is asked for 0 to 10, and not held to it.
+    It is asked for 0 to 10, which is not enforced.
     """
 
     a: float
@@ -56,10 +60,10 @@ class JudgeScores(NamedTuple):
 
 
 def _score_pattern(side: str) -> re.Pattern[str]:
-    """Return what finds a side's mark: "score", later on the line the side's letter, a number.
+    """Return the pattern of a side's score: "score", later on the line its letter, a number.
 
-    A line is tried once, from its first "score" on, and what stands before the number is taken
-    whole: so long replies are read in linear time.
+    A line is tried once, from its first "score" on, and what stands before the number is consumed
+    possessively, so long replies are read in linear time.
     """
     return re.compile(
         rf'^(?>.*?score).*?{side}[": *\n]*+(-?(?u:\d)+)',
@@ -72,7 +76,7 @@ _SCORE_OF_B: Final = _score_pattern("b")
 
 
 def parse_judge_scores(reply: str) -> JudgeScores | None:
-    """Read the first mark of each side, a whole number; None where either has none.
+    """Parse the first score of each side, a whole number; None if either has none.
 
     "8.5" is read as 8, "9/10" as 9.
     """
@@ -85,7 +89,7 @@ def parse_judge_scores(reply: str) -> JudgeScores | None:
 
 
 def parse_score_verdict(reply: str) -> Verdict | None:
-    """Read the verdict: the side with the higher mark, TIE if equal, None without both."""
+    """Parse the verdict: the side with the higher score, TIE if equal, None without both."""
     marks = parse_judge_scores(reply)
     if marks is None:
         return None
@@ -95,7 +99,7 @@ def parse_score_verdict(reply: str) -> Verdict | None:
 
 
 def _without_thoughts(reply: str) -> str:
-    """Drop every thought, and all before the end of a thought that has no beginning."""
+    """Drop every thought, and everything before the end of a thought without a beginning."""
     *ended, rest = reply.split("</think>")
     said = ""
     for each in ended:
@@ -118,16 +122,16 @@ _LENIENT_ORDER: Final[tuple[Verdict, ...]] = ("TIE", "A", "B")
 
 
 def parse_verdict(reply: str) -> Verdict | None:
-    """Read the verdict; None when the last line says none, which is never a tie."""
+    """Parse the verdict in the last line; None if there is none, which is never a tie."""
     last_line = reply.rstrip().rpartition("\n")[2]
     match = _VERDICT_LINE.fullmatch(last_line)
     return None if match is None else _VERDICTS[match[1].upper()]
 
 
 def parse_json_verdict(reply: str) -> Verdict | None:
-    """Read the verdict of a reply that is one JSON object, fenced as code or not; else None.
+    """Parse the verdict of a reply that is one JSON object, fenced as code or not; else None.
 
-    Where a provider guarantees the object's shape, it does not guarantee the case of its letters.
+    A provider that guarantees the object's shape does not guarantee the case of its letters.
     """
     text = reply.strip()
     if text.startswith("```"):
@@ -143,11 +147,11 @@ def parse_json_verdict(reply: str) -> Verdict | None:
 
 
 def parse_leniently(reply: str) -> Verdict:
-    """Read the verdict as the scripts before tourney did, their faults included.
+    """Parse the verdict as the scripts before tourney did, their faults included.
 
     The last line that begins with `VERDICT:` and goes on with TIE, A or B decides, whatever
-    follows there or below; a reply without such a line is called a TIE, which it is not. So this
-    is for reading stored replies again, to compare: it never reads a new one.
+    follows; a reply without such a line counts as a TIE, which it is not. So this is only for
+    reading stored replies again, to compare.
     """
     for line in reversed(reply.splitlines()):
         label, _, said = line.strip().upper().partition(":")
@@ -178,7 +182,7 @@ BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
 
 
 def newest_parser(name: str) -> str | None:
-    """Return a parser's full name: the newest version where none is named, None if unknown."""
+    """Return a parser's full name, the newest version by default; None if unknown."""
     named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
     return max(named, key=_version, default=None)
 

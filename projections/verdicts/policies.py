@@ -1,8 +1,8 @@
-"""Verdicts become outcomes: by the policy on record, or by others over the same verdicts.
+"""Policies: how verdicts become outcomes, recorded or projected.
 
 Only outcomes by `POLICIES` are recorded. The others are projections of the same verdicts:
-`concatenate` gives a pair two outcomes, one an order; `abstain-on-flip` may give it none;
-`majority` gives several judges one.
+`concatenate` gives a pair two outcomes, one per order; `abstain-on-flip` may give it none;
+`majority` combines several judges.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _QUORUM: Final = 2  # judges: the vote of one is no majority
 
 
 def swap_consistent(forward: Verdict, swapped: Verdict) -> Outcome:
-    """Return what both orders agree on; a judge who changes with the order said nothing.
+    """Return the outcome on which both orders agree; else inconsistent.
 
     Args:
         forward: Verdict with a's response in slot A.
@@ -34,30 +34,30 @@ def swap_consistent(forward: Verdict, swapped: Verdict) -> Outcome:
 
 
 def outcome_of_order(verdict: Verdict, order: Order) -> Outcome:
-    """Return what a verdict in one order says of the pair: an order's share of `concatenate`.
+    """Return the outcome of one order's verdict, as for `concatenate`.
 
-    No order waits for the other or is checked against it, so a pair counts as two games, and a
-    judge that always prefers one slot gives each entrant a win.
+    Orders are neither awaited nor compared, so a pair counts as two games, and a judge that always
+    prefers one slot gives each entrant a win.
     """
     return _SAID[order][verdict]
 
 
 def abstain_on_flip(forward: Verdict, swapped: Verdict) -> Outcome | None:
-    """Return a judge's vote: what both orders agree on, else None, for it abstains.
+    """Return the outcome on which both orders agree; None if the judge abstains.
 
-    A tie in one order and a winner in the other is a contradiction, too. It differs from
-    `swap_consistent` in what is counted: an abstention is a vote that is missing, as one that
-    was refused is, and no outcome of the pair.
+    A tie in one order and a winner in the other is a contradiction, too. Unlike in
+    `swap_consistent`, an abstention is a missing vote, as a refusal is, and not an outcome of the
+    pair.
     """
     outcome = swap_consistent(forward, swapped)
     return None if outcome == "inconsistent" else outcome
 
 
 def majority(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return what more judges voted for than for anything else, if at least two voted.
+    """Return the outcome with most votes, if at least two judges voted; else inconsistent.
 
     Args:
-        outcomes: One a judge; a tie is a vote, an inconsistent judge abstains.
+        outcomes: One per judge; a tie is a vote, an inconsistent judge abstains.
     """
     votes = Counter(outcome for outcome in outcomes if outcome != "inconsistent")
     if votes.total() < _QUORUM:
@@ -82,14 +82,14 @@ POLICY_NAMES: Final = (*POLICIES, CONCATENATE, ABSTAIN_ON_FLIP, MAJORITY)
 
 
 class Rule(NamedTuple):
-    """How stored replies become outcomes; any but the usual rule is a projection, and free."""
+    """How stored replies become outcomes; only the default rule is recorded."""
 
     policy: str = DEFAULT_POLICY
     parser: str | None = None  # full name; None: as each reply was read when it was recorded
 
     @property
     def is_recorded(self) -> bool:
-        """Say whether outcomes by this rule stand on the ledger."""
+        """Say whether outcomes by this rule are in the ledger."""
         return self.parser is None and self.policy not in PROJECTED
 
 

@@ -1,8 +1,8 @@
-"""What a judge is asked: the request's text, which also names the query.
+"""Judge queries: the text of the request, which also determines the query key.
 
 The system text is the same for every query of a dimension; the user text holds the pair. Both
-responses stand between fences that carry a digest of their content, so that no response can
-close its own fence or pose as an instruction.
+responses stand between fences with a digest of their content, so that no response can close its own
+fence or pose as an instruction.
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ VERDICT_SCHEMA: Final[Mapping[str, Json]] = MappingProxyType(
 
 
 class JudgeQuery(NamedTuple):
-    """One pair on one dimension in one order, and the parts that an offline judge compares."""
+    """One pair on one dimension in one order, with the texts for an offline judge."""
 
     query_key: Digest
     order: Order
@@ -96,7 +96,7 @@ class JudgeQuery(NamedTuple):
 def build_query(
     judge: JudgeSettings, rubric: Rubric, prompt: Prompt, *, a: str, b: str, order: Order
 ) -> JudgeQuery:
-    """Write the question for a pair's texts (a, b) in one order."""
+    """Build the query for a pair's texts (a, b) in one order."""
     shown_a, shown_b = (a, b) if order == "forward" else (b, a)
     system = system_text(rubric, judge.protocol)
     user = user_text(rubric, prompt, shown_a, shown_b, protocol=judge.protocol)
@@ -113,12 +113,12 @@ def build_query(
 
 @cache
 def system_text(rubric: Rubric, protocol: str) -> str:
-    """Return the part that all queries of a dimension share."""
+    """Return the system text that all queries of a dimension share."""
     return f"{HEADER}{_PROTOCOLS[protocol]}\nThe rubric:\n\n{rubric.guidance}\n"
 
 
 def user_text(rubric: Rubric, prompt: Prompt, shown_a: str, shown_b: str, *, protocol: str) -> str:
-    """Return the part that holds the question and both responses, as shown."""
+    """Return the user text: the question and both responses as shown."""
     fence = digest_of_bytes(f"{prompt.text}\0{shown_a}\0{shown_b}".encode())[:16]
     parts = [_fenced("question", fence, prompt.text)]
     if rubric.needs_gold and prompt.gold_answer is not None:

@@ -1,1 +1,1 @@
-"""Bradley-Terry ratings, with intervals, ranks and anchors."""
+"""Bradley-Terry ratings: models, fit, intervals, leaderboards, anchors and overall ratings."""

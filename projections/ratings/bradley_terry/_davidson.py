@@ -20,7 +20,7 @@ _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
 
 
 class _Chances(NamedTuple):
-    """What is expected of one entrant against another."""
+    """The probabilities of one entrant's results against another."""
 
     win: Floats
     loss: Floats
@@ -55,9 +55,9 @@ class Davidson:
         return Tally(units.unit, place, units.weight)
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say where strengths can be drawn apart no further, and ties made likelier no more.
+        """Say where the strengths and nu of highest likelihood are finite.
 
-        Without ties nu is 0, and the model Bradley and Terry's.
+        Without ties nu is 0, and the model is Bradley and Terry's.
         """
         wins = counts[:, 0] > 0
         ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2) > 0
@@ -105,7 +105,7 @@ class Davidson:
         return slopes
 
     def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
-        """By the strength of a and by log nu: what came less what was expected, times weight."""
+        """By the strength of a and by log nu: observed minus expected, times weight."""
         theta, log_nu = parameters[: self.n_entrants], parameters[self.n_entrants]
         chances = _chances(theta[units.a], theta[units.b], log_nu)
         lead = 2 * units.score - 1 - (chances.win - chances.loss)
@@ -114,7 +114,7 @@ class Davidson:
 
 
 def require_whole_outcomes(score: Floats) -> None:
-    """Refuse scores of which the model knows nothing.
+    """Refuse scores that Davidson's model does not have.
 
     Raises:
         CannotRate: A score is neither a win nor a loss nor a tie.
@@ -128,13 +128,13 @@ def require_whole_outcomes(score: Floats) -> None:
 
 
 def _has_gaining_round(wins: NDArray[np.bool_], ties: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say where a round of wins and ties, back to where it began, has more wins than ties.
+    """Say where a cycle of wins and ties has more wins than ties.
 
-    Where there is none, heights can be given to entrants so that each win leads down a step at
-    least and each tie a step at most, up or down. Along these heights strengths can be drawn apart,
-    and ties made likelier in step, without end, nothing that happened becoming less likely. Heights
-    are sought as Bellman and Ford seek shortest ways: if they still sink after n rounds, there are
-    none.
+    Without such a cycle, heights can be given to entrants so that each win leads down by at least
+    one step and each tie by at most one, up or down. Along these heights strengths can be drawn
+    apart, and ties made likelier in step, without end, nothing that happened becoming less likely.
+    Heights are sought as Bellman and Ford seek shortest paths: if they still sink after n rounds,
+    there are none.
 
     Args:
         wins: (batch, n, n) who beat whom.

@@ -1,4 +1,4 @@
-"""What is maximised: a model's log-likelihood of battles, with the prior if one is stated."""
+"""Maximise a model's log-likelihood of battles, with the prior if there is one."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ _MOST_STEPS: Final = 200  # no strength goes further than as many units
 
 
 class Maximum(NamedTuple):
-    """Where it led: parameters, (batch, k), and which of the batch came to rest, (batch,)."""
+    """The result: parameters, (batch, k), and which of the batch converged, (batch,)."""
 
     parameters: Floats
     converged: NDArray[np.bool_]
@@ -26,17 +26,17 @@ class Maximum(NamedTuple):
 def maximise(
     derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float
 ) -> Maximum:
-    """Climb to the maxima of log-likelihoods of log-linear models.
+    """Maximise the log-likelihoods of log-linear models by Newton's method.
 
-    A step changes no logarithm of odds by more than its span, the range of its strengths and what
-    it adds to the others; it is shortened to a span of 1. The third derivative along a step is at
-    most span times the second, and so every such step goes up (Bach 2010).
+    A step changes no log odds by more than its span, the range of its strengths and what it adds to
+    the other parameters; it is shortened to a span of 1. The third derivative along a step is at
+    most span times the second, so every such step goes up (Bach 2010).
 
     Args:
         derivatives: Of the log-likelihoods.
         start: Parameters to start from, (batch, k).
         n_strengths: How many of the k, the first, are strengths.
-        tolerance: A step of less span is the last; what is missing after it is about its square.
+        tolerance: A step of less span is the last; the remaining error is about its square.
     """
     parameters = start
     for _ in range(_MOST_STEPS):
@@ -55,7 +55,7 @@ _EXACT: Final = 1e-6  # of a strength: what is missing after the last step is it
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Battles under a model; without a prior, those of a component.
+    """The log-likelihood of battles under a model; without a prior, of one component.
 
     Attributes:
         model: Of who wins.
@@ -72,10 +72,10 @@ class Likelihood:
         return self.model.tally(self.units)
 
     def counts(self, numbers: Floats) -> Floats:
-        """Return the model's counts, (batch, *shape), given how often each unit is there.
+        """Return the model's counts, (batch, *shape), given how often each cluster occurs.
 
         Args:
-            numbers: (batch, n_units), not necessarily whole.
+            numbers: (batch, n_clusters), not necessarily whole.
         """
         unit, place, amount = self._tally
         counts = np.empty((len(numbers), prod(self.model.shape)))
@@ -84,19 +84,19 @@ class Likelihood:
         return counts.reshape(len(numbers), *self.model.shape)
 
     def has_fit(self, counts: Floats) -> NDArray[np.bool_]:
-        """Say for which counts, (batch, *shape), strengths of most likelihood are finite."""
+        """Say for which counts, (batch, *shape), the strengths of highest likelihood are finite."""
         return self.model.has_fit(counts, prior=self.precision > 0)
 
     def fit(self) -> Floats | None:
-        """Return the parameters of most likelihood, (k,).
+        """Return the parameters of highest likelihood, (k,).
 
         Without a prior only differences of strengths are determined, and the first is 0.
 
         Returns:
-            None where strengths of most likelihood are not finite.
+            None where strengths of highest likelihood are not finite.
 
         Raises:
-            CannotRate: Strengths lie further apart than can be computed.
+            CannotRate: Strengths are too far apart to be computed.
         """
         counts = self._counted()
         if not self.has_fit(counts).all():
@@ -112,7 +112,7 @@ class Likelihood:
         return np.asarray(fitted.parameters[0])
 
     def information(self, parameters: Floats) -> Floats:
-        """Return the second derivatives at parameters, (k,), with their sign changed, (k, k)."""
+        """Return the negative second derivatives at parameters, (k,), as (k, k)."""
         slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
         return np.asarray(slopes.information[0])
 
@@ -143,10 +143,11 @@ class Likelihood:
         return self.counts(self.units.count[None, :].astype(np.float64))
 
     def _derivatives(self, counts: Floats, centre: Floats | float) -> Derivatives:
-        """Differentiate with the prior; or hold the first strength, so that there is an inverse.
+        """Differentiate with the prior; without one, hold the first strength at its value.
 
-        The step that a held strength allows is 0, and adding to its information does that: the
-        gradient has no part along the shift of all strengths, of which information knows nothing.
+        Adding to the information of a held strength makes the matrix invertible, and its step 0:
+        the gradient has no component along the shift of all strengths, about which there is no
+        information.
         """
         n, precision = self.model.n_entrants, self.precision
         diagonal = np.arange(n)

@@ -1,6 +1,6 @@
-"""Entrants under test among human anchors: battles of judges and of people, rated together.
+"""Rate entrants among human anchors: battles of judges and of people together.
 
-People's battles alone rate the anchors, too. How far the two ratings of an anchor differ says
+Human votes alone rate the anchors, too. The difference between the two ratings of an anchor shows
 what judging did to the scale.
 """
 
@@ -23,21 +23,21 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Rating, 
 
 @dataclass(frozen=True)
 class AnchoredRatings:
-    """Ratings by all battles, and by people's alone; of these, no interval is of use."""
+    """Ratings by all battles, and by human votes alone, whose intervals are unused."""
 
     ratings: BradleyTerryRatings
     human: BradleyTerryRatings
 
     def source(self, entrant: str) -> RatingSource:
-        """Say who rated an entrant: people, if it fought before them, which makes it an anchor."""
+        """Say who rated an entrant: human, if it has human votes, which makes it an anchor."""
         return "human" if entrant in self._anchors else "evaluated"
 
     @property
     def differences(self) -> Mapping[str, float]:
-        """By how much each anchor's rating by all battles is above that by people's, Elo points.
+        """Each anchor's rating by all battles minus that by human votes, in Elo points.
 
-        Two scales have no common zero, so the mean over the anchors of one component in both is
-        taken off. Left out are anchors without a rating, and those alone in a component.
+        The two scales have no common zero, so the mean over the anchors of one component in both is
+        subtracted. Anchors without a rating, and those alone in a component, are left out.
         """
         groups: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
         for row in self.ratings.rows():
@@ -76,10 +76,10 @@ def rate_with_anchors(
         others: The imported battles.
         parameters: The model, and the interval.
         battles: The tournament's.
-        soft: Whether imported preferences count as such, and not only who won.
+        soft: Whether to use imported preferences, not only who won.
 
     Raises:
-        CannotRate: As `projections.ratings.bradley_terry.rate.rate` says.
+        CannotRate: As for `bradley_terry.rate.rate`.
     """
     imported = others.battles(soft=soft)
     human = others.where(others.is_human).battles(soft=soft)
@@ -89,10 +89,10 @@ def rate_with_anchors(
 
 
 def join_battles(battles: Battles, others: Battles) -> Battles:
-    """Return battles of two sources, in order; prompts of the same id are one.
+    """Join the battles of two sources; prompts of the same id are one.
 
-    Two prompts that share an id by chance are then one piece of evidence, which makes an interval
-    a little less steady; one prompt taken for two would make it too narrow, and look sure.
+    Two prompts that share an id by chance become one cluster, which makes an interval a little less
+    precise; one prompt taken for two would make it too narrow.
     """
     entrants = tuple(sorted({*battles.entrants, *others.entrants}))
     place = {name: i for i, name in enumerate(entrants)}
@@ -112,7 +112,7 @@ def join_battles(battles: Battles, others: Battles) -> Battles:
 
 
 def _numbers_beside(battles: Battles, others: Battles) -> NDArray[np.intp]:
-    """Return what number each cluster of the others has among those of the battles."""
+    """Return the number of each of the others' clusters among those of the battles."""
     known = {name: number for number, name in enumerate(battles.prompts)}
     n_known = max(len(known), int(battles.cluster.max(initial=-1)) + 1)
     n_others = max(len(others.prompts), int(others.cluster.max(initial=-1)) + 1)

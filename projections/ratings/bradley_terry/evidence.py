@@ -1,8 +1,9 @@
-"""Who can be compared with whom: the strongly connected components of "took something off".
+"""Which entrants can be compared, and which battles are independent.
 
-Between two entrants there is a finite difference of strength only if each, perhaps through
-others, took something off the other (Ford 1957). Where that went one way only, the one is above
-the other by more than any number; where neither way, nothing is known.
+Between two entrants there is a finite difference of strength only if each, perhaps through others,
+scored against the other (Ford 1957): if they are in one strongly connected component. Where that
+went one way only, one is above the other by more than any number; where neither way, nothing is
+known. Battles are grouped in clusters, by prompt or each alone; clusters are independent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,12 +36,12 @@ class Components:
         return len(self.above)
 
     def members(self, component: int) -> NDArray[np.intp]:
-        """Return the nodes of a component, in their order."""
+        """Return the nodes of a component, in order."""
         return np.flatnonzero(self.label == component)
 
 
 def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> Components:
-    """Find the components of n nodes; edges lead from source to target, some perhaps repeated."""
+    """Find the strongly connected components of n nodes, given edges from source to target."""
     edges = np.unique(source * n + target)
     source, target = np.divmod(edges, max(n, 1))
     successors = np.split(target, np.searchsorted(source, np.arange(1, n)))[:n]
@@ -52,16 +53,16 @@ def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) ->
 
 
 def one_component(n: int) -> Components:
-    """Return what n nodes are when something other than edges joins them all."""
+    """Return n nodes as a single component, whatever the edges."""
     n_components = min(n, 1)
     none_above = np.zeros((n_components, n_components), dtype=np.bool_)
     return Components(np.zeros(n, dtype=np.intp), none_above)
 
 
 def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say of each of several graphs whether it is a single component, (batch,).
+    """Say of each of several graphs whether it is strongly connected, (batch,).
 
-    So it is if the first node reaches every node and every node reaches the first.
+    It is if the first node reaches every node and every node reaches the first.
 
     Args:
         edges: (batch, n, n), edges[g, i, j]: in graph g an edge leads from i to j.
@@ -81,7 +82,7 @@ def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 class _Search:
-    """Tarjan's search (1972) with a stack of its own, so that Python's does not limit it."""
+    """Tarjan's algorithm (1972) with its own stack, to avoid Python's recursion limit."""
 
     def __init__(self, successors: Sequence[NDArray[np.intp]]) -> None:
         n = len(successors)
@@ -147,16 +148,16 @@ class _Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusteredBattles:
-    """Battles in columns, each with the unit that it belongs to.
+    """Battles as arrays, each with its cluster; clusters that are alike are counted once.
 
     Attributes:
-        n_entrants: Of how many entrants these are the battles.
+        n_entrants: How many entrants there are.
         a: (n,) an entrant.
         b: (n,) another, of a higher number.
-        score: (n,) in [0, 1], what a took.
+        score: (n,) a's score, in [0, 1].
         weight: (n,) positive.
-        unit: (n,) the number of the battle's unit.
-        count: (n_units,) how many units are alike; 1 for units of several battles.
+        unit: (n,) the number of the battle's cluster.
+        count: (n_clusters,) how many clusters are alike; 1 for clusters of several battles.
     """
 
     n_entrants: int
@@ -168,7 +169,7 @@ class ClusteredBattles:
     count: NDArray[np.int64]
 
     def within(self, members: NDArray[np.intp]) -> "ClusteredBattles":
-        """Return the battles among some entrants, (n_members,) ascending, all numbered anew."""
+        """Return the battles among some entrants, (n_members,) ascending, renumbered."""
         inside = np.isin(self.a, members) & np.isin(self.b, members)
         met, unit = np.unique(self.unit[inside], return_inverse=True)
         return ClusteredBattles(
@@ -183,7 +184,7 @@ class ClusteredBattles:
 
 
 def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:
-    """Group battles by what is one piece of evidence; prompts of one battle may be alike."""
+    """Group battles into clusters; equal single-battle clusters are counted together."""
     if kind == "battles":
         return _cells(battles, np.ones(len(battles), dtype=np.bool_))
     alone = np.bincount(battles.cluster)[battles.cluster] == 1
@@ -202,7 +203,7 @@ def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:
 
 
 def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return each distinct battle among the chosen once, as a unit."""
+    """Return each distinct battle among the chosen once, as a cluster."""
     a, b, score, weight = _columns(battles, chosen)
     n, scores, weights = len(battles.entrants), np.unique(score), np.unique(weight)
     shape = (n, n, len(scores), len(weights))
@@ -215,7 +216,7 @@ def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
 
 
 def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:
-    """Return who met, the lower number first, what that one took, and the weight."""
+    """Return both entrants, the lower number first, that one's score, and the weight."""
     a, b, score = battles.a[chosen], battles.b[chosen], battles.score[chosen]
     score = np.where(a < b, score, 1.0 - score)
     return _Columns(np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen])

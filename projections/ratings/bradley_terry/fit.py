@@ -1,4 +1,4 @@
-"""Ratings of entrants that can be compared: the fit, its place on the Elo scale, the interval."""
+"""Rate one component: the fit, its place on the Elo scale, and the interval."""
 
 from collections.abc import Sequence
 from math import exp, log
@@ -28,27 +28,27 @@ ELO: Final = 400.0 / log(10.0)  # points per unit of strength: 400 points are od
 class Scale(NamedTuple):
     """Elo points as a linear function of strengths.
 
-    zero: (n,) the rating of what a component hangs from, its mean or the anchor; NaN where there
-    is no rating. points: (n, n) whose rows take differences of strengths within a component.
+    zero: (n,) the rating at the component's zero, its mean or the anchor; NaN where there is no
+    rating. points: (n, n) whose rows take differences of strengths within a component.
     """
 
     zero: Floats
     points: Floats
 
     def rating(self, strengths: Floats) -> Floats:
-        """Return the ratings of strengths, (n,) or (resamples, n)."""
+        """Convert strengths to ratings, (n,) or (resamples, n)."""
         return self.zero + strengths @ self.points.T
 
 
 def scale_of(
     entrants: Sequence[str], component: NDArray[np.intp], parameters: BradleyTerryParameters
 ) -> Scale:
-    """Hang the component of the anchor, if it is there, from it, and any other from its mean.
+    """Fix the anchor's component at the anchor's rating, and every other at its mean.
 
     Args:
         entrants: (n,) names.
         component: (n,) the number of each one's component.
-        parameters: What is the anchor, and where.
+        parameters: The anchor, if any, and its rating.
     """
     n, together = len(entrants), component[:, None] == component
     zero, hung_from = np.full(n, MEAN_RATING), together / together.sum(axis=1, keepdims=True)
@@ -60,7 +60,7 @@ def scale_of(
 
 
 def precision_of(parameters: BradleyTerryParameters) -> float:
-    """Return 1 / variance of the prior of strengths that parameters state; 0: they state none."""
+    """Return 1 / variance of the prior of strengths; 0 without a prior."""
     return 0.0 if parameters.prior_sd is None else (ELO / parameters.prior_sd) ** 2
 
 
@@ -69,7 +69,7 @@ _FEWEST: Final = 2  # units that can differ from each other
 
 
 class Uncertainty(NamedTuple):
-    """How sure ratings are.
+    """The uncertainty of ratings.
 
     lower, upper: (n,) the interval; covariance: (n, n); n_without_fit: of resamples.
     """
@@ -80,14 +80,14 @@ class Uncertainty(NamedTuple):
     n_without_fit: int
 
     def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
-        """Take away what is certain only as no two units differ: bounds and covariance are NaN.
+        """Replace bounds and covariance by NaN where no two clusters differ.
 
-        Units that all say the same tell nothing of how far others would be from them. The anchor
-        alone is where it is by decree.
+        Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
+        decree.
 
         Args:
             entrants: (n,) names.
-            anchor: What ratings hang from, if from anything.
+            anchor: The anchor, if any.
         """
         is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
         alike = (self.upper - self.lower < ROUNDING) & is_free
@@ -100,7 +100,7 @@ class Uncertainty(NamedTuple):
 
 
 class ComponentRating(NamedTuple):
-    """Ratings of a component, (n,); nu is Davidson's, 0 where no tie is an outcome."""
+    """Ratings of a component, (n,); nu is Davidson's, 0 without ties as an outcome."""
 
     rating: Floats
     uncertainty: Uncertainty
@@ -118,14 +118,14 @@ def rate_component(
     Args:
         units: The battles.
         entrants: (n,) names.
-        parameters: The model, what its scale hangs from, and the interval.
-        rng: What draws resamples, if any.
+        parameters: The model, the anchor, and the interval.
+        rng: Draws resamples, if any.
 
     Returns:
         None where Davidson's model has no finite fit.
 
     Raises:
-        CannotRate: Strengths lie too far apart to be computed.
+        CannotRate: Strengths are too far apart to be computed.
     """
     n, model = len(entrants), _model(units, parameters)
     likelihood = Likelihood(model, units, precision_of(parameters))
@@ -169,14 +169,14 @@ def _uncertainty(
 
 
 def normal_interval(rating: Floats, spread: Floats, level: float) -> Uncertainty:
-    """Take the interval from the covariance of ratings, (n, n): z standard errors each way."""
+    """Return the normal interval, z standard errors each way, from a covariance, (n, n)."""
     error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
     margin = NormalDist().inv_cdf((1 + level) / 2) * error
     return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
 
 
 def _percentile_interval(draws: Floats, level: float) -> Uncertainty:
-    """Take the interval from resamples; there is no covariance where it is unbounded."""
+    """Return the percentile interval of resamples; no covariance if it is unbounded."""
     n = draws.shape[1]
     lower, upper = percentiles(draws, level)
     fitted = draws[~np.isnan(draws).any(axis=1)]

@@ -1,4 +1,4 @@
-"""Entrants by Bradley-Terry rating, with their ranks, and those that have no rating."""
+"""Leaderboards by Bradley-Terry rating: ranks, groups, and entrants without a rating."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ _DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rou
 
 
 class Ranks(NamedTuple):
-    """Ranks, (n,) each, among those with whom an entrant can be compared.
+    """Ranks, (n,) each, among the entrants that one can be compared with.
 
-    best: its rank, 1 + how many are surely better; worst: how many are not surely worse, itself
-    included; among: how many there are, itself included.
+    best: its rank, 1 + the number of significantly better entrants; worst: the number that are not
+    significantly worse, itself included; among: how many are comparable, itself included.
     """
 
     best: NDArray[np.intp]
@@ -32,9 +32,9 @@ class Ranks(NamedTuple):
 
 
 class _Differences(NamedTuple):
-    """Rating of i less that of j, and its standard error, (n, n).
+    """Rating of i minus that of j, and its standard error, (n, n).
 
-    NaN between components; an error is NaN where no two units differ about i and j, too.
+    NaN between components; an error is also NaN where no two clusters differ about i and j.
     """
 
     points: Floats
@@ -44,8 +44,9 @@ class _Differences(NamedTuple):
 def ranks(ratings: BradleyTerryRatings) -> Ranks:
     """Rank entrants.
 
-    Surely better is who is better by more than z standard errors of the difference, z as for the
-    level of the ratings' intervals; and who is of a component above the other's.
+    An entrant is significantly better if its rating is higher by more than z standard errors of the
+    difference, z as for the level of the ratings' intervals; or if its component is above the
+    other's.
     """
     label, above = ratings.components.label, ratings.components.above
     points, error = _differences(ratings)
@@ -58,10 +59,10 @@ def ranks(ratings: BradleyTerryRatings) -> Ranks:
 
 
 def p_better(ratings: BradleyTerryRatings) -> Floats:
-    """Return how likely each entrant is better than each other, (n, n), as far as is known.
+    """Return the probability that each entrant is better than each other, (n, n).
 
-    The normal distribution at the difference over its standard error; NaN between components,
-    without intervals, where no two units differ about both, and of an entrant and itself.
+    The normal distribution function at the difference over its standard error; NaN between
+    components, without intervals, where no two clusters differ about both, and on the diagonal.
     """
     points, error = _differences(ratings)
     normal = [(1 + erf(each / sqrt(2))) / 2 for each in (points / error).flat]
@@ -80,7 +81,7 @@ Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension
 
 
 class LeaderboardRow(NamedTuple):
-    """One entrant's place; comparable are those of its component, or of one above or below."""
+    """One entrant; it can be compared with its component and those above or below it."""
 
     entrant: str
     rating: float | None
@@ -94,16 +95,16 @@ class LeaderboardRow(NamedTuple):
 
     @property
     def group(self) -> int | None:
-        """The number of its component among people, who count from 1."""
+        """Its component's number for people, who count from 1."""
         return None if self.component is None else self.component + 1
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """What was rated together: its places from the best down, then those of no battle.
+    """Entrants that were rated together, the best first, then those without battles.
 
-    What is above stands above, and within a component who has the higher rating; where there is
-    no order, as between islands, the order of rows says nothing.
+    A component that is above another comes first, and within a component the higher rating; between
+    components without an order, the order of rows means nothing.
     """
 
     name: str  # of the dimension, or whatever was rated
@@ -112,7 +113,7 @@ class Leaderboard:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The components: who can be compared by rating, the best first."""
+        """The entrants of each component, the best first."""
         numbers = range(len(self.ratings.components))
         return tuple(
             tuple(place.entrant for place in self.rows if place.component == number)
@@ -121,7 +122,7 @@ class Leaderboard:
 
     @property
     def above(self) -> tuple[tuple[int, int], ...]:
-        """Which group is above which: (3, 5) is the third above the fifth, counted from 1."""
+        """Pairs of groups: (3, 5) says that the third is above the fifth, counting from 1."""
         return tuple((x + 1, y + 1) for x, y in np.argwhere(self.ratings.components.above).tolist())
 
 
@@ -130,17 +131,16 @@ def leaderboard(
 ) -> Leaderboard:
     """Rate entrants by their battles, and order them.
 
-    Where the anchor fought none of the battles, the ratings hang from nothing: their parameters
-    say so.
+    An anchor without battles is dropped, and the ratings' parameters say so.
 
     Args:
-        name: What is rated.
-        battles: What was fought.
+        name: The dimension, or another name for the board.
+        battles: The battles.
         parameters: The model, and the interval.
-        roster: Who is named even without a battle.
+        roster: Entrants to list even without a battle.
 
     Raises:
-        CannotRate: As `projections.ratings.bradley_terry.rate.rate` says.
+        CannotRate: As for `bradley_terry.rate.rate`.
     """
     if parameters.anchor not in {None, *battles.entrants}:
         parameters = replace(parameters, anchor=None)
@@ -148,7 +148,7 @@ def leaderboard(
 
 
 def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()) -> Leaderboard:
-    """Order entrants that were rated, and name after them those of a roster that were not."""
+    """Order rated entrants, then list those of the roster that were not rated."""
     best, worst, _ = ranks(ratings)
     rows = zip(ratings.rows(), best.tolist(), worst.tolist(), strict=True)
     placed = [

@@ -1,8 +1,8 @@
-"""The Bradley-Terry model: what i wins against j follows from their strengths alone.
+"""The interface of a model of battles, and the Bradley-Terry model itself.
 
 P(i beats j) = 1 / (1 + exp(theta_j - theta_i)) (Zermelo 1929; Bradley and Terry 1952). A tie is
-half a win each, a score s between 0 and 1 is a win by s and a loss by 1 - s, so all that counts
-is how much each took off each other.
+half a win each, a score s between 0 and 1 is a win by s and a loss by 1 - s, so only the scores
+against each other count.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ TOO_FAR: Final = (
 
 
 class Tally(NamedTuple):
-    """What battles add to the counts that a model is fitted to.
+    """The terms that battles add to the counts that a model is fitted to.
 
-    unit: (m,) on whose evidence; place: (m,) in the counts, laid flat; amount: (m,).
+    unit: (m,) the cluster; place: (m,) the index in the flattened counts; amount: (m,).
     """
 
     unit: NDArray[np.intp]
@@ -36,8 +36,7 @@ class Tally(NamedTuple):
 class Slopes(NamedTuple):
     """First and second derivatives of log-likelihoods by k parameters.
 
-    gradient: (batch, k); information: (batch, k, k), the second derivatives with their sign
-    changed.
+    gradient: (batch, k); information: (batch, k, k), the negative second derivatives.
     """
 
     gradient: Floats
@@ -59,9 +58,9 @@ class Scores(NamedTuple):
 
 
 class PairModel(Protocol):
-    """A log-linear model of who wins: k parameters, of which the first are strengths.
+    """A log-linear model of who wins, with k parameters; the first are strengths.
 
-    Strengths are logarithms of odds, and only their differences matter.
+    Strengths are log odds, and only their differences matter.
     """
 
     @property
@@ -77,13 +76,13 @@ class PairModel(Protocol):
         """Return k."""
 
     def tally(self, units: ClusteredBattles) -> Tally:
-        """Say what battles add to the counts."""
+        """Return the terms that battles add to the counts."""
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say for which counts strengths of most likelihood are finite, (batch,)."""
+        """Say for which counts the strengths of highest likelihood are finite, (batch,)."""
 
     def derivatives(self, counts: Floats) -> Derivatives:
-        """Return what differentiates the log-likelihoods of counts, (batch, *shape)."""
+        """Return the derivatives of the log-likelihoods of counts, (batch, *shape)."""
 
     def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """Return each battle's derivatives at parameters, (k,)."""
@@ -91,13 +90,13 @@ class PairModel(Protocol):
 
 @dataclass(frozen=True)
 class BradleyTerry:
-    """Bradley-Terry among some entrants; counts[0, i, j] is what i took off j."""
+    """The Bradley-Terry model; counts[0, i, j] is i's total score against j."""
 
     n_entrants: int
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """One kind of outcome: i took something off j."""
+        """One kind of outcome: the score of i against j."""
         return 1, self.n_entrants, self.n_entrants
 
     @property
@@ -106,7 +105,7 @@ class BradleyTerry:
         return self.n_entrants
 
     def tally(self, units: ClusteredBattles) -> Tally:
-        """Count what each side took, if anything."""
+        """Count each side's score, if it is above 0."""
         won, lost = units.score > 0, units.score < 1
         forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
         return Tally(
@@ -118,7 +117,7 @@ class BradleyTerry:
         )
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say where everybody took something off everybody, at least through others (Ford 1957)."""
+        """Say where everybody scored against everybody, at least through others (Ford 1957)."""
         if prior:
             return np.ones(len(counts), dtype=np.bool_)
         return strongly_connected(counts[:, 0] > 0)
@@ -148,6 +147,6 @@ class BradleyTerry:
         return slopes
 
     def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
-        """By the strength of a: its score less what was expected, times the weight."""
+        """By the strength of a: its score minus the expected one, times the weight."""
         expected = 1.0 / (1.0 + np.exp(parameters[units.b] - parameters[units.a]))
         return Scores(units.weight * (units.score - expected), np.empty((len(units.a), 0)))

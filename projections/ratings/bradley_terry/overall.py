@@ -1,8 +1,8 @@
-"""One rating across dimensions: the mean of an entrant's ratings, by weights that are stated.
+"""Overall ratings: the weighted mean of an entrant's ratings on dimensions.
 
-A prompt's responses are compared on every dimension, and what became of them moves together. So
-the interval is the sandwich's of all dimensions together: what a prompt moved each rating by is
-added up over dimensions before it is squared.
+The responses to a prompt are compared on every dimension, and the outcomes are correlated. So the
+interval is the sandwich's over all dimensions together: the influences of a prompt on each rating
+are added up over dimensions before they are squared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from projections.ratings.bradley_terry.uncertainty import (
 
 
 class WeightedDimension(NamedTuple):
-    """A dimension, its share in the mean (all shares make 1), its battles and ratings by them."""
+    """A dimension, its share in the mean (shares sum to 1), its battles and ratings."""
 
     dimension: str
     share: float
@@ -40,10 +40,10 @@ class WeightedDimension(NamedTuple):
 
 
 class _Contribution(NamedTuple):
-    """What a part adds to the ratings of m entrants.
+    """What a dimension adds to the ratings of m entrants.
 
-    prompts: (n_prompts,) their numbers; moved: (n_prompts, m) what each moved ratings by; of_prior:
-    (m, m) the variance of the part's prior, which knows nothing of those of other parts.
+    prompts: (n_prompts,) their numbers; moved: (n_prompts, m) each one's influence on the ratings;
+    of_prior: (m, m) the variance of the dimension's prior, which is independent of the others.
     """
 
     prompts: NDArray[np.intp]
@@ -57,11 +57,11 @@ class _Fitted(NamedTuple):
 
 
 def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.intp]) -> Floats:
-    """Return the covariance of the means of m entrants, (m, m), in squared Elo points.
+    """Return the covariance of the overall ratings of m entrants, (m, m), in squared Elo points.
 
     Args:
         parts: The dimensions; a prompt has one number on all.
-        members: (m,) entrants who are of one component on each dimension.
+        members: (m,) entrants that are in one component on each dimension.
     """
     contributions = [_contribution(part, members) for part in parts]
     prompts = np.unique(np.concatenate([each.prompts for each in contributions]))
@@ -108,23 +108,24 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class OverallRatings:
-    """Ratings overall, and what they are made of.
+    """Overall ratings, and the dimensions they are made of.
 
     Attributes:
         parts: The dimensions that have a weight.
-        ratings: Of entrants rated on all of these. Comparable are those who are on each; one is
-            above another who is nowhere above or incomparable. It has no nu of its own: NaN.
+        ratings: Of entrants rated on all of these. Entrants are comparable if they are so on each;
+            one is above another if it is above or in the same component on each, and above on some.
+            There is no nu overall: NaN.
     """
 
     parts: tuple[WeightedDimension, ...]
     ratings: BradleyTerryRatings
 
     def zeros(self) -> tuple[Zero, ...]:
-        """Return what each rating hangs from, (n,): on each dimension from something."""
+        """Return what each rating is measured from, (n,), on each dimension."""
         return tuple(zip(*(part.ratings.zeros() for part in self.parts), strict=True))
 
     def missing(self, entrant: str) -> tuple[Missing, ...]:
-        """Say where an entrant has no rating: what keeps it from having one overall."""
+        """Return the dimensions on which an entrant has no rating, with the reason."""
         i = self.ratings.entrants.index(entrant)
         rows = [(part.dimension, part.ratings.rows()[i]) for part in self.parts]
         return tuple(
@@ -143,14 +144,14 @@ def rate_overall(
     """Rate entrants on each dimension, and overall by the weighted mean.
 
     Args:
-        battles: What was fought on all dimensions; a prompt has one number on all.
-        dimensions: (n,) on which a battle was fought.
+        battles: The battles on all dimensions; a prompt has one number on all.
+        dimensions: (n,) the dimension of each battle.
         weights: Of every dimension, 0 or more; 0 leaves it out.
-        parameters: Of the ratings on each dimension, with the sandwich.
+        parameters: Of the ratings on each dimension, with the sandwich interval.
 
     Raises:
-        CannotRate: A dimension has no weight, or no battle; a weight is below 0; none is above;
-            the parameters ask for resamples; or as in ratings on one dimension.
+        CannotRate: A dimension has no weight, or no battle; a weight is below 0; none is above; the
+            parameters ask for resamples; or as in ratings on one dimension.
         ValueError: There are not as many dimensions as battles.
     """
     if parameters.interval != "sandwich":
@@ -172,7 +173,7 @@ def rate_overall(
 
 
 def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str, float]:
-    """Divide weights by their sum, leaving out what has none."""
+    """Divide weights by their sum, leaving out zeros."""
     fought = dict.fromkeys(dimensions)
     for dimension in fought:
         if dimension not in weights:
@@ -214,7 +215,7 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
 
 
 def _product(several: Sequence[Components]) -> Components:
-    """Put together who is together in each; above is who is above in some, and together else."""
+    """Intersect components; above is above in some, in the same component in the others."""
     labels, label = np.unique([each.label for each in several], axis=1, return_inverse=True)
     same_or_above = np.ones((labels.shape[1], labels.shape[1]), dtype=np.bool_)
     for each, row in zip(several, labels, strict=True):

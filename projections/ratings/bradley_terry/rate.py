@@ -1,7 +1,7 @@
 """Bradley-Terry ratings of battles, each with its interval, or with the reason why it has none.
 
-Strengths are fitted within each component of "took something off"; between components there is
-an order, or nothing. A stated prior joins all entrants into one.
+Strengths are fitted within each component of entrants that scored against each other; between
+components there is an order, or nothing. A prior joins all entrants into one component.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Zero: TypeAlias = tuple[frozenset[str], ...]
 
 
 class Rating(NamedTuple):
-    """An entrant's place on the Elo scale; only those of one component are comparable."""
+    """An entrant's Bradley-Terry rating; only those of one component are comparable."""
 
     entrant: str
     rating: float | None
@@ -87,12 +87,12 @@ class BradleyTerryRatings:
         )
 
     def scale(self) -> Scale:
-        """Return what made ratings of strengths."""
+        """Return the scale that turned strengths into ratings."""
         zero, points = scale_of(self.entrants, self.components.label, self.parameters)
         return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
 
     def zeros(self) -> tuple[frozenset[str], ...]:
-        """Return what each rating hangs from, (n,): the anchor alone, or the mean of these."""
+        """Return what each rating is measured from, (n,): the anchor, or the mean of these."""
         labels, anchor = self.components.label, self.parameters.anchor
         groups = [
             frozenset(self.entrants[member] for member in self.components.members(number))
@@ -121,16 +121,16 @@ class BradleyTerryRatings:
 def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRatings:
     """Rate entrants by their battles.
 
-    A rating is 1000 + 400 / ln 10 times the strength of most likelihood. Seed and number of
-    resamples touch the intervals only.
+    A rating is 1000 + 400 / ln 10 times the strength of highest likelihood. Seed and number of
+    resamples affect the intervals only.
 
     Args:
-        battles: What was fought.
-        parameters: The model, what its scale hangs from, and the interval.
+        battles: The battles.
+        parameters: The model, the anchor, and the interval.
 
     Raises:
-        CannotRate: The anchor fought no battle, Davidson's model does not know a score, or
-            strengths lie too far apart to be computed.
+        CannotRate: The anchor has no battle, Davidson's model does not have a score, or strengths
+            are too far apart to be computed.
     """
     if parameters.anchor is not None and parameters.anchor not in battles.entrants:
         raise CannotRate(f"the anchor {parameters.anchor!r} has no battle", "choose one that has")

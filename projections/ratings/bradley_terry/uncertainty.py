@@ -1,9 +1,9 @@
-"""How sure a fit is, by fitting again with evidence drawn anew.
+"""Uncertainty of a fit: bootstrap resamples of clusters, and the sandwich covariance.
 
-Multinomial: as many units as there are, drawn with replacement (Efron 1979). Bayesian: each unit
-weighs as a draw of gamma(1, 1) (Rubin 1981; Newton and Raftery 1994); as none weighs 0, there is
-a fit whenever there is one of the data. Units that are alike weigh together as one draw of
-gamma(count, 1), so that cells are drawn instead of battles.
+Multinomial: as many clusters as there are, drawn with replacement (Efron 1979). Bayesian: each
+cluster weighs as a draw of gamma(1, 1) (Rubin 1981; Newton and Raftery 1994); as none weighs 0,
+there is a fit whenever there is one of the data. Equal clusters weigh together as one draw of
+gamma(count, 1), so distinct battles are drawn instead of all battles.
 """
 
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -39,17 +39,17 @@ def bootstrap_strengths(
     resamples: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the strengths of each resample, (resamples, n_entrants); NaN where it has none.
+    """Return the strengths of each resample, (resamples, n_entrants); NaN where it has no fit.
 
-    A prior is drawn, too: in each resample it has another centre. So the spread has the prior's
-    part, as the sandwich has.
+    A prior is drawn, too: in each resample it has another centre. So the spread includes the
+    prior's part, as the sandwich does.
 
     Args:
         likelihood: What was fitted.
-        parameters: (k,) the fit, from where each resample's is three or four steps away.
-        kind: How evidence is drawn.
-        resamples: How often.
-        rng: What draws.
+        parameters: (k,) the fit, three or four steps away from that of each resample.
+        kind: The kind of bootstrap.
+        resamples: Their number.
+        rng: The generator.
     """
     n, n_units = likelihood.model.n_entrants, len(likelihood.units.count)
     size = max(1, min(_BATCH // n**2, _DRAWN // n_units))
@@ -60,7 +60,7 @@ def bootstrap_strengths(
 def percentiles(draws: Floats, level: float) -> Bounds:
     """Return the bounds that leave out the same number of draws at either end.
 
-    A draw that is NaN counts as beyond both, so that a bound is infinite if too many are.
+    A NaN counts as beyond both bounds, so a bound is infinite if there are too many.
 
     Args:
         draws: (resamples, n).
@@ -94,7 +94,7 @@ def _batch(
 def _evidence(
     count: NDArray[np.int64], kind: Bootstrap, size: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw how often each unit is there, (size, n_units)."""
+    """Draw the weight of each cluster, (size, n_clusters)."""
     if kind == "bayesian":
         return rng.standard_gamma(count, (size, len(count)))
     n_units = count.sum()
@@ -102,9 +102,9 @@ def _evidence(
 
 
 def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return some battles, none put together with those that are alike; units are their prompts.
+    """Return some battles one by one, clustered by prompt.
 
-    Units are numbered in the order of the prompts' numbers.
+    Clusters are numbered in the order of the prompts' numbers.
     """
     prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
     return ClusteredBattles(
@@ -119,7 +119,7 @@ def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBatt
 
 
 def sensitivity_of(figures: Floats, information: Floats) -> Floats:
-    """Return by how much figures move for each derivative of the log-likelihood, (m, k).
+    """Return the derivative of figures by each derivative of the log-likelihood, (m, k).
 
     Args:
         figures: (m, k) each a linear function of parameters.
@@ -129,11 +129,11 @@ def sensitivity_of(figures: Floats, information: Floats) -> Floats:
 
 
 def influences(response: Floats, scores: Scores, units: ClusteredBattles) -> Floats:
-    """Return what each unit moved each of m figures by, (n_units, m).
+    """Return each cluster's influence on each of m figures, (n_clusters, m).
 
     Args:
-        response: (m, k) of the figures.
-        scores: The derivatives of each battle's.
+        response: (m, k) the sensitivity of the figures.
+        scores: The derivatives of each battle's log-likelihood.
         units: The battles.
     """
     n, n_units = units.n_entrants, len(units.count)
@@ -145,13 +145,13 @@ def influences(response: Floats, scores: Scores, units: ClusteredBattles) -> Flo
 
 
 def covariance_of(moved: Floats) -> Floats:
-    """Return the covariance of m figures, (m, m): C / (C - 1) times the sum over C units.
+    """Return the covariance of m figures, (m, m): C / (C - 1) times the sum over C clusters.
 
     Args:
-        moved: (C, m) what each unit moved each by.
+        moved: (C, m) each cluster's influence on each figure.
 
     Returns:
-        NaN throughout for a single unit, which says nothing of how units vary.
+        NaN throughout for a single cluster, which says nothing of how clusters vary.
     """
     n_units, m = moved.shape
     if n_units == 1:
@@ -163,9 +163,9 @@ _BLOCK: Final = 2_000_000  # numbers in a table of units by parameters, at a tim
 
 
 class _Entries(NamedTuple):
-    """The derivatives of each battle's log-likelihood that are not 0, in a few columns.
+    """The nonzero derivatives of each battle's log-likelihood, in a few columns.
 
-    unit: (n,) the battle's unit; parameter: (n, few); derivative: (n, few).
+    unit: (n,) the battle's cluster; parameter: (n, few); derivative: (n, few).
     """
 
     unit: NDArray[np.intp]
@@ -177,17 +177,16 @@ class _Entries(NamedTuple):
 
 
 def covariance(likelihood: Likelihood, parameters: Floats) -> Floats:
-    """Return the covariance of strengths at a fit, (n_entrants, n_entrants).
+    """Return the sandwich covariance of strengths at a fit, (n_entrants, n_entrants).
 
-    H^-1 (C / (C - 1) sum of g g' + P) H^-1, where H is the information with that of the prior, P
-    the prior's alone, and g the derivatives of the log-likelihood of one of C units. C / (C - 1)
-    makes up for a fit that is nearest to its own data, which shows where units are few. The prior
-    counts as evidence whose variance is known: without it, an entrant that never lost would seem
-    sure of a rating that is all prior. Without a prior only what is said of differences counts,
-    as in a fit.
+    H^-1 (C / (C - 1) sum of g g' + P) H^-1, where H is the information including the prior's, P the
+    prior's alone, and g the derivatives of the log-likelihood of one of C clusters. C / (C - 1)
+    corrects for a fit that is closest to its own data, which matters for few clusters. The prior
+    counts as evidence of known variance: without it, an entrant that never lost would seem sure of
+    a rating that is all prior. Without a prior only differences are determined, as in a fit.
 
     Args:
-        likelihood: What was fitted, to two units at least.
+        likelihood: What was fitted, to at least two clusters.
         parameters: (k,) the fit.
     """
     n, n_units = likelihood.model.n_entrants, likelihood.units.count.sum()
@@ -199,7 +198,7 @@ def covariance(likelihood: Likelihood, parameters: Floats) -> Floats:
 
 
 def _outer_products(likelihood: Likelihood, parameters: Floats) -> Floats:
-    """Return the sum over units of g g', (k, k)."""
+    """Return the sum over clusters of g g', (k, k)."""
     model, units = likelihood.model, likelihood.units
     scores = model.scores(parameters, units)
     others = np.arange(model.n_entrants, model.n_parameters)
@@ -214,7 +213,7 @@ def _outer_products(likelihood: Likelihood, parameters: Floats) -> Floats:
 
 
 def _of_single_battles(entries: _Entries, count: NDArray[np.int64], k: int) -> Floats:
-    """Add up where a battle is a unit, so that few products are not 0."""
+    """Add up clusters of one battle, in which few products are not 0."""
     unit, parameter, derivative = entries
     place = parameter[:, :, None] * k + parameter[:, None, :]
     product = derivative[:, :, None] * derivative[:, None, :] * count[unit][:, None, None]
@@ -223,7 +222,7 @@ def _of_single_battles(entries: _Entries, count: NDArray[np.int64], k: int) -> F
 
 
 def _of_several_battles(entries: _Entries, k: int) -> Floats:
-    """Add up where a unit has several battles, in tables of units by parameters."""
+    """Add up clusters of several battles, in tables of clusters by parameters."""
     unit, parameter, derivative = entries.of(np.argsort(entries.unit, kind="stable"))
     starts = np.flatnonzero(np.diff(unit, prepend=-1))
     number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(unit)))
