@@ -344,8 +344,10 @@ class Strict(Capitals):
             Strict,
             5,
             [
-                ("base on capitals: 3 recorded samples were scored by other code;"
-                " compare with `tourney ")
+                (
+                    "base on capitals: 3 recorded samples were scored by other code;"
+                    " compare with `tourney "
+                )
             ],
         ),
         (Strict, 3, []),  # nothing is to come
