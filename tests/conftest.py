@@ -7,10 +7,17 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ledger.store import Ledger
 from tests.builders import NOON
 from tests.loopback import TOO_LATE
+
+# A busy machine draws examples slowly, and finds no other fault for that.
+_AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=True)
+settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
+settings.load_profile("default")
 
 
 @pytest.fixture

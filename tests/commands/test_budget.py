@@ -14,7 +14,6 @@ from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.builders import opened, prompt, responses
 from tests.commands.builders import JUDGE
 from tests.commands.flat_rate import FlatRate
-from tests.projections.strategies import QUICK
 from tests.specification import after
 
 BANK = [prompt(f"p{n}") for n in range(4)]
@@ -83,7 +82,6 @@ def test_a_judge_on_this_machine_is_never_refused() -> None:
     assert FREE_OF_CHARGE.price_of(Usage(n_input=1, n_output=1)) is None
 
 
-@QUICK
 @given(
     cap=st.floats(min_value=0.01, max_value=20),
     usd=st.floats(min_value=0.01, max_value=5),

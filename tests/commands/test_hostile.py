@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.cli.tables.render import csv_cell, one_line, shown, shown_json
@@ -37,7 +37,6 @@ def test_ordinary_text_is_shown_as_it_is() -> None:
     assert shown(text) == text
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_nothing_hidden_is_left_in_any_text(text: str) -> None:
     """The list of categories is closed: what is not named is visible."""
@@ -46,7 +45,6 @@ def test_nothing_hidden_is_left_in_any_text(text: str) -> None:
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_json_made_safe_says_the_same(text: str) -> None:
     """Data is for machines, which must get every character back."""

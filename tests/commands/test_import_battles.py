@@ -21,7 +21,6 @@ from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
-from tests.projections.strategies import QUICK
 from tests.strategies import battles_imported
 
 PLAIN = FORMATS["plain"]
@@ -186,7 +185,6 @@ def agreeing(event: BattlesImported) -> BattlesImported:
     return replace(event, prefs=CodedColumn.of(prefs))
 
 
-@QUICK
 @given(event=battles_imported().filter(sound).map(agreeing))
 def test_what_was_exported_is_imported_as_the_same_battles(
     tmp_path_factory: pytest.TempPathFactory, event: BattlesImported
@@ -280,7 +278,6 @@ def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -
 ROWS = st.lists(st.sampled_from([0, 1, 256, 2**56, -1]), max_size=6)
 
 
-@QUICK
 @given(fewer=ROWS, more=ROWS)
 def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
     """The search is of bytes, which may be alike across the border of two rows."""

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.cli.tables.history import conflicts_table
@@ -197,7 +197,6 @@ def test_what_is_observed_while_a_merge_waits_is_known_to_it(pair: Pair) -> None
         assert faults_of(ours) == []
 
 
-@settings(deadline=None, max_examples=50)
 @given(ours=CHOICES, theirs=CHOICES, then=CHOICES)
 def test_whatever_both_evaluated_a_merged_ledger_is_sound(
     ours: Sequence[Choices], theirs: Sequence[Choices], then: Sequence[Choices]

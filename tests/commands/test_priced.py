@@ -27,7 +27,6 @@ from tests.anthropic_api.models import model_named
 from tests.anthropic_api.usage import PromptCache
 from tests.builders import NOON, STREAM, judge, prompt, rubric
 from tests.commands.builders import settings
-from tests.projections.strategies import QUICK
 
 NOTHING = Tournament(STREAM)
 MODELS = sorted(priced.row.id for priced in price_table().rows)
@@ -150,7 +149,6 @@ def test_before_any_reply_a_share_of_hits_is_assumed(in_batch: bool) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@QUICK
 @given(text=st.text(min_size=1), data=st.data())
 def test_no_reply_costs_more_than_the_worst(model: str, text: str, data: DataObject) -> None:
     """A cap rests on it: whatever is cached, read and written, one asking stays below."""

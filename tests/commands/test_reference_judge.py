@@ -1,7 +1,7 @@
 """The offline judge: the response closer to the gold answer wins."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.backends._reference_judge import ReferenceJudge
@@ -45,14 +45,12 @@ def test_an_empty_response_loses_to_any_overlap() -> None:
     assert verdict_on("", "") == "TIE"
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.text(max_size=40))
 def test_texts_that_are_equal_always_tie(text: str) -> None:
     """Whatever they say; even a band of nothing holds them."""
     assert verdict_on(text, text, tie_band=0.0) == "TIE"
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_swapping_the_slots_swaps_the_verdict(a: str, b: str) -> None:
     """No outcome of this judge is ever inconsistent."""

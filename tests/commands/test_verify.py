@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 from msgspec.structs import replace
@@ -87,7 +87,6 @@ def test_an_empty_ledger_has_no_fault(ledger: Ledger) -> None:
     assert verify(ledger, [], no_progress) == Verification(ledger.head, 0, 0, ())
 
 
-@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_whatever_a_tournament_comes_to_it_has_no_fault(data: DataObject) -> None:
     """Retries, failures, equal responses, a run cut short: what we record ourselves is sound."""

@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.importing.merge import merge_ledger
@@ -42,7 +42,6 @@ def pauses(n: int = 8) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, 3), min_size=n, max_size=n)
 
 
-@settings(deadline=None, max_examples=40)
 @given(history=histories(), as_of=st.integers(min_value=0, max_value=9))
 def test_as_of_a_position_is_the_prefix_up_to_it(history: list[Event], as_of: int) -> None:
     """What was published of a ledger is folded again from the very same events."""
@@ -57,7 +56,6 @@ def test_as_of_a_position_is_the_prefix_up_to_it(history: list[Event], as_of: in
     assert [row.decode() for row in rows] == read
 
 
-@settings(deadline=None, max_examples=40)
 @given(history=histories(), pauses=pauses(), seconds=SECONDS)
 def test_as_of_a_time_is_what_was_recorded_by_then(
     history: list[Event], pauses: list[int], seconds: int
@@ -72,7 +70,6 @@ def test_as_of_a_time_is_what_was_recorded_by_then(
     assert read == [each for each in everything if each.recorded_at <= at]
 
 
-@settings(deadline=None, max_examples=40)
 @given(ours=histories(4), theirs=histories(4), pauses=pauses(), seconds=SECONDS)
 def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
     ours: list[Event], theirs: list[Event], pauses: list[int], seconds: int
@@ -90,7 +87,6 @@ def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
     assert all(time > at for time in times[position : position + 1])
 
 
-@settings(deadline=None, max_examples=40)
 @given(history=histories(), stops=st.lists(st.integers(0, 9), max_size=4), of_other=SECONDS)
 def test_reading_may_stop_anywhere_and_go_on_from_there(
     history: list[Event], stops: list[int], of_other: int
@@ -111,7 +107,6 @@ def test_reading_may_stop_anywhere_and_go_on_from_there(
         assert [each for part in parts_of_one for each in part] == list(ledger.read(stream=STREAM))
 
 
-@settings(deadline=None, max_examples=10)
 @given(stops=st.lists(st.integers(0, 2_100), max_size=3))
 def test_pages_and_stops_need_not_meet(stops: list[int]) -> None:
     """Long ledgers are read page by page, wherever the last reading stopped."""

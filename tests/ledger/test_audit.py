@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_with_faults
 from ledger.events.registry import Event
@@ -145,7 +145,6 @@ def test_a_ledger_nobody_touched_has_no_faults(filed: Path) -> None:
     assert faults == []
 
 
-@settings(deadline=None, max_examples=30)
 @given(history=histories())
 def test_any_history_passes_its_audit(history: list[Event]) -> None:
     """No event of any content may look like tampering."""

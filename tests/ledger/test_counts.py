@@ -21,7 +21,6 @@ from tests.builders import STREAM, key, known, opened
 from tests.evaluations import answer, observed, plan, unscorable
 from tests.ledger.hostile import loosen
 from tests.projections import worlds
-from tests.projections.strategies import QUICK
 from tests.projections.strategies import histories as played
 from tests.projections.worlds import answered, cup, failure_of, history, matches_of, reconciled
 from tests.strategies import histories as any_histories
@@ -67,7 +66,6 @@ def short(events: Sequence[Event]) -> list[Event]:
     ]
 
 
-@QUICK
 @given(
     ours=(played() | any_histories()).map(short), theirs=any_histories().map(short), data=st.data()
 )

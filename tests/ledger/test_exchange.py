@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.importing.merge import merge_ledger
 from ledger.chain import GENESIS, leaf_hash, link_hash
@@ -75,7 +75,6 @@ def refusal_of(content: bytes | Iterable[bytes]) -> BrokenExport:
     return caught.value
 
 
-@settings(deadline=None, max_examples=40)
 @given(ours=histories(5), theirs=histories(5))
 def test_what_was_exported_and_imported_is_exported_the_same(
     ours: list[Event], theirs: list[Event]
@@ -93,7 +92,6 @@ def test_what_was_exported_and_imported_is_exported_the_same(
         assert list(copy.rows()) == rows
 
 
-@settings(deadline=None, max_examples=40)
 @given(ours=histories(5), theirs=histories(5))
 def test_a_merged_ledger_is_exported_and_imported_like_any_other(
     ours: list[Event], theirs: list[Event]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger.audit import Fault, audit, audit_chain
@@ -114,7 +114,6 @@ def is_found_or_harmless(place: int, bit: int) -> bool:
             return False
 
 
-@settings(deadline=None, max_examples=200)
 @given(place=st.deferred(lambda: st.sampled_from(in_use())), bit=st.integers(0, 7))
 @example(place=56, bit=1)  # the encoding of all text
 @example(place=18, bit=3)  # the format of reading

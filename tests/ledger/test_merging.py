@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -27,7 +27,6 @@ from tests.evaluations import answer, completed, observed, plan, unscorable
 from tests.ledger.facts import N_FILED, verdicts
 from tests.strategies import BY_TYPE, histories
 
-LAW: Final = settings(deadline=None, max_examples=60)
 STREAMS: Final = st.sampled_from((STREAM, StreamId("other")))
 QUESTIONS: Final = st.integers(0, 3).map(lambda number: key(str(number)))
 
@@ -136,7 +135,6 @@ def facts_of(ledger: Ledger) -> Mapping[bytes, Event]:
     }
 
 
-@LAW
 @given(ours=told(), theirs=told())
 def test_merging_again_changes_nothing(ours: History, theirs: History) -> None:
     """A script that merges every night must not grow the ledger every night."""
@@ -150,7 +148,6 @@ def test_merging_again_changes_nothing(ours: History, theirs: History) -> None:
         assert again == first._replace(n_new=0, n_known=first.n_known + first.n_new)
 
 
-@LAW
 @given(both=agreeing(2))
 def test_merging_either_way_holds_the_same_facts(both: tuple[History, ...]) -> None:
     """Two machines share a tournament: whichever takes the other in knows the same."""
@@ -159,7 +156,6 @@ def test_merging_either_way_holds_the_same_facts(both: tuple[History, ...]) -> N
     assert merged(one, other) == merged(other, one)
 
 
-@LAW
 @given(ours=told(), theirs=told())
 def test_merging_either_way_differs_in_no_more_than_what_follows(
     ours: History, theirs: History
@@ -171,7 +167,6 @@ def test_merging_either_way_differs_in_no_more_than_what_follows(
     assert all(isinstance({**one, **other}[each], FOLLOWING) for each in in_one_alone)
 
 
-@LAW
 @given(three=agreeing(3))
 def test_ledgers_are_merged_in_any_order(three: tuple[History, ...]) -> None:
     """Ten people who share a tournament need not agree who goes first."""
@@ -184,7 +179,6 @@ def test_ledgers_are_merged_in_any_order(three: tuple[History, ...]) -> None:
     assert by_way_of_the_second == merged(mine, yours, theirs) == merged(mine, theirs, yours)
 
 
-@LAW
 @given(theirs=told())
 def test_an_empty_ledger_becomes_an_exact_copy(theirs: History) -> None:
     """The same head: checkpoints that were noted of the one hold for the other."""
@@ -196,7 +190,6 @@ def test_an_empty_ledger_becomes_an_exact_copy(theirs: History) -> None:
         assert taken == MergeCounts(n_new=other.head.position, n_known=0, n_left=0, conflicts=())
 
 
-@LAW
 @given(ours=told(), theirs=told())
 def test_merging_never_changes_what_was_there(ours: History, theirs: History) -> None:
     """Every checkpoint that was noted before holds after it."""
@@ -210,7 +203,6 @@ def test_merging_never_changes_what_was_there(ours: History, theirs: History) ->
         assert audit(ledger) == ()
 
 
-@LAW
 @given(ours=told(), theirs=told())
 def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: History) -> None:
     """Two replies to one query cannot both be counted, and none may vanish without a word."""
@@ -232,7 +224,6 @@ def test_every_contradiction_is_told_and_ours_is_kept(ours: History, theirs: His
         assert conflict.row.decode().event == yours[each]
 
 
-@LAW
 @given(ours=told(), theirs=told())
 def test_what_became_of_every_event_is_told(ours: History, theirs: History) -> None:
     """The numbers add up to what was offered, and new ones to what was appended."""

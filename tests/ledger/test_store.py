@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.audit import audit
@@ -47,7 +47,6 @@ def test_appended_events_are_read_in_order(ledger: Ledger) -> None:
     assert [each.position for each in appended] == [1, 2, 3, 4, 5]
 
 
-@settings(deadline=None, max_examples=40)
 @given(history=histories())
 def test_any_history_reads_back_as_it_was_told(history: list[Event]) -> None:
     """No event of any content is changed by storing it."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, get_args
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -24,8 +23,6 @@ from tests.projections.worlds import (
     reconciled,
     unanswerable,
 )
-
-QUICK: Final = settings(deadline=None, max_examples=40)
 
 _NAMES: Final = ("zoe", "amy", "kim", "Bob", "élan")
 _VERDICTS: Final = st.sampled_from(get_args(Verdict))

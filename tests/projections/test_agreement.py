@@ -26,7 +26,6 @@ from tests.projections.juries import (
     heard,
     matches_for,
 )
-from tests.projections.strategies import QUICK
 from tests.projections.worlds import everything, failure
 
 SAIDS = st.lists(st.sampled_from([A, B, TIE, SLOT_A, SLOT_B, None]), min_size=6, max_size=6)
@@ -204,7 +203,6 @@ def test_a_question_that_two_pairs_put_is_counted_once() -> None:
     assert found["ann", "tie rate"] == (0.0, 2)
 
 
-@QUICK
 @given(ann=SAIDS, bob=SAIDS, cleo=SAIDS)
 def test_a_judge_beside_itself_agrees(
     ann: list[Said | None], bob: list[Said | None], cleo: list[Said | None]
@@ -218,7 +216,6 @@ def test_a_judge_beside_itself_agrees(
     assert all(-1 <= value <= 1 for value, _ in others.values() if value is not None)
 
 
-@QUICK
 @given(saids=st.tuples(SAIDS, SAIDS, SAIDS))
 def test_the_order_of_judges_does_not_count(saids: tuple[list[Said | None], ...]) -> None:
     """A panel is a set of judges; its first is not the reference."""

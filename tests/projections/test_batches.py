@@ -13,7 +13,6 @@ from projections.tournament.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, op
 from projections.tournament.state import tournament_of
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import NOON, STREAM, key, known, opened, recorded
-from tests.projections.strategies import QUICK
 from tests.strategies import digests
 from tests.strategies import histories as any_histories
 
@@ -143,7 +142,6 @@ def test_what_has_ended_or_never_was_is_not_open() -> None:
     assert open_batches(recorded([PLAN, other, *ends])) == ()
 
 
-@QUICK
 @given(history=any_histories())
 def test_open_batches_are_those_of_a_tournament_and_need_no_other_event(
     history: list[Event],
@@ -157,7 +155,6 @@ def test_open_batches_are_those_of_a_tournament_and_need_no_other_event(
     assert {*found} == {each for each in known(*history).batches.values() if each.is_open}
 
 
-@QUICK
 @given(history=any_histories(), queries=st.lists(digests(), max_size=3))
 def test_nothing_is_in_flight_but_what_open_batches_ask(
     history: list[Event], queries: list[Digest]

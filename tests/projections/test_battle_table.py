@@ -10,7 +10,6 @@ from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, CodedColu
 from projections.battles.imported import WINNERS, table_of
 from tests.battles import battles
 from tests.builders import key
-from tests.projections.strategies import QUICK
 from tests.strategies import battles_imported
 
 JUDGED = battles(
@@ -102,7 +101,6 @@ def test_more_entrants_than_signs_of_one_byte_are_told_apart() -> None:
     assert table.b.tolist() == [*range(1, len(names))]
 
 
-@QUICK
 @given(event=battles_imported())
 def test_every_battle_has_its_row(event: BattlesImported) -> None:
     """Whatever is on a ledger can be rated."""

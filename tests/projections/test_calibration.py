@@ -21,7 +21,6 @@ from projections.reliability.calibration import (
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 from tests.builders import entrant, known, opened, prompt, responses, rubric
-from tests.projections.strategies import QUICK
 from tests.projections.worlds import answered, cup, history, settled
 
 SHARES = st.floats(min_value=0, max_value=1)
@@ -86,7 +85,6 @@ def test_nothing_is_measured_on_no_case() -> None:
     assert len(found.bins) == N_BINS
 
 
-@QUICK
 @given(cases=CASES)
 def test_every_case_is_in_one_bin(cases: list[Case]) -> None:
     """What is summed up is what was shown, and all of it."""
@@ -96,7 +94,6 @@ def test_every_case_is_in_one_bin(cases: list[Case]) -> None:
     assert all(each.low <= each.confidence <= each.high for each in found.bins if each.confidence)
 
 
-@QUICK
 @given(cases=CASES, data=st.data())
 def test_the_order_of_responses_does_not_count(cases: list[Case], data: st.DataObject) -> None:
     """To the last digit: the bank's order is an accident."""
@@ -105,7 +102,6 @@ def test_the_order_of_responses_does_not_count(cases: list[Case], data: st.DataO
     assert (found.bins, found.ece, found.brier) == (other.bins, other.ece, other.brier)
 
 
-@QUICK
 @given(cases=CASES.filter(bool))
 def test_errors_are_shares(cases: list[Case]) -> None:
     """Both are between 0, which is best, and 1; and ECE is what the bins show."""
@@ -123,7 +119,6 @@ def test_errors_are_shares(cases: list[Case]) -> None:
     assert found.ece == pytest.approx(sum(shown) / len(cases), abs=1e-12)
 
 
-@QUICK
 @given(
     groups=st.lists(
         st.integers(min_value=1, max_value=9).flatmap(

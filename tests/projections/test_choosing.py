@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.evaluations.scores import credit
-from tests.projections.strategies import QUICK
 
 WEIGHTS = st.lists(st.sampled_from((-2.0, -1.0, 0.0)), min_size=1, max_size=5)
 
@@ -19,7 +18,6 @@ def test_the_heaviest_earns_and_a_tie_is_shared(weights: tuple[float, ...], earn
     assert credit(weights, 0) == earned
 
 
-@QUICK
 @given(weights=WEIGHTS)
 def test_what_all_places_earn_together_is_one(weights: list[float]) -> None:
     """So guessing is worth 1/k, and no order of the choices is worth more than another."""

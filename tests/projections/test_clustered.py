@@ -18,7 +18,6 @@ from projections.intervals import (
     wilson,
 )
 from tests.builders import key
-from tests.projections.strategies import QUICK
 
 SCALES: tuple[Scale, ...] = ("plain", "share", "exponential")
 SHARES = st.lists(st.floats(min_value=0, max_value=1), min_size=2, max_size=12)
@@ -48,7 +47,6 @@ def test_the_error_of_a_mean_is_the_standard_deviation_over_root_n() -> None:
     assert found.high == pytest.approx(mean(values) + 1.959964 * error)
 
 
-@QUICK
 @given(values=SHARES)
 def test_asking_each_prompt_twice_alike_makes_nothing_surer(values: list[float]) -> None:
     """Greedy answers to one prompt are the same: they are evidence once."""
@@ -107,7 +105,6 @@ def test_a_share_that_is_the_same_everywhere_is_no_certainty(share: float) -> No
     assert (found.low, found.high) == pytest.approx(wilson(share, 10))
 
 
-@QUICK
 @given(right=st.lists(st.booleans(), min_size=2, max_size=12))
 def test_the_interval_of_independent_answers_is_wilson_s(right: list[bool]) -> None:
     """Clusters of one must not change what is known of counts."""
@@ -185,7 +182,6 @@ def test_what_floats_cannot_hold_is_not_said() -> None:
     assert estimate_difference(huge, usual, apart(2), "exponential") == (None, 2, None, None, None)
 
 
-@QUICK
 @given(pairs=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=12))
 def test_a_difference_of_means_is_the_mean_of_differences(pairs: list[tuple[float, float]]) -> None:
     """Paired: how hard a sample is for both cancels out."""
@@ -197,7 +193,6 @@ def test_a_difference_of_means_is_the_mean_of_differences(pairs: list[tuple[floa
     assert found == pytest.approx(estimate_ratio(apiece, apart(len(pairs)), "plain"), abs=1e-9)
 
 
-@QUICK
 @given(values=SHARES, scale=st.sampled_from(SCALES))
 def test_an_entrant_does_not_differ_from_itself(values: list[float], scale: Scale) -> None:
     """And of that one is sure."""

@@ -11,7 +11,6 @@ from projections.ratings.bradley_terry.evidence import (
     one_component,
     strongly_connected,
 )
-from tests.projections.strategies import QUICK
 
 N = 6
 EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_size=14)
@@ -33,7 +32,6 @@ def reaches(n: int, edges: list[tuple[int, int]]) -> NDArray[np.bool_]:
     return reached
 
 
-@QUICK
 @given(edges=EDGES)
 def test_a_component_is_those_that_reach_each_other(edges: list[tuple[int, int]]) -> None:
     """Only among those is a rating a number."""
@@ -45,7 +43,6 @@ def test_a_component_is_those_that_reach_each_other(edges: list[tuple[int, int]]
     assert sorted(set(components.label.tolist())) == together
 
 
-@QUICK
 @given(edges=EDGES)
 def test_a_component_is_above_those_that_it_reaches(edges: list[tuple[int, int]]) -> None:
     """That order, and no more, is known between components; the upper has the lower number."""
@@ -56,7 +53,6 @@ def test_a_component_is_above_those_that_it_reaches(edges: list[tuple[int, int]]
     assert not np.tril(components.above).any()
 
 
-@QUICK
 @given(graphs=st.lists(EDGES, min_size=1, max_size=4))
 def test_a_graph_is_strongly_connected_if_it_has_one_component(
     graphs: list[list[tuple[int, int]]],

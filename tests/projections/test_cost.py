@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from ledger.events.values import Price, Usage, cost_usd
 from tests.batches import DEAR
-from tests.projections.strategies import QUICK
 from tests.strategies import prices
 
 _FEW = st.integers(min_value=0, max_value=10**6)
@@ -45,7 +44,6 @@ def test_a_reply_costs_the_sum_of_its_parts() -> None:
     assert cost_usd(usage, DEAR) == pytest.approx((210 + 4_800 + 187.5) / 1_000_000)
 
 
-@QUICK
 @given(one=USAGES, other=USAGES, price=prices())
 def test_two_replies_cost_what_each_costs(one: Usage, other: Usage, price: Price) -> None:
     """Spending is added up reply by reply, in whatever order they came."""

@@ -22,7 +22,6 @@ from projections.ratings.style import AdjustedRatings, rate_adjusted
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, battles, comparable
 from tests.projections.fought import RING
-from tests.projections.strategies import QUICK
 
 Features = Mapping[str, Floats]
 
@@ -86,7 +85,6 @@ def test_a_worked_example() -> None:
     assert found.ratings.rating.tolist() == pytest.approx([1000 + gap / 2, 1000 - gap / 2])
 
 
-@QUICK
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], seed: int) -> None:
     """That is what it means to be likeliest; the penalty takes its beta off a feature."""
@@ -105,7 +103,6 @@ def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], s
     assert np.average(x**2, axis=0, weights=those.weight).tolist() == pytest.approx([1.0, 1.0])
 
 
-@QUICK
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     """Told the other way round, a battle has the opposite features, and is the same."""
@@ -122,7 +119,6 @@ def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     assert numbers(adjusted(again, opposite)) == pytest.approx(numbers(adjusted(those, features)))
 
 
-@QUICK
 @given(rows=comparable(), seed=SEEDS, scale=st.floats(1e-3, 1e3))
 def test_the_unit_of_a_feature_changes_its_deviation_alone(
     rows: list[Battle], seed: int, scale: float
@@ -138,7 +134,6 @@ def test_the_unit_of_a_feature_changes_its_deviation_alone(
     assert ratio == pytest.approx(scale)
 
 
-@QUICK
 @given(
     rows=comparable(scores=SOFT),
     fields=st.sampled_from(
@@ -161,7 +156,6 @@ def test_no_features_make_plain_bradley_terry(
         assert getattr(found.ratings, name) == expected
 
 
-@QUICK
 @given(rows=battles(scores=st.sampled_from((0.0, 0.25, 0.5, 1.0))))
 def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -> None:
     """An undefeated entrant has no finite strength, however it writes."""
@@ -176,7 +170,6 @@ def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -
     assert [row.reason for row in found.rows()] == [row.reason for row in plain.rows()]
 
 
-@QUICK
 @given(rows=comparable(), seed=SEEDS)
 def test_islands_share_what_a_feature_wins(rows: list[Battle], seed: int) -> None:
     """Two islands where the same happened, each told half, are as one told whole."""

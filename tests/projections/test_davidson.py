@@ -12,7 +12,6 @@ from projections.ratings.bradley_terry.fit import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.projections.battle_strategies import comparable
 from tests.projections.fought import played
-from tests.projections.strategies import QUICK
 
 GAMES = {("a", "b"): (5, 2, 4), ("b", "c"): (3, 3, 1), ("a", "c"): (4, 1, 2)}  # won, lost, tied
 
@@ -125,7 +124,6 @@ def test_a_score_between_is_refused() -> None:
         davidson([Battle("a", "b", 0.7, 1), Battle("b", "a", 1.0, 2)])
 
 
-@QUICK
 @given(rows=comparable())
 def test_as_many_ties_are_expected_as_there_were(rows: list[Battle]) -> None:
     """At the highest place expectation and outcome are the same, for ties and for each entrant."""

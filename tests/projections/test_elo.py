@@ -20,7 +20,7 @@ from projections.ratings import elo
 from projections.ratings.elo import EloRatings
 from tests.builders import valid
 from tests.projections.battle_strategies import SOFT, WHOLE, battles
-from tests.projections.strategies import QUICK, elo_parameters
+from tests.projections.strategies import elo_parameters
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ratings" / "six_games.json"
 EXACT = 1e-9  # Elo points
@@ -83,7 +83,6 @@ def test_six_games_rate_as_in_the_customers_engine() -> None:
     assert (ratings.n_battles, ratings.traces.shape) == (5, (5, 3))
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters())
 def test_ratings_equal_those_played_one_by_one(
     rows: list[Battle], parameters: EloParameters
@@ -97,7 +96,6 @@ def test_ratings_equal_those_played_one_by_one(
         assert by_entrant(ratings, trace) == pytest.approx(season, abs=EXACT)
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters())
 def test_every_k_is_rated_as_if_it_were_alone(
     rows: list[Battle], parameters: EloParameters
@@ -120,7 +118,6 @@ def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
     assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters())
 def test_the_sum_of_ratings_is_conserved(rows: list[Battle], parameters: EloParameters) -> None:
     """Points are won from an opponent; points out of nothing would be a wrong step."""
@@ -130,7 +127,6 @@ def test_the_sum_of_ratings_is_conserved(rows: list[Battle], parameters: EloPara
     assert ratings.traces.sum(axis=1) == pytest.approx(expected, abs=1e-8)
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
     rows: list[Battle], parameters: EloParameters, data: st.DataObject
@@ -147,7 +143,6 @@ def test_renaming_entrants_changes_no_rating(
         assert trace.tobytes() == before.traces[:, before.entrants.index(name)].tobytes()
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters())
 def test_who_is_called_a_changes_no_rating(rows: list[Battle], parameters: EloParameters) -> None:
     """The roster's order names the pair (a, b), and a user may write it in any order."""
@@ -159,7 +154,6 @@ def test_who_is_called_a_changes_no_rating(rows: list[Battle], parameters: EloPa
     assert here.traces == pytest.approx(there.traces, abs=EXACT)
 
 
-@QUICK
 @given(rows=played(), parameters=elo_parameters())
 def test_the_same_seed_gives_the_same_ratings(
     rows: list[Battle], parameters: EloParameters
@@ -216,7 +210,6 @@ def test_a_k_without_measure_still_gives_ratings() -> None:
     assert ratings.traces == pytest.approx(np.array(seasons), rel=1e-12)
 
 
-@QUICK
 @given(rows=played(), seed=st.integers(min_value=0, max_value=2**32))
 def test_a_single_order_has_no_spread(rows: list[Battle], seed: int) -> None:
     """One season says nothing of other seasons; NaN here would spoil every JSON file."""

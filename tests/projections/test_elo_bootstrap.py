@@ -14,7 +14,6 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.ratings.elo import EloBootstrap, bootstrap, rate
 from tests.projections.battle_strategies import comparable
-from tests.projections.strategies import QUICK
 
 FEW: Final = EloParameters(permutations=10, bootstraps=20)
 PAIRS: Final = np.array([*combinations(range(4), 2)]).T
@@ -79,7 +78,6 @@ def test_battles_of_one_prompt_are_no_further_evidence() -> None:
     assert ratio == pytest.approx([2.0] * 4, rel=0.3)
 
 
-@QUICK
 @given(rows=comparable(), seed=st.integers(0, 2**32))
 def test_the_same_seed_gives_the_same_interval(rows: list[Battle], seed: int) -> None:
     """It is published, and a replay must find its bytes again, however much memory there is."""
@@ -108,7 +106,6 @@ def test_a_resample_does_not_depend_on_those_beside_it() -> None:
     assert together.standard_error.tobytes() == alone.standard_error.tobytes()
 
 
-@QUICK
 @given(rows=comparable(), data=st.data())
 def test_a_name_changes_no_interval(rows: list[Battle], data: st.DataObject) -> None:
     """Neither an entrant's nor a prompt's."""

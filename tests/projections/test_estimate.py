@@ -22,7 +22,6 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, build_query
 from tests.builders import judge, known, opened, prompt, rubric
 from tests.projections.priced import paid, paid_in_vain, planned
-from tests.projections.strategies import QUICK
 from tests.projections.worlds import RUBRICS, answered, matches_of
 
 OPUS = judge("opus", provider="anthropic", model="claude-opus-5-5")
@@ -231,7 +230,6 @@ def test_replies_to_other_questions_are_no_measure() -> None:
     assert asked_queries(state, OPUS) == ()
 
 
-@QUICK
 @given(system=st.text(), user=st.text())
 def test_no_prompt_takes_more_tokens_than_bytes_and_a_frame(system: str, user: str) -> None:
     """Tokenizers fall back to single bytes, never to less: the worst case rests on it."""

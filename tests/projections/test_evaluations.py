@@ -10,7 +10,6 @@ from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluati
 from projections.fold import fold
 from tests.builders import STREAM, key, opened, recorded
 from tests.evaluations import answer, completed, observed, plan, run_of, unscorable
-from tests.projections.strategies import QUICK
 from tests.strategies import BY_TYPE
 
 EVALUATIONS = evaluations_of(STREAM)
@@ -22,7 +21,6 @@ HISTORIES = st.lists(
 )
 
 
-@QUICK
 @given(history=HISTORIES, data=st.data())
 def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
     """A run folds on from the state in hand after each batch, and never reads it all again."""
@@ -34,7 +32,6 @@ def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -
     assert resumed == fold(EVALUATIONS, events)
 
 
-@QUICK
 @given(history=HISTORIES)
 def test_equal_events_give_equal_states(history: list[Event]) -> None:
     """A replay on another machine reads other objects with the same content."""
@@ -51,7 +48,6 @@ def test_equal_events_give_equal_states(history: list[Event]) -> None:
     assert fold(EVALUATIONS, read_again) == fold(EVALUATIONS, events)
 
 
-@QUICK
 @given(history=HISTORIES)
 def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
     """A fold changes drafts in place; whoever holds the state before must not see that."""

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.ratings._seasons import WIDEST, ExpectedScore
-from tests.projections.strategies import QUICK
 
 GAPS = st.floats(min_value=-WIDEST, max_value=WIDEST) | st.floats(min_value=-9, max_value=9)
 
@@ -25,14 +24,12 @@ def test_each_doubling_of_the_odds_counts(gap: float, score: float) -> None:
     assert expected(gap) == pytest.approx([score], rel=1e-15)
 
 
-@QUICK
 @given(gaps=st.lists(GAPS, min_size=1, max_size=50))
 def test_it_stands_in_for_the_power_of_two(gaps: list[float]) -> None:
     """It must be as good: right to a few units in the last place, however wide the gap."""
     assert expected(*gaps) == pytest.approx([1 / (1 + 2**gap) for gap in gaps], rel=3e-15, abs=0)
 
 
-@QUICK
 @given(gap=GAPS)
 def test_both_sides_expect_one_point_together(gap: float) -> None:
     """What is won must be what is lost."""

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.verdicts.parsers import holds_gold, is_gold
-from tests.projections.strategies import QUICK
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,6 @@ def test_an_answer_is_the_gold_answer_if_it_says_nothing_else(answer: str, *, is
     assert is_gold(answer, " - ") is None
 
 
-@QUICK
 @given(before=st.text(), gold=st.text(), after=st.text())
 def test_whatever_surrounds_a_gold_answer_it_is_found(before: str, gold: str, after: str) -> None:
     """Any text can come before and behind it, in any script."""

@@ -13,7 +13,6 @@ from projections.battles.imported_sets import ImportedSet, imported_sets
 from projections.fold import fold
 from tests.battles import battles
 from tests.builders import key, recorded
-from tests.projections.strategies import QUICK
 
 RATINGS = tuple(ImportedRating(entrant=name, rating=1000.0, source="human") for name in "xyz")
 
@@ -49,7 +48,6 @@ def test_the_newest_ratings_of_a_set_are_counted() -> None:
     assert (found.n_ratings, found.winners.total(), found.n_entrants) == (2, 0, 0)
 
 
-@QUICK
 @given(
     st.lists(st.tuples(st.sampled_from("fg"), st.integers(min_value=1, max_value=3)), max_size=6)
 )

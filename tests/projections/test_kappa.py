@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.reliability._concordance import Agreement, cohen, fleiss
-from tests.projections.strategies import QUICK
 
 CATEGORIES = "abti"
 RATINGS = st.lists(st.tuples(st.sampled_from(CATEGORIES), st.sampled_from(CATEGORIES)), max_size=12)
@@ -83,7 +82,6 @@ def test_one_judge_agrees_with_nobody() -> None:
     assert fleiss(["a", "b"]) == Agreement(None, None, None, 2)
 
 
-@QUICK
 @given(ratings=RATINGS)
 def test_cohens_kappa_with_oneself_is_one_where_it_is_defined(
     ratings: list[tuple[str, str]],
@@ -94,7 +92,6 @@ def test_cohens_kappa_with_oneself_is_one_where_it_is_defined(
     assert cohen(own, own).kappa == (1.0 if len(set(own)) > 1 else None)
 
 
-@QUICK
 @given(ratings=RATINGS)
 def test_cohens_kappa_is_the_same_from_either_side(ratings: list[tuple[str, str]]) -> None:
     """No judge is the reference."""
@@ -103,7 +100,6 @@ def test_cohens_kappa_is_the_same_from_either_side(ratings: list[tuple[str, str]
     assert cohen(first, second) == cohen(second, first)
 
 
-@QUICK
 @given(ratings=RATINGS, renamed=st.permutations(CATEGORIES))
 def test_kappa_does_not_know_what_categories_are_called(
     ratings: list[tuple[str, str]], renamed: list[str]
@@ -116,7 +112,6 @@ def test_kappa_does_not_know_what_categories_are_called(
     assert fleiss(others) == fleiss(ratings)
 
 
-@QUICK
 @given(ratings=RATINGS)
 def test_fleiss_kappa_of_two_judges_is_scotts_pi(ratings: list[tuple[str, str]]) -> None:
     """Of two judges it takes chance from both together, where Cohen takes it from each."""

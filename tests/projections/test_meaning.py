@@ -19,7 +19,7 @@ from projections.tournament.matches import Match
 from projections.verdicts.queries import JudgeQuery
 from tests.batches import ended, not_created, planned, sent
 from tests.builders import STREAM, entrant, judge, key, known, opened, prompt, responses, verdict
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import answered, failure, matches_of, reconciled
 
 
@@ -218,7 +218,6 @@ def test_events_that_cite_nothing_have_no_fault() -> None:
     assert faults_of(*answered(opened()), merged) == []
 
 
-@QUICK
 @given(history=histories())
 def test_outcomes_of_any_history_follow_from_their_verdicts(history: list[Event]) -> None:
     """However a tournament went: what our policy makes is never found fault with."""

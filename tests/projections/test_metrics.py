@@ -21,7 +21,6 @@ from tests.evaluations import (
     run_of,
     unscorable,
 )
-from tests.projections.strategies import QUICK
 
 COMPARISON = plan(kind="comparison")
 PERPLEXITY = plan(kind="perplexity", higher_is_better=False)
@@ -259,7 +258,6 @@ def test_a_metric_s_name_begins_with_its_evaluation_s() -> None:
     assert metric_id("mmlu", "acc") == "mmlu_acc"
 
 
-@QUICK
 @given(order=st.permutations(range(4)))
 def test_the_order_of_recording_does_not_matter(order: list[int]) -> None:
     """A resumed run, and one on several devices, record the same samples in another order."""

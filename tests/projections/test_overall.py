@@ -17,7 +17,6 @@ from projections.ratings.bradley_terry.rate import rate
 from tests.builders import valid
 from tests.projections.battle_strategies import battles, comparable
 from tests.projections.fought import RING
-from tests.projections.strategies import QUICK
 
 
 def overall(
@@ -78,7 +77,6 @@ def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None
     assert ranks(found).best.tolist() == ranks(plain).best.tolist()
 
 
-@QUICK
 @given(rows=battles(), weight=st.floats(0.1, 10))
 def test_dimensions_that_always_agree_are_as_one(rows: list[Battle], weight: float) -> None:
     """Asking the same twice tells nothing new; counted as independent, it would seem to."""
@@ -93,7 +91,6 @@ def test_dimensions_that_always_agree_are_as_one(rows: list[Battle], weight: flo
     assert two.components.above.tolist() == one.components.above.tolist()
 
 
-@QUICK
 @given(rows=comparable(), others=comparable())
 def test_dimensions_without_a_common_prompt_are_independent(
     rows: list[Battle], others: list[Battle]

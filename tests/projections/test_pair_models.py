@@ -14,7 +14,6 @@ from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
 from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
 from tests.projections.battle_strategies import battles, comparable
-from tests.projections.strategies import QUICK
 
 STEP = 1e-4
 STRENGTHS = st.lists(st.floats(-2, 2), min_size=6, max_size=6).map(np.array)
@@ -45,7 +44,6 @@ def log_likelihood(model: PairModel, units: ClusteredBattles, at: Floats) -> flo
 
 
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])
-@QUICK
 @given(rows=comparable(), drawn=STRENGTHS)
 def test_derivatives_are_those_of_the_log_likelihood(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
@@ -69,7 +67,6 @@ def test_derivatives_are_those_of_the_log_likelihood(
 
 
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])
-@QUICK
 @given(rows=comparable(), drawn=STRENGTHS)
 def test_the_scores_of_battles_add_up_to_the_gradient(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
@@ -91,7 +88,6 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
 
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])
 @pytest.mark.parametrize("prior", [False, True])
-@QUICK
 @given(rows=battles(min_size=1), data=st.data())
 def test_several_counts_have_fits_or_not_each_by_itself(
     kind: type[BradleyTerry] | type[Davidson],
@@ -112,7 +108,6 @@ def test_several_counts_have_fits_or_not_each_by_itself(
     assert together.tolist() == [model.has_fit(each[None], prior=prior)[0] for each in counts]
 
 
-@QUICK
 @given(rows=comparable())
 def test_a_prior_and_davidsons_ties_ask_no_more_than_bradley_and_terry(rows: list[Battle]) -> None:
     """A prior always gives a fit to who has wins; ties as an outcome can only take one away."""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from ledger.events.registration import Prompt
 from projections.tournament.matches import pilot_prompts, proportional_strata, recorded_pilot
 from tests.builders import prompt
-from tests.projections.strategies import QUICK
 
 # Positions from 0 in a bank of 24, 69 and 50 prompts, for strata of 8, 24 and 18 and the default
 # seed; checked against the digest of the pilot's ids that the customer published.
@@ -77,7 +76,6 @@ def test_a_stratum_larger_than_its_source_is_refused(source: str) -> None:
     assert str(caught.value).endswith(f"the bank has {there}; lower [pilot] size or strata")
 
 
-@QUICK
 @given(data=st.data(), seed=st.integers(min_value=0, max_value=2**32))
 def test_each_stratum_is_drawn_whole_and_in_bank_order(data: st.DataObject, seed: int) -> None:
     """No prompt twice, none of another source, and the same order as the headline run."""
@@ -92,7 +90,6 @@ def test_each_stratum_is_drawn_whole_and_in_bank_order(data: st.DataObject, seed
         assert sum(each.source == source for each in drawn) == size
 
 
-@QUICK
 @given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=5), share=st.fractions(0, 1))
 def test_shares_are_those_of_the_largest_remainder(counts: list[int], share: Fraction) -> None:
     """Every place is given, no source is more than one off, and no source is overdrawn."""

@@ -29,7 +29,7 @@ from projections.verdicts.policies import (
 from tests.batches import planned
 from tests.builders import known, opened, responses, verdict
 from tests.projections.juries import SLOT_A, SLOT_B, TIE, A, B, Said, court, heard, matches_for
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import (
     Fate,
     answered,
@@ -112,7 +112,6 @@ def test_a_majority_is_more_votes_than_for_anything_else(
     assert majority(outcomes) == found
 
 
-@QUICK
 @given(outcomes=st.lists(st.sampled_from(OUTCOMES), max_size=6))
 def test_a_majority_knows_neither_the_order_of_judges_nor_that_of_entrants(
     outcomes: list[Outcome],
@@ -372,7 +371,6 @@ def test_a_jury_reads_replies_again_by_the_parser_that_is_asked_for() -> None:
     assert found[0].status == "unreadable"
 
 
-@QUICK
 @given(events=histories())
 @pytest.mark.parametrize(
     ("rule", "per_pair"), [(RECORDED, 1), (ABSTAIN, 1), (LENIENT, 1), (CONCATENATE, 2)]
@@ -388,7 +386,6 @@ def test_accounts_add_up_under_every_rule(rule: Rule, per_pair: int, events: lis
     )
 
 
-@QUICK
 @given(events=histories())
 def test_reading_again_by_the_same_parser_changes_no_outcome(events: list[Event]) -> None:
     """So that a difference under another parser is that parser's doing."""

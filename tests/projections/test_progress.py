@@ -9,7 +9,7 @@ from projections.tournament.progress import ResponseCount, missing_responses, pr
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import entrant, known, opened, prompt, responses, verdict
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import (
     RUBRICS,
     answered,
@@ -119,7 +119,6 @@ def test_another_policy_reconciles_the_same_verdicts_anew() -> None:
     assert waiting(tournament, policy="another") == matches_of(tournament)
 
 
-@QUICK
 @given(events=histories())
 def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
     """No cell of the plan is lost between the three counts."""

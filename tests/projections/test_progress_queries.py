@@ -16,7 +16,7 @@ from projections.tournament.progress import (
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.builders import entrant, known, opened, prompt, registrations, responses, verdict
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import (
     RUBRICS,
     Fate,
@@ -183,7 +183,6 @@ def test_equal_texts_do_not_ask_twice() -> None:
     assert set(keys) == {question.query_key for question in questions_of(tournament)}
 
 
-@QUICK
 @given(events=histories())
 def test_open_queries_are_just_those_that_may_still_get_a_verdict(events: list[Event]) -> None:
     """Nothing that could be judged is forgotten, and nothing is asked twice or in vain."""

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.reliability._concordance import kendall, spearman
-from tests.projections.strategies import QUICK
 
 SCORES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=7)
 
@@ -39,7 +38,6 @@ def test_what_orders_nothing_correlates_with_nothing(
     assert correlation(*sides) is None
 
 
-@QUICK
 @given(scores=SCORES)
 def test_an_ordering_agrees_with_itself_and_not_with_its_reverse(
     scores: list[tuple[int, int]],
@@ -53,7 +51,6 @@ def test_an_ordering_agrees_with_itself_and_not_with_its_reverse(
     assert (kendall(own, own), kendall(own, reverse)) == ends
 
 
-@QUICK
 @given(scores=SCORES)
 def test_no_side_comes_first(scores: list[tuple[int, int]]) -> None:
     """Neither judge is the reference."""
@@ -63,7 +60,6 @@ def test_no_side_comes_first(scores: list[tuple[int, int]]) -> None:
     assert kendall(first, second) == kendall(second, first)
 
 
-@QUICK
 @given(scores=SCORES)
 def test_only_the_order_counts(scores: list[tuple[int, int]]) -> None:
     """A judge who gives all entrants more wins orders them as before."""

@@ -12,7 +12,6 @@ from projections.ratings.bradley_terry.leaderboard import p_better, ranks
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.projections.battle_strategies import battles
 from tests.projections.fought import played
-from tests.projections.strategies import QUICK
 
 
 def fought(**games: tuple[int, int]) -> BradleyTerryRatings:
@@ -83,7 +82,6 @@ def test_three_prompts_that_say_the_same_make_nobody_surely_better() -> None:
     assert np.isnan(p_better(ratings)).all()
 
 
-@QUICK
 @given(rows=battles())
 def test_ranks_lie_among_those_who_can_be_compared(rows: list[Battle]) -> None:
     """And where one chance is known, the other is what is missing from 1."""

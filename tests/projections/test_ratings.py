@@ -16,7 +16,6 @@ from projections.ratings.bradley_terry.fit import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.builders import valid
 from tests.projections.battle_strategies import NAMES, SOFT, battles, comparable
-from tests.projections.strategies import QUICK
 
 EXACT = 1e-6  # Elo points
 ROOT = 1e-3  # likewise, of the root of a variance that is nearly 0
@@ -55,7 +54,6 @@ def test_two_entrants_have_the_odds_of_what_they_took() -> None:
     assert ratings.n_battles.tolist() == [6, 6]
 
 
-@QUICK
 @given(rows=comparable(scores=SOFT))
 def test_everybody_took_what_is_expected(rows: list[Battle]) -> None:
     """That is what it means to be the likeliest ratings (Zermelo 1929); the mean is 1000."""
@@ -72,7 +70,6 @@ def test_everybody_took_what_is_expected(rows: list[Battle]) -> None:
 
 
 @pytest.mark.parametrize("ties", get_args(TieModel))
-@QUICK
 @given(rows=battles(), data=st.data())
 def test_order_and_sides_of_battles_change_nothing(
     ties: TieModel, rows: list[Battle], data: st.DataObject
@@ -95,7 +92,6 @@ def test_order_and_sides_of_battles_change_nothing(
 
 
 @pytest.mark.parametrize("ties", get_args(TieModel))
-@QUICK
 @given(rows=battles(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
     ties: TieModel, rows: list[Battle], data: st.DataObject
@@ -117,7 +113,6 @@ def test_renaming_entrants_changes_no_rating(
 
 
 @pytest.mark.parametrize("ties", get_args(TieModel))
-@QUICK
 @given(rows=comparable())
 def test_twice_the_data_is_as_sure_as_the_root_of_two(ties: TieModel, rows: list[Battle]) -> None:
     """Ratings stay; of errors, a half of the variance, but for the allowance C / (C - 1)."""

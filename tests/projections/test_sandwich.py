@@ -14,7 +14,6 @@ from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import covariance
 from tests.projections.battle_strategies import SOFT, comparable
 from tests.projections.fought import fitted
-from tests.projections.strategies import QUICK
 
 
 def by_the_textbook(battles: Battles, unit: IntervalUnit, theta: Floats) -> Floats:
@@ -46,7 +45,6 @@ def likelihood_of(battles: Battles, unit: IntervalUnit) -> Likelihood:
 
 
 @pytest.mark.parametrize("unit", ["prompts", "battles"])
-@QUICK
 @given(rows=comparable(scores=SOFT))
 def test_it_is_that_of_the_textbook(unit: IntervalUnit, rows: list[Battle]) -> None:
     """Counting what is alike once, and what is alone apart, only saves time."""

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from ledger.events.judging import Verdict
 from projections.verdicts.parsers import JudgeScores, parse_judge_scores, parse_score_verdict
-from tests.projections.strategies import QUICK
 from tests.support.patience import at_once
 
 READ: list[tuple[str, JudgeScores]] = [
@@ -85,7 +84,6 @@ def test_the_higher_mark_wins(reply: str, verdict: Verdict) -> None:
     assert parse_score_verdict(reply) == verdict
 
 
-@QUICK
 @given(
     reasoning=st.text().filter(lambda text: "score" not in text.lower()),
     a=st.integers(-(10**9), 10**9),
@@ -96,7 +94,6 @@ def test_marks_are_read_after_any_reasoning(reasoning: str, a: int, b: int) -> N
     assert parse_judge_scores(f"{reasoning}\nscore_A: {a}\nscore_B: {b}") == JudgeScores(a, b)
 
 
-@QUICK
 @given(
     reply=st.text() | st.lists(st.sampled_from(["score", "A", "b", ":", "\n", "7"])).map("".join)
 )

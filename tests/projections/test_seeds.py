@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from ledger.identity import PromptId
 from projections.tournament.matches import prompt_seed
-from tests.projections.strategies import QUICK
 
 
 @pytest.mark.parametrize(
@@ -23,7 +22,6 @@ def test_seeds_equal_those_of_the_customers_harness(prompt_id: str, seed: int) -
     assert prompt_seed(PromptId(prompt_id)) == seed
 
 
-@QUICK
 @given(prompt_id=st.text(), base=st.integers(min_value=0), sample=st.integers(min_value=0))
 def test_every_seed_fits_a_random_generator(prompt_id: str, base: int, sample: int) -> None:
     """Generators refuse seeds outside 32 bits, and events refuse to hold them."""

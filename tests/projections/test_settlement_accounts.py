@@ -5,7 +5,7 @@ from hypothesis import given
 from ledger.events.registry import Event
 from projections.tournament.settlement import Account, account_of, by_dimension
 from tests.builders import known, opened, prompt
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import RUBRICS, Fate, cup, history, planned, settled
 
 
@@ -46,7 +46,6 @@ def test_a_dimension_without_pairings_keeps_its_place() -> None:
     assert [len(group) for group in groups.values()] == [0, 1]
 
 
-@QUICK
 @given(events=histories())
 def test_every_planned_pairing_is_accounted_for(events: list[Event]) -> None:
     """Planned = decided + tie + inconsistent + failed + pending, whatever happened."""
@@ -62,7 +61,6 @@ def test_every_planned_pairing_is_accounted_for(events: list[Event]) -> None:
     )
 
 
-@QUICK
 @given(events=histories())
 def test_dimensions_account_for_the_whole_tournament(events: list[Event]) -> None:
     """The tables by dimension together show each pairing once."""

@@ -18,7 +18,6 @@ from projections.battles.soft_scores import (
     soft_scores,
 )
 from projections.intervals import Floats
-from tests.projections.strategies import QUICK
 
 Numbers = Sequence[float] | Floats
 
@@ -58,7 +57,6 @@ def test_soft_scores_are_judgearenas_seen_from_a(
     assert soft_scores(b, a) == pytest.approx(preference, rel=1e-12)
 
 
-@QUICK
 @given(a=MARKS, b=MARKS, temperature=st.floats(min_value=0, max_value=10))
 def test_both_sides_together_take_one(a: float, b: float, temperature: float) -> None:
     """A battle has one point to give, be marks ever so far apart; the higher mark takes more."""
@@ -108,7 +106,6 @@ def test_what_is_found_tells_votes_best() -> None:
     assert coin < max(below, above) < best
 
 
-@QUICK
 @given(margin=st.floats(-60, 60), made_at=st.floats(0.05, 0.5))
 def test_marks_are_found_again_in_the_preferences_that_they_made(
     margin: float, made_at: float
@@ -152,7 +149,6 @@ def test_preferences_that_hardly_lean_beside_one_that_does_are_calibrated() -> N
     assert found.value == pytest.approx(log(2) / -margins[0], rel=1e-9)  # the one says no more
 
 
-@QUICK
 @given(seed=st.integers(0, 10**6), stretch=st.floats(min_value=0.01, max_value=100))
 def test_neither_the_sides_nor_the_unit_of_marks_matter(seed: int, stretch: float) -> None:
     """Marks out of 100 are a tenth as steep; which response was a is arbitrary."""

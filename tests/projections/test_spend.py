@@ -24,7 +24,7 @@ from projections.tournament.spend import (
 )
 from tests.builders import NOON, STREAM, judge, key, known, opened, recorded, registrations
 from tests.projections.priced import OPUS, paid, paid_in_vain, put
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import RUBRICS, answered, cup, failure, matches_of
 from tests.strategies import histories as any_histories
 
@@ -203,7 +203,6 @@ def paid_histories(draw: DrawFn) -> list[Event]:
     return events
 
 
-@QUICK
 @given(events=paid_histories() | any_histories(), data=st.data())
 def test_spend_may_be_folded_in_parts(events: list[Event], data: st.DataObject) -> None:
     """Stopping anywhere and going on gives what a fold of everything gives."""
@@ -216,7 +215,6 @@ def test_spend_may_be_folded_in_parts(events: list[Event], data: st.DataObject) 
     assert resumed == fold(projection, whole)
 
 
-@QUICK
 @given(events=paid_histories())
 def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
     """The table and the cap must never disagree; nor may a reply be lost between groups."""

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.ratings._style_features import Style, style_features, style_of
-from tests.projections.strategies import QUICK
 from tests.support.patience import at_once
 
 HEADERS = [
@@ -73,7 +72,6 @@ def test_what_follows_code_counts() -> None:
     assert style_of(text) == Style(len(text), 1, 1, 1)
 
 
-@QUICK
 @given(text=st.text() | st.text(alphabet="#-*_`~1. \t\n"))
 def test_any_text_has_a_style(text: str) -> None:
     """Responses are whatever entrants wrote."""
@@ -111,7 +109,6 @@ def test_empty_responses_are_of_equal_length() -> None:
     assert [column.tolist() for column in style_features([empty], [empty]).values()] == [[0.0]] * 4
 
 
-@QUICK
 @given(texts=st.lists(st.tuples(st.text("#- *\na"), st.text("#- *\na"))))
 def test_exchanging_responses_changes_the_sign(texts: list[tuple[str, str]]) -> None:
     """Features are differences, by 1 at most: which response is a is arbitrary."""

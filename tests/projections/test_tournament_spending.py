@@ -14,7 +14,6 @@ from projections.fold import fold
 from projections.tournament.state import tournament_of
 from tests.batches import DEAR, USED
 from tests.builders import STREAM, key, known, recorded, verdict
-from tests.projections.strategies import QUICK
 from tests.projections.worlds import failure_of
 from tests.strategies import histories as any_histories
 
@@ -57,7 +56,6 @@ def test_only_replies_count_as_useless_replies(reason: FailureReason) -> None:
     assert dict(tournament.useless_replies) == ({KEY: 2} if is_reply else {})
 
 
-@QUICK
 @given(history=any_histories(max_size=12))
 def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]) -> None:
     """Nothing is paid for without being counted, whatever else is recorded."""

@@ -11,7 +11,6 @@ from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
 from tests.projections.battle_strategies import battles
-from tests.projections.strategies import QUICK
 
 KINDS = get_args(IntervalUnit)
 
@@ -61,7 +60,6 @@ def test_within_some_entrants_all_is_numbered_anew() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@QUICK
 @given(rows=battles(), data=st.data())
 def test_no_battle_is_lost(kind: IntervalUnit, rows: list[Battle], data: st.DataObject) -> None:
     """What counts is the same whatever is one piece of evidence, and in any order."""

@@ -15,7 +15,6 @@ from projections.verdicts.parsers import (
     parse_score_verdict,
     parse_verdict,
 )
-from tests.projections.strategies import QUICK
 from tests.support.patience import at_once
 
 READABLE: list[tuple[str, Verdict]] = [
@@ -126,21 +125,18 @@ def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
     assert verdict is None
 
 
-@QUICK
 @given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\u017f[].*`\n\r"))
 def test_no_reply_can_raise_an_error(reply: str) -> None:
     """Replies are recorded as they come: an error here would lose one that was paid for."""
     assert parse_verdict(reply) in {"A", "B", "TIE", None}
 
 
-@QUICK
 @given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
 def test_nothing_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
     """A judge thinks aloud, quotes responses and changes its mind; its last word holds."""
     assert parse_verdict(f"{reasoning}\nVERDICT: {verdict}") == verdict
 
 
-@QUICK
 @given(word=st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=1))
 def test_one_more_word_makes_a_verdict_unreadable(word: str) -> None:
     """`VERDICT: A is not better` begins like a verdict for A and is none."""
@@ -179,7 +175,6 @@ def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
     assert parse_json_verdict(reply) is None
 
 
-@QUICK
 @given(reply=st.text() | st.text(alphabet='{}[]":,verdictABTIE01e-\\u'))
 def test_no_object_can_raise_an_error(reply: str) -> None:
     """Like any reply it was paid for, and must be recorded whatever it holds."""

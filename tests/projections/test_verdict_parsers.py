@@ -14,7 +14,6 @@ from projections.verdicts.parsers import (
     parse_leniently,
     parse_verdict,
 )
-from tests.projections.strategies import QUICK
 
 CONFORMANCE: list[tuple[str, Verdict]] = [
     ("VERDICT: A", "A"),
@@ -63,14 +62,12 @@ def test_lines_are_taken_from_the_last_up(reply: str, verdict: Verdict) -> None:
     assert parse_leniently(reply) == verdict
 
 
-@QUICK
 @given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\ufb00[].*`\n\r"))
 def test_every_reply_has_some_verdict(reply: str) -> None:
     """It never says that it cannot read: that is its fault, and must not become an error."""
     assert parse_leniently(reply) in {"A", "B", "TIE"}
 
 
-@QUICK
 @given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
 def test_both_parsers_agree_on_a_reply_that_keeps_to_the_protocol(
     reasoning: str, verdict: Verdict

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.intervals import wilson
-from tests.projections.strategies import QUICK
 
 SHARES = st.tuples(st.integers(1, 10_000), st.floats(min_value=0, max_value=1))
 
@@ -23,7 +22,6 @@ def test_intervals_are_those_of_the_literature(
     assert wilson(won / n, n) == pytest.approx(interval, abs=5e-5)
 
 
-@QUICK
 @given(drawn=SHARES)
 def test_a_bound_is_as_far_from_the_share_as_chance_goes(drawn: tuple[int, float]) -> None:
     """The definition: seen from either bound, the share is 1.96 standard errors away, or at it."""
@@ -35,7 +33,6 @@ def test_a_bound_is_as_far_from_the_share_as_chance_goes(drawn: tuple[int, float
         assert abs(share - bound) == pytest.approx(reach, abs=1e-7)
 
 
-@QUICK
 @given(drawn=SHARES)
 def test_the_other_side_has_the_mirrored_interval(drawn: tuple[int, float]) -> None:
     """Who is called a is an accident of the alphabet."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from ledger.events.registry import Event
 from projections.ratings.standings import WinRate, win_rates
 from tests.builders import entrant, known, opened, prompt, rubric
-from tests.projections.strategies import QUICK, histories
+from tests.projections.strategies import histories
 from tests.projections.worlds import cup, history, settled
 
 
@@ -117,7 +117,6 @@ def test_a_pair_without_a_verdict_has_no_interval() -> None:
     assert (row.win_rate, row.interval()) == (None, None)
 
 
-@QUICK
 @given(events=histories())
 def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None:
     """No pairing is lost between the columns, and none is in two."""

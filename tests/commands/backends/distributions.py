@@ -4,13 +4,11 @@ import math
 from typing import Final
 
 import torch
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from commands.backends.weights.sampling import random_stream, uniforms
 
-LAW: Final = settings(deadline=None)
 OUT: Final = -math.inf
 P: Final = torch.tensor([0.0, 0.3, 0.0, 0.05, 0.15, 0.5, 0.0])
 

@@ -5,7 +5,7 @@ from threading import Barrier, Event
 from threading import enumerate as threads
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.backends._remote import THREAD_NAME, run_concurrently
@@ -30,7 +30,6 @@ def replying(query: JudgeQuery) -> Reply:
     return reply(query.query_key)
 
 
-@settings(deadline=None, max_examples=25)
 @given(n=st.integers(0, 30), n_at_a_time=st.integers(1, 8))
 def test_each_query_is_asked_once_and_answered_once(n: int, n_at_a_time: int) -> None:
     """Whatever the number of threads that pull at them."""

@@ -5,7 +5,7 @@ from itertools import chain
 from threading import Event
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.backends.endpoint.server import N_PROBES, Endpoint, ServerProbe
@@ -46,7 +46,6 @@ def rejected(answers: list[Answer]) -> int:
     return sum(isinstance(each, NoReply) and each.reason == "rejected" for each in answers)
 
 
-@settings(deadline=None, max_examples=25)
 @given(n=st.integers(0, 40), n_at_a_time=st.integers(1, 12), bad=st.sets(st.integers(1, 40)))
 def test_each_question_is_answered_once(n: int, n_at_a_time: int, bad: set[int]) -> None:
     """Some are asked before others, and rejections come later; none may be lost by that."""

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from commands.backends.hydra._poe import draw, is_distribution, point_mass, product_of_experts
 from commands.backends.weights.sampling import cut_to_float32
 from tests.commands.backends.chi_square import chi_square_p
-from tests.commands.backends.distributions import LAW, OUT, P, many_logits, many_uniforms
+from tests.commands.backends.distributions import OUT, P, many_logits, many_uniforms
 
 
 @given(many_logits(), st.floats(0.3, 3), st.floats(0.3, 2))
-@LAW
 def test_it_is_the_normalised_product_of_powers(
     logits: torch.Tensor, temperature: float, beta: float
 ) -> None:
@@ -56,7 +55,6 @@ def test_a_token_that_one_expert_rules_out_is_ruled_out() -> None:
 
 
 @given(many_logits(may_rule_out=True), st.randoms(use_true_random=False))
-@LAW
 def test_the_order_of_the_experts_is_irrelevant(logits: torch.Tensor, random: Random) -> None:
     """Which head drafts decides the order of the others, and must decide nothing else."""
     order = random.sample(range(len(logits)), len(logits))
@@ -107,7 +105,6 @@ def test_only_the_place_without_a_distribution_is_unsound(broken: list[float]) -
 
 
 @given(many_logits(may_rule_out=True))
-@LAW
 def test_a_point_mass_is_drawn_whatever_the_uniform(logits: torch.Tensor) -> None:
     """Greedy decoding is sampling from it; the first of equally probable tokens is taken."""
     certain = point_mass(logits)
@@ -135,7 +132,6 @@ def test_draws_follow_the_distribution() -> None:
 
 
 @given(many_logits(max_experts=1, may_rule_out=True))
-@LAW
 def test_evenly_spread_uniforms_reproduce_the_distribution(logits: torch.Tensor) -> None:
     """The share of the uniforms that give a token is its probability, without any noise."""
     n = 1000

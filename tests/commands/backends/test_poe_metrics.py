@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.backends.hydra._poe import (
@@ -18,7 +18,6 @@ from commands.backends.hydra._poe import (
     validity_radius,
 )
 
-LAW = settings(deadline=None)
 P = torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0]])
 SMALL_JURIES = st.lists(st.integers(0, 3), min_size=1, max_size=5)
 
@@ -69,7 +68,6 @@ def test_stability_radii_are_of_each_place_alone() -> None:
 
 
 @given(SMALL_JURIES)
-@LAW
 def test_as_many_votes_may_turn_as_the_stability_radius_says_and_no_more(votes: list[int]) -> None:
     """Against all juries that differ in so many votes: small ones can be tried one and all."""
     token = Counter(votes).most_common(1)[0][0]
@@ -103,7 +101,6 @@ def test_the_validity_radius_of_worked_cases(votes: list[int], draft: int, radiu
 
 
 @given(SMALL_JURIES, st.integers(0, 3))
-@LAW
 def test_no_fewer_votes_than_the_validity_radius_put_the_draft_ahead(
     votes: list[int], draft: int
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -19,7 +19,7 @@ from commands.backends.hydra._poe import (
     verify,
 )
 from tests.commands.backends.chi_square import chi_square_p
-from tests.commands.backends.distributions import LAW, OUT, P, many_logits, many_uniforms
+from tests.commands.backends.distributions import OUT, P, many_logits, many_uniforms
 
 Decide: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 
@@ -41,7 +41,6 @@ def a_uniform() -> SearchStrategy[float]:
 
 
 @given(pairs())
-@LAW
 def test_acceptance_and_replacement_together_give_the_target(both: torch.Tensor) -> None:
     """By its closed form: q min(1, P/q) + (1 - sum q min(1, P/q)) residual = P."""
     log_p, log_q = both
@@ -57,7 +56,6 @@ def test_acceptance_and_replacement_together_give_the_target(both: torch.Tensor)
 
 
 @given(pairs())
-@LAW
 def test_the_residual_is_a_distribution_over_what_q_has_too_little_of(both: torch.Tensor) -> None:
     """So a rejected draft, which q has too much of, is never its own replacement."""
     log_p, log_q = both
@@ -125,7 +123,6 @@ def outcomes(verified: VerifiedDrafts, n_drafts: int) -> list[tuple[int, int | N
 
 
 @given(blocks())
-@settings(LAW, max_examples=200)
 def test_a_block_is_verified_as_each_row_would_be_by_hand(block: dict[str, torch.Tensor]) -> None:
     """Rows are judged apart, up to the first draft that is refused, and not beyond."""
     by_hand = [
@@ -140,7 +137,6 @@ def test_a_block_is_verified_as_each_row_would_be_by_hand(block: dict[str, torch
 
 
 @given(blocks())
-@LAW
 def test_point_masses_are_verified_greedily(block: dict[str, torch.Tensor]) -> None:
     """A draft stands if it is P's first choice, and that takes its place if not: no chance."""
     choices, drafts = block["log_p"].argmax(-1), block["log_q"].argmax(-1)

@@ -144,9 +144,7 @@ def test_a_file_that_cannot_be_read_says_why(
     assert why in refused
 
 
-@settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_parquet_file_with_a_damaged_byte_is_read_or_refused(
     tmp_path: Path, data: st.DataObject

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tests.commands.cli.warm import begin
 from tests.support.patience import PATIENCE_S
 
-ASKED: Final = "[y/N]"
+ASKED: Final = "[y/N]: "
 _REPAINTED_S: Final = 0.35  # a bar is painted ten times a second
 
 
@@ -29,31 +29,24 @@ def answered(
     """Run a command at a terminal, think a while when it asks, and type an answer."""
     ours, theirs = pty.openpty()
     command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
-    before = _read_until(ours, ASKED) + _read_for(ours, _REPAINTED_S)
+    before = _read(ours, PATIENCE_S, until=ASKED.encode()) + _read(ours, _REPAINTED_S)
     os.close(theirs)
     if ASKED not in before:
         command.kill()
         return Answered(-1, before, "")
     os.write(ours, answer)
-    after = _read_for(ours, PATIENCE_S)
+    after = _read(ours, PATIENCE_S)
     os.close(ours)
     return Answered(command.wait().code, before, after)
 
 
-def _read_until(terminal: int, expected: str) -> str:
-    said, give_up_at = "", time.monotonic() + PATIENCE_S
-    while expected not in said and time.monotonic() < give_up_at:
-        said += _read_for(terminal, 0.02)
-    return said
-
-
-def _read_for(terminal: int, seconds: float) -> str:
-    """Read so long, or until nobody writes there any more."""
+def _read(terminal: int, seconds: float, *, until: bytes | None = None) -> str:
+    """Read so long, or until something is said, or until nobody writes there any more."""
     said, end_at = b"", time.monotonic() + seconds
-    while (left_s := end_at - time.monotonic()) > 0:
+    while (left_s := end_at - time.monotonic()) > 0 and (until is None or until not in said):
         if select.select([terminal], [], [], left_s)[0]:
             try:
                 said += os.read(terminal, 4096)
             except OSError:  # the command has ended
                 break
-    return said.decode()
+    return said.decode(errors="replace")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
@@ -14,7 +14,6 @@ from tests.strategies import BY_TYPE, events
 
 
 @pytest.mark.parametrize("name", EVENTS.types)
-@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_an_event_of_any_content_survives_being_stored(name: str, data: st.DataObject) -> None:
     """What is folded years later is what happened, to the last digit of a float."""
@@ -27,7 +26,6 @@ def test_an_event_of_any_content_survives_being_stored(name: str, data: st.DataO
     assert EVENTS.encode(restored) == stored
 
 
-@settings(deadline=None, max_examples=30)
 @given(event=events())
 def test_a_stored_event_is_plain_json_without_its_type(event: Event) -> None:
     """The type is a column; told twice it could disagree with itself."""
