@@ -180,7 +180,7 @@ class TournamentView:
         return Rows(SpendRow, tuple(spend_rows(self._reading)))
 
     def entrant_spend(self, prices: str | PathLike[str] | None = None) -> Rows[EntrantSpendRow]:
-        """Return the cost of entrants behind endpoints, by the shipped prices or those of a file."""
+        """Return what endpoint entrants cost, by the shipped prices or those of a file."""
         from commands.runs.results import entrant_spend_rows
 
         own = None if prices is None else Path(prices)

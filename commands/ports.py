@@ -71,7 +71,6 @@ class Generator(Protocol):
         self, tasks: Sequence[GenerationTask]
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
         """Yield the results of each finished batch, in any order, each task exactly once."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,6 @@ class LikelihoodModel(Protocol):
 
         Continuations of one context are computed together.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,6 @@ class Judge(Protocol):
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come, in any order, at most one per query."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -183,19 +180,15 @@ class BatchJudge(Protocol):
             BatchUncertain: No answer came: the batch may exist.
             SpendLimitReached: The provider's spend limit is reached; no batch exists.
         """
-        ...
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return how many bytes a query adds to a batch."""
-        ...
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return a batch's status."""
-        ...
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
-        ...
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield an ended batch's answers, in any order.
@@ -203,11 +196,9 @@ class BatchJudge(Protocol):
         Raises:
             ResultsLost: The provider keeps them no longer.
         """
-        ...
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Stop a batch; what is answered already is billed and kept."""
-        ...
 
 
 class TokenCounter(Protocol):
@@ -220,7 +211,6 @@ class TokenCounter(Protocol):
             NoCredentials: There is no key, or the provider refuses it.
             ProviderError: The provider keeps failing.
         """
-        ...
 
 
 class OnProgress(Protocol):
@@ -228,7 +218,6 @@ class OnProgress(Protocol):
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Hear that `done` of `total` are done; `what` names them."""
-        ...
 
 
 def no_progress(what: str, done: int, total: int) -> None:
@@ -255,7 +244,6 @@ class Backends(Protocol):
 
     def generator(self) -> Generator:
         """Return the generator of all entrants."""
-        ...
 
     def judge(self, judge: JudgeSettings) -> Judge:
         """Return a judge that answers while the process waits.
@@ -263,7 +251,6 @@ class Backends(Protocol):
         Raises:
             NoCredentials: The provider needs a key, and there is none.
         """
-        ...
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
         """Return a judge that answers in batches.
@@ -271,4 +258,3 @@ class Backends(Protocol):
         Raises:
             NoCredentials: There is no key.
         """
-        ...

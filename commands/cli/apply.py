@@ -5,17 +5,16 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import ConfiguredBackends, inferences_on_replicas
-from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.command import command
 from commands.cli.shared.options import (
     AllowGapsOption,
     AskedJudgeOption,
-    ConfigOption,
     EntrantOption,
     EvaluationOption,
-    LedgerOption,
     LimitOption,
     MaxUsdOption,
     ModeOption,
+    Paths,
     ProviderOption,
     YesOption,
 )
@@ -37,9 +36,9 @@ app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()
+@command
 def generate(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
     mode: ModeOption = "headline",
     yes: YesOption = False,
     max_usd: MaxUsdOption = None,
@@ -50,7 +49,7 @@ def generate(
 
     Example: tourney apply generate --limit 10
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     make_generator = ConfiguredBackends(place.settings, place.folder).generator
@@ -69,9 +68,9 @@ def generate(
 
 
 @app.command()
+@command
 def judge(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
     mode: ModeOption = "headline",
     judge: AskedJudgeOption = None,
     provider: ProviderOption = None,
@@ -88,7 +87,7 @@ def judge(
 
     Example: tourney apply judge --yes --max-usd 20
     """
-    place = workspace(config, ledger, provider=provider)
+    place = workspace(paths, provider=provider)
     settings, folder = place.settings, place.folder
     prompts = selected_prompts(place.opening.bank, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
@@ -112,9 +111,9 @@ def judge(
 
 
 @app.command()
+@command
 def evaluate(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
     entrant: EntrantOption = None,
     evaluation: EvaluationOption = None,
     yes: YesOption = False,
@@ -126,7 +125,7 @@ def evaluate(
 
     Example: tourney apply evaluate --entrant base
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     with inferences_on_replicas(place.settings) as inference_of:
         if inference_of is not None:

@@ -7,17 +7,10 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import completion
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
-from commands.cli.shared.options import (
-    AsOfOption,
-    ConfigOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
-    LimitOption,
-    TournamentOption,
-)
-from commands.cli.shared.output import say, write, write_json
+from commands.cli.shared.command import command
+from commands.cli.shared.ledger import head_at, position_of, stream_of
+from commands.cli.shared.options import AsOfOption, LimitOption, Paths, TournamentOption
+from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.history import (
     checkpoint_table,
@@ -41,9 +34,10 @@ from ledger.store import Ledger
 _LOOKS_EVERY_S: Final = 0.5
 
 
+@command
 def log(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     as_of: AsOfOption = None,
     event_type: Annotated[
         str | None,
@@ -55,8 +49,6 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """List events, the newest last.
 
@@ -66,12 +58,12 @@ def log(
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
         )
-    path = ledger_path(ledger, config)
+    path = paths.of_ledger
     with Ledger.read_only(path) as opened:
         head, chosen = opened.head.position, position_of(opened, as_of)
         until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
-    write(log_table(rows), output_format, as_json=as_json)
+    writer.write(log_table(rows))
     if follow:
         _follow(path, event_type, until)
 
@@ -80,29 +72,30 @@ def _follow(path: Path, event_type: str | None, after: int) -> None:
     """Print each new event as a line of JSON, whatever the table's format was."""
     for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
-            write(log_table([row]), Format.JSONL, as_json=False)
+            Writer(Format.JSONL).write(log_table([row]))
 
 
+@command
 def show(
     name: Annotated[
         str, typer.Argument(metavar="ID", help="A position, a label, or the start of a key.")
     ],
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
 ) -> None:
     """Print the events of an ID as JSON.
 
     Example: tourney show recall_001
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         found = find_events(opened, name)
     for each in found:
         write_json(event_fields(each))
 
 
+@command
 def verify(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,25 +104,24 @@ def verify(
             help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
     ] = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Check the ledger: hashes, events and published runs.
 
     Example: tourney verify --checkpoint note.txt
     """
-    path = ledger_path(ledger, config)
+    path = paths.of_ledger
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    write(faults_table(verified), output_format, as_json=as_json)
+    writer.write(faults_table(verified))
     if verified.faults:
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
 
 
+@command
 def replay(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     tournament: TournamentOption = None,
     as_of: AsOfOption = None,
     output: Annotated[
@@ -144,22 +136,20 @@ def replay(
             help="Compare this run's folder byte for byte.",
         ),
     ] = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Rebuild all runs from the events and compare them.
 
     Example: tourney replay
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, tournament, config),
+            stream_of(opened, tournament, paths.config),
             until=position_of(opened, as_of),
             against=against,
             out=output,
         )
-    write(differences_table(replayed), output_format, as_json=as_json)
+    writer.write(differences_table(replayed))
     if replayed.differences:
         files = ", ".join(f"{each.run}/{each.path}" for each in replayed.differences)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -167,32 +157,26 @@ def replay(
         say("no run was published yet; `tourney run` publishes one")
 
 
-def checkpoint(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    as_of: AsOfOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command
+def checkpoint(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
     """Print the ledger's current hash. Keep it elsewhere to detect tampering.
 
     Example: tourney checkpoint > note.txt
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         head = head_at(opened, as_of)
-    write(checkpoint_table(head), output_format, as_json=as_json)
+    writer.write(checkpoint_table(head))
 
 
+@command
 def backup(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")], paths: Paths
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
     Example: tourney backup safe/tournament.db
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")

@@ -6,9 +6,9 @@ import typer
 
 from commands.backends.wiring import make_batch_judge
 from commands.cli.shared import completion
-from commands.cli.shared.command import tournament_view
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
-from commands.cli.shared.options import ConfigOption, LedgerOption
+from commands.cli.shared.command import command, tournament_view
+from commands.cli.shared.ledger import read_tournament
+from commands.cli.shared.options import Paths
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
@@ -53,12 +53,13 @@ def list_(source: JudgedTournament) -> Table:
 
 
 @app.command()
-def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> None:
+@command
+def wait(paths: Paths) -> None:
     """Wait for open batches, record their replies, reconcile.
 
     Example: tourney batch wait
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     with place.recorder(say) as recorder, console() as talk:
         if not recorder.state.open_batches:
             say("nothing is in flight")
@@ -72,30 +73,28 @@ def wait(config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None) -> 
 
 
 @app.command()
-def adopt(
-    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
-) -> None:
+@command
+def adopt(batch: BatchArgument, paths: Paths) -> None:
     """Adopt a batch that was sent but not recorded.
 
     Example: tourney batch adopt msgbatch_01
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     with place.recorder(say) as recorder:
         adopt_named(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is adopted; `tourney batch wait` receives it")
 
 
 @app.command()
-def cancel(
-    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
-) -> None:
+@command
+def cancel(batch: BatchArgument, paths: Paths) -> None:
     """Cancel the queries of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
     """
-    place = workspace(config, ledger)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        state = read_tournament(opened, None, None, config)
+    place = workspace(paths)
+    with Ledger.read_only(paths.of_ledger) as opened:
+        state = read_tournament(opened, None, None, paths.config)
     sent = (each.submitted for each in state.open_batches)
     names = [each.provider_batch_id for each in sent if each is not None]
     if batch not in names:
@@ -106,14 +105,13 @@ def cancel(
 
 
 @app.command()
-def forget(
-    batch: BatchArgument, config: ConfigOption = DEFAULT_CONFIG, ledger: LedgerOption = None
-) -> None:
+@command
+def forget(batch: BatchArgument, paths: Paths) -> None:
     """Forget a batch that the provider deleted.
 
     Example: tourney batch forget msgbatch_01
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     with place.recorder(say) as recorder:
         forget_batch(recorder, _port(place, recorder.state), batch)
     say(f"{batch} is forgotten: its unanswered queries are open again")

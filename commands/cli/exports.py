@@ -10,23 +10,17 @@ import typer
 from commands.cli.project.bt_views import imported_set
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import completion
-from commands.cli.shared.command import action
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path
+from commands.cli.shared.command import command
+from commands.cli.shared.ledger import head_at
 from commands.cli.shared.options import (
     AsOfOption,
-    ConfigOption,
     EntrantOption,
     EvaluationOption,
-    LedgerOption,
+    Paths,
     TournamentOption,
 )
 from commands.cli.shared.output import say, write_lines
-from commands.cli.shared.reading import (
-    Selection,
-    read_set,
-    read_verdicts,
-    require_no_tournament,
-)
+from commands.cli.shared.reading import Selection, read_set, read_verdicts, require_no_tournament
 from commands.cli.tables.bradley_terry import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
@@ -107,23 +101,19 @@ def export() -> None:
 
 
 @app.command(name="events")
-def export_events(
-    output: OutputOption = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    as_of: AsOfOption = None,
-) -> None:
+@command
+def export_events(paths: Paths, output: OutputOption = None, as_of: AsOfOption = None) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         require_sound(opened)
         _write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
 
 
 @app.command(name="battles")
-@action
+@command
 def export_battles(
     selection: Selection, output: OutputOption = None, name: NameOption = None
 ) -> None:
@@ -141,7 +131,7 @@ def export_battles(
 
 
 @app.command(name="elo-ratings")
-@action
+@command
 def export_elo_ratings(
     selection: Selection, output: OutputOption = None, name: NameOption = None
 ) -> None:
@@ -159,12 +149,12 @@ def export_elo_ratings(
 
 
 @app.command(name="results")
+@command
 def export_results(
+    paths: Paths,
     output: OutputOption = None,
     entrant: EntrantOption = None,
     evaluation: EvaluationOption = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
     tournament: TournamentOption = None,
     as_of: AsOfOption = None,
 ) -> None:
@@ -174,8 +164,8 @@ def export_results(
 
     Example: tourney export results --entrant base
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        source = read_evaluations(opened, tournament, as_of, config)
+    with Ledger.read_only(paths.of_ledger) as opened:
+        source = read_evaluations(opened, tournament, as_of, paths.config)
     source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
     name, runs = _only_entrant(source)
     results = results_of(name, runs, project=source.stream, as_of=source.head)

@@ -10,15 +10,9 @@ import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import completion
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.options import (
-    ConfigOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
-    SkipBadOption,
-)
-from commands.cli.shared.output import say, write
+from commands.cli.shared.command import command
+from commands.cli.shared.options import Paths, SkipBadOption
+from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.imports import (
@@ -27,7 +21,6 @@ from commands.cli.tables.imports import (
     imported_responses_table,
     imported_table,
 )
-from commands.cli.tables.render import Format
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import bad_rows
@@ -48,15 +41,14 @@ _CLAIM: Final = (
 )
 
 
+@command
 def responses(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
+    paths: Paths,
+    writer: Writer,
     skip_bad: SkipBadOption = False,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Import responses that tap's scripts cached, to judge them without generating again.
 
@@ -66,14 +58,14 @@ def responses(
 
     Example: tourney import responses caches/responses_*.jsonl
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
     if imported.new:
         say(_CLAIM)
-    write(imported_responses_table(imported), output_format, as_json=as_json)
+    writer.write(imported_responses_table(imported))
 
 
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -88,25 +80,24 @@ def import_() -> None:
 
 
 @app.command(name="events")
+@command
 def import_events(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file that `export events` wrote.")
     ],
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
+    paths: Paths,
+    writer: Writer,
 ) -> None:
     """Import exported events. Repeating it is harmless.
 
     Example: tourney import events events.jsonl
     """
     try:
-        with file.open("rb") as lines, ledger_to_write(ledger, config) as opened:
+        with file.open("rb") as lines, ledger_to_write(paths) as opened:
             taken = merge_ledger(opened, read_export(lines))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
-    _tell(taken, output_format, as_json=as_json)
+    _tell(taken, writer)
 
 
 def _columns(says: Mapping[str, str]) -> str:
@@ -121,10 +112,13 @@ _PLAIN_TABLE: Final = (
 
 
 @app.command(name="battles", epilog=_PLAIN_TABLE)
+@command
 def import_battles(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
     ],
+    paths: Paths,
+    writer: Writer,
     source: Annotated[
         str,
         typer.Option(
@@ -142,10 +136,6 @@ def import_battles(
         ),
     ] = None,
     skip_bad: SkipBadOption = False,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Import battles of others.
 
@@ -154,18 +144,21 @@ def import_battles(
     of = _format_of(source)
     chosen = _set_name(of.set_of(file) if name is None else name)
     records = records_of(file, of, open_parquet)
-    with ledger_to_write(ledger, config) as opened:
+    with ledger_to_write(paths) as opened:
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
     for row in bad_rows(file, taken):
         say(row)
-    write(battles_table(chosen, of, taken), output_format, as_json=as_json)
+    writer.write(battles_table(chosen, of, taken))
 
 
 @app.command(name="elo-ratings")
+@command
 def import_elo_ratings(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
     ],
+    paths: Paths,
+    writer: Writer,
     name: Annotated[
         str,
         typer.Option(
@@ -174,26 +167,24 @@ def import_elo_ratings(
             help="Name of the set to import into.",
         ),
     ] = "judgearena",
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Import ratings that JudgeArena computed.
 
     Example: tourney import elo-ratings elo_ratings.json
     """
-    with ledger_to_write(ledger, config) as opened:
+    with ledger_to_write(paths) as opened:
         imported = import_ratings(opened, file, name=_set_name(name))
-    write(imported_ratings_table({name: imported}), output_format, as_json=as_json)
+    writer.write(imported_ratings_table({name: imported}))
 
 
 @app.command(name="hydra-weights")
+@command
 def import_hydra_weights(
     weights: Annotated[
         Path, typer.Argument(metavar="WEIGHTS", help="The folder of the base model.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write.")],
+    writer: Writer,
     security: Annotated[
         Path | None,
         typer.Option("--security", metavar="DIR", help="The folder of the security shards."),
@@ -222,8 +213,6 @@ def import_hydra_weights(
             f" says, else {DEFAULT_DEPTH}.",
         ),
     ] = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Convert the shards of a Hydra to PEFT adapters.
 
@@ -233,25 +222,24 @@ def import_hydra_weights(
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    write(imported_table(out, imported), output_format, as_json=as_json)
+    writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
+@command
 def merge(
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="The other ledger.")],
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
+    paths: Paths,
+    writer: Writer,
 ) -> None:
     """Merge another ledger into this one. Repeating it is harmless.
 
     Example: tourney merge host2.db
     """
-    with Ledger.read_only(other) as theirs, ledger_to_write(ledger, config) as ours:
+    with Ledger.read_only(other) as theirs, ledger_to_write(paths) as ours:
         require_sound(theirs)
         taken = merge_ledger(ours, theirs.rows())
-    _tell(taken, output_format, as_json=as_json)
+    _tell(taken, writer)
 
 
 def _format_of(name: str) -> BattleFormat:
@@ -280,8 +268,8 @@ def _set_name(name: str) -> str:
     )
 
 
-def _tell(taken: MergeCounts, output_format: Format, *, as_json: bool) -> None:
-    write(conflicts_table(taken), output_format, as_json=as_json)
+def _tell(taken: MergeCounts, writer: Writer) -> None:
+    writer.write(conflicts_table(taken))
     if taken.conflicts:
         against = counted(len(taken.conflicts), "event contradicts", "events contradict")
         raise DoneWithGaps(f"{against} this ledger, whose own were kept")

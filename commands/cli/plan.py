@@ -6,21 +6,17 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import make_inference_factory, make_token_counter
-from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.command import command
 from commands.cli.shared.options import (
     AskedJudgeOption,
-    ConfigOption,
     EntrantOption,
     EvaluationOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
     ModeOption,
+    Paths,
 )
-from commands.cli.shared.output import say, write
+from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
-from commands.cli.tables.render import Format
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
@@ -46,33 +42,30 @@ WORK_REMAINS = 9  # exit code
 
 
 @app.command()
+@command
 def generate(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    mode: ModeOption = "headline",
-    exit_code: ExitCodeOption = False,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
+    paths: Paths, writer: Writer, mode: ModeOption = "headline", exit_code: ExitCodeOption = False
 ) -> None:
     """Count the missing responses.
 
     Example: tourney plan generate --mode pilot
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = count_missing_responses(state, prompts)
     owed = [Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)]
     costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
-    write(owed_responses_table(rows, costs), output_format, as_json=as_json)
+    writer.write(owed_responses_table(rows, costs))
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)
 
 
 @app.command()
+@command
 def judge(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     mode: ModeOption = "headline",
     judge: AskedJudgeOption = None,
     count_tokens: Annotated[
@@ -82,14 +75,12 @@ def judge(
         ),
     ] = False,
     exit_code: ExitCodeOption = False,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
 
     Example: tourney plan judge --json
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
@@ -105,7 +96,7 @@ def judge(
     if isinstance(pricing, TokenPricing):
         cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
         _warn_of_old_prices(pricing)
-    write(owed_verdicts_table(rows, cost), output_format, as_json=as_json)
+    writer.write(owed_verdicts_table(rows, cost))
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
 
@@ -127,20 +118,19 @@ def _rehearsed(place: Workspace) -> Tournament:
 
 
 @app.command()
+@command
 def evaluate(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     entrant: EntrantOption = None,
     evaluation: EvaluationOption = None,
     exit_code: ExitCodeOption = False,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Count the missing evaluation samples.
 
     Example: tourney plan evaluate --evaluation recall
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     planned = plan_evaluations(
         place.settings,
         place.folder,
@@ -153,7 +143,7 @@ def evaluate(
     rows = owed_samples(known, planned.evaluations)
     requests = owed_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    write(owed_samples_table(rows, planned.refused, costs), output_format, as_json=as_json)
+    writer.write(owed_samples_table(rows, planned.refused, costs))
     if exit_code and any(row.n_owed for row in rows):
         raise typer.Exit(WORK_REMAINS)
 

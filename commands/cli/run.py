@@ -9,22 +9,12 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.options import (
-    AllowGapsOption,
-    ConfigOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
-    MaxUsdOption,
-    ModeOption,
-    YesOption,
-)
-from commands.cli.shared.output import say, write
+from commands.cli.shared.command import command
+from commands.cli.shared.options import AllowGapsOption, MaxUsdOption, ModeOption, Paths, YesOption
+from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.elo import elo_table
-from commands.cli.tables.render import Format
 from commands.errors import DoneWithGaps, counted
 from commands.judging.session import JudgingOptions
 from commands.runs.run import RunSummary, run_tournament
@@ -39,21 +29,20 @@ _UNREADABLE: Final = (
 )
 
 
+@command
 def run(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
+    paths: Paths,
+    writer: Writer,
     mode: ModeOption = "headline",
     yes: YesOption = False,
     max_usd: MaxUsdOption = None,
     allow_gaps: AllowGapsOption = False,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
     Example: tourney run --mode pilot
     """
-    place = workspace(config, ledger)
+    place = workspace(paths)
     options = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
     backends = ConfiguredBackends(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:
@@ -63,7 +52,7 @@ def run(
     _tell(summary, gaps)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
-    write(table, output_format, as_json=as_json)
+    writer.write(table)
     if gaps and not allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
 

@@ -5,15 +5,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.cli.shared.options import (
-    ConfigOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
-)
-from commands.cli.shared.output import write
-from commands.cli.tables.render import Format
+from commands.cli.shared.command import command
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.options import ConfigOption, Paths
+from commands.cli.shared.output import Writer
 from commands.cli.tables.spending import prices_table
 from commands.cli.tables.status import status_table
 from commands.cli.tables.table import Column, Table
@@ -31,20 +26,16 @@ from projections.battles.imported_sets import IMPORTED_EVENTS, imported_sets
 from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
-def status(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command
+def status(paths: Paths, writer: Writer) -> None:
     """Show what is on record for every tournament.
 
     Example: tourney status
     """
-    path = ledger_path(ledger, config)
+    path = paths.of_ledger
     with Ledger.read_only(path) as opened:
         table = _on_record(opened)
-    write(table, output_format, as_json=as_json)
+    writer.write(table)
 
 
 def _on_record(ledger: Ledger) -> Table:
@@ -61,18 +52,14 @@ def _on_record(ledger: Ledger) -> Table:
     return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())
 
 
-def doctor(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command
+def doctor(paths: Paths, writer: Writer) -> None:
     """Check that this machine is ready for a run.
 
     Example: tourney doctor
     """
-    path, today = ledger_path(ledger, config), datetime.now(UTC).date()
-    by = judge_providers(config, os.environ) if config.exists() else {}
+    path, today = paths.of_ledger, datetime.now(UTC).date()
+    by = judge_providers(paths.config, os.environ) if paths.config.exists() else {}
     found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
     table = Table(
         schema="tourney/doctor@1",
@@ -80,17 +67,14 @@ def doctor(
         columns=(Column("what", "What"), Column("grade", "Grade"), Column("says", "Found")),
         rows=tuple(each._asdict() for each in found),
     )
-    write(table, output_format, as_json=as_json)
+    writer.write(table)
     bad = [each.what for each in found if each.grade == "bad"]
     if bad:
         raise NotReady(bad)
 
 
-def prices(
-    config: ConfigOption = DEFAULT_CONFIG,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command
+def prices(writer: Writer, config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
@@ -100,4 +84,4 @@ def prices(
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
     today = datetime.now(UTC).date()
-    write(prices_table(table, today), output_format, as_json=as_json)
+    writer.write(prices_table(table, today))

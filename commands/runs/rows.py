@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from projections.evaluations.metrics import Metric, RunMetrics
+    from projections.ratings.standings import WinRate
+    from projections.tournament.matches import PlannedResponse
+    from projections.tournament.settlement import Settlement
+    from projections.tournament.state import Tournament
+
 Row = TypeVar("Row", bound=NamedTuple)
 _LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
 
@@ -117,6 +123,11 @@ class WinRateRow(NamedTuple):
     ci95_low: float | None  # Wilson
     ci95_high: float | None
 
+    @classmethod
+    def of(cls, pair: "WinRate", counted: Literal["pairs", "orders"]) -> "WinRateRow":
+        """Return the row of a pair; each order of a pairing may count for itself."""
+        return cls(*pair, pair.win_rate, *(pair.interval(counted) or (None, None)))
+
 
 class OutcomeRow(NamedTuple):
     """The outcome of one planned comparison of two responses."""
@@ -128,6 +139,20 @@ class OutcomeRow(NamedTuple):
     order: str | None  # only if the policy counts each order on its own
     status: str  # a, b, tie, inconsistent, pending, or why there is no outcome
     winner: str | None
+
+    @classmethod
+    def of(cls, settlement: "Settlement") -> "OutcomeRow":
+        """Return the row of a pairing, or of one of its orders."""
+        pairing = settlement.pairing
+        return cls(
+            pairing.rubric.dimension,
+            pairing.prompt.prompt_id,
+            pairing.a.entrant.entrant_id,
+            pairing.b.entrant.entrant_id,
+            order=settlement.order,
+            status=settlement.status,
+            winner=settlement.winner,
+        )
 
 
 class ResponseRow(NamedTuple):
@@ -141,6 +166,21 @@ class ResponseRow(NamedTuple):
     text: str | None
     p_correct: float | None
     imported_from: str | None
+
+    @classmethod
+    def of(cls, state: "Tournament", cell: "PlannedResponse") -> "ResponseRow":
+        """Return the row of what an entrant is to answer to a prompt."""
+        found = state.responses.get(cell.response_key)
+        return cls(
+            cell.prompt.prompt_id,
+            cell.entrant.entrant_id,
+            cell.response_key,
+            finish_reason=found.finish_reason if found else None,
+            n_tokens=found.n_generated_tokens if found else None,
+            text=found.text if found else None,
+            p_correct=found.p_correct if found else None,
+            imported_from=found.imported_from if found else None,
+        )
 
 
 class SpendRow(NamedTuple):
@@ -197,3 +237,20 @@ class MetricRow(NamedTuple):
     n_length_limited: int | None
     plan: int
     run_key: str
+
+    @classmethod
+    def of(cls, measured: "RunMetrics", metric: "Metric") -> "MetricRow":
+        """Return the row of a metric of a run."""
+        plan = measured.run.plan
+        return cls(
+            metric.id_on(plan.evaluation),
+            plan.entrant.label,
+            plan.evaluation,
+            metric.name,
+            *metric.estimate,
+            metric.unit,
+            metric.higher_is_better,
+            *measured.counts,
+            plan.number,
+            plan.run_key,
+        )

@@ -21,19 +21,15 @@ class Pricing(Protocol):
 
     def price_of(self, usage: Usage) -> Price | None:
         """Return the price of a reply; None: unknown, or free."""
-        ...
 
     def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the expected cost of queries; None: the price is unknown."""
-        ...
 
     def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the worst-case cost of queries; None: the price is unknown."""
-        ...
 
     def caches(self, query: JudgeQuery) -> bool:
         """Return whether the provider caches a query's system text."""
-        ...
 
 
 @dataclass(frozen=True)

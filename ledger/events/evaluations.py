@@ -114,6 +114,7 @@ Observation = ChoicesObserved | DocumentObserved | AnswerObserved | PredictionOb
 class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
     """A sample was observed: raw facts, from which metrics are computed."""
 
+    key_fields = ("run_key", "item", "sample")  # a sample is observed once
     run_key: Digest
     item: Digest
     sample: Count
@@ -121,15 +122,11 @@ class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
     cluster: Digest  # samples of one cluster share a prompt, and are not independent
     observation: Observation
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A sample is observed once."""
-        return (self.run_key, self.item, str(self.sample))
-
 
 class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
     """A sample could not be observed; this is not a wrong answer."""
 
+    key_fields = ("run_key", "item", "sample")  # a sample is unscorable once
     run_key: Digest
     item: Digest
     sample: Count
@@ -137,22 +134,13 @@ class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
     reason: UnscorableReason
     detail: str
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A sample is unscorable once."""
-        return (self.run_key, self.item, str(self.sample))
-
 
 class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
     """Every sample of a plan was observed or found unscorable."""
 
+    key_fields = ("entrant", "evaluation", "number")  # a plan is completed once
     entrant: EntrantId
     evaluation: FilledText
     number: Ordinal  # of the plan under these labels
     n_observed: Count
     n_unscorable: Count
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A plan is completed once."""
-        return (self.entrant, self.evaluation, str(self.number))

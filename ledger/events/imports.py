@@ -134,14 +134,11 @@ class LedgerMerged(Fact, frozen=True):
     with this head.
     """
 
+    # a ledger is merged once at each head; two others may each have merged it
+    key_fields = ("head", "n_taken")
     head: Digest  # the other ledger's chain at its last event
     n_events: Ordinal  # its last position
     n_taken: Ordinal  # events that were new to this stream
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """A ledger is merged once at each head; two others may each have merged it."""
-        return (self.head, str(self.n_taken))
 
 
 RatingSource = Literal["evaluated", "human"]

@@ -29,15 +29,9 @@ def batch_key(stream: StreamId, number: int, queries: Sequence[Digest]) -> Diges
 class BatchFact(Fact, frozen=True):
     """A step of a batch."""
 
+    # each step is taken once. A batch that was not created is planned again under a new number
+    key_fields = ("batch_key",)
     batch_key: Digest
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """Each step is taken once.
-
-        A batch that was not created is planned again under a new number.
-        """
-        return (self.batch_key,)
 
 
 class JudgeBatchPlanned(BatchFact, frozen=True):
@@ -128,6 +122,8 @@ _FIELDS_OF_KEY: Final = attrgetter(*PairKey._fields)
 class JudgeQuerySubmitted(Fact, frozen=True):
     """A pair was sent to a judge on one dimension in one order."""
 
+    # the same query may be sent again after a failure, as another attempt
+    key_fields = ("query_key", "attempt")
     query_key: Digest
     judge: JudgeId
     dimension: Dimension
@@ -141,15 +137,11 @@ class JudgeQuerySubmitted(Fact, frozen=True):
     attempt: int = 1
     batch_key: Digest | None = None
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """The same query may be sent again after a failure, as another attempt."""
-        return (self.query_key, str(self.attempt))
-
 
 class VerdictReceived(Fact, frozen=True):
     """A judge's reply was read as a verdict on the slots shown."""
 
+    key_fields = ("query_key",)  # one verdict per query: a second would have been paid for twice
     query_key: Digest
     judge: JudgeId
     verdict: Verdict
@@ -160,15 +152,11 @@ class VerdictReceived(Fact, frozen=True):
     usage: Usage | None = None  # None: nothing was counted, as offline
     price: Price | None = None  # None: not known, or nothing to pay
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """One verdict per query: a second would have been paid for twice."""
-        return (self.query_key,)
-
 
 class JudgeQueryFailed(Fact, frozen=True):
     """A judge gave no verdict; this is never a tie."""
 
+    key_fields = ("query_key", "attempt")  # each attempt fails at most once
     query_key: Digest
     judge: JudgeId
     attempt: int
@@ -180,11 +168,6 @@ class JudgeQueryFailed(Fact, frozen=True):
     detail: str = ""  # what the provider said of it
     usage: Usage | None = None
     price: Price | None = None
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """Each attempt fails at most once."""
-        return (self.query_key, str(self.attempt))
 
 
 class PairReconciled(Fact, frozen=True):

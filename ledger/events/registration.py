@@ -1,7 +1,7 @@
 """Events that set a tournament up: its opening, prompts, rubrics, entrants and judges."""
 
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Value
 from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptId, digest_of
@@ -173,6 +173,7 @@ class TournamentOpened(Fact, frozen=True):
     by other events, so an unchanged prompt is not stored again.
     """
 
+    key_fields = ("opening",)  # an earlier configuration may come back, so openings are numbered
     opening: Ordinal
     tournament_id: str
     configuration: str  # canonical JSON of the resolved settings
@@ -184,26 +185,23 @@ class TournamentOpened(Fact, frozen=True):
     generation_seed: Count
     versions: tuple[tuple[str, str], ...]  # (package, version)
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """An earlier configuration may come back, so openings are numbered."""
-        return (str(self.opening),)
-
 
 class Registered(Fact, frozen=True):
     """A prompt, rubric, entrant or judge was registered; a corrected one keeps its label."""
 
     digest: Digest  # of the whole value
+    label_at: ClassVar[tuple[str, str]]  # the field of what was registered, and its own for a label
 
     @property
     def content(self) -> Value:
         """What was registered."""
-        raise NotImplementedError
+        content: Value = getattr(self, self.label_at[0])
+        return content
 
     @property
     def reference(self) -> Reference:
-        """How an opening refers to it."""
-        raise NotImplementedError
+        """How an opening refers to it: by label and digest."""
+        return Reference(label=getattr(self.content, self.label_at[1]), digest=self.digest)
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -215,64 +213,28 @@ class PromptRegistered(Registered, frozen=True):
     """A prompt was registered."""
 
     prompt: Prompt
-
-    @property
-    def content(self) -> Prompt:
-        """The prompt."""
-        return self.prompt
-
-    @property
-    def reference(self) -> Reference:
-        """The prompt id and the digest."""
-        return Reference(label=self.prompt.prompt_id, digest=self.digest)
+    label_at = ("prompt", "prompt_id")
 
 
 class RubricRegistered(Registered, frozen=True):
     """A rubric was registered, with its full text."""
 
     rubric: Rubric
-
-    @property
-    def content(self) -> Rubric:
-        """The rubric."""
-        return self.rubric
-
-    @property
-    def reference(self) -> Reference:
-        """The dimension and the digest."""
-        return Reference(label=self.rubric.dimension, digest=self.digest)
+    label_at = ("rubric", "dimension")
 
 
 class EntrantRegistered(Registered, frozen=True):
     """An entrant was registered, with the digests of its files."""
 
     entrant: Entrant
-
-    @property
-    def content(self) -> Entrant:
-        """The entrant."""
-        return self.entrant
-
-    @property
-    def reference(self) -> Reference:
-        """The entrant id and the digest."""
-        return Reference(label=self.entrant.entrant_id, digest=self.digest)
+    label_at = ("entrant", "entrant_id")
 
 
 class JudgeRegistered(Registered, frozen=True):
     """A judge was registered, with its settings."""
 
     judge: JudgeSettings
-
-    @property
-    def content(self) -> JudgeSettings:
-        """The judge."""
-        return self.judge
-
-    @property
-    def reference(self) -> Reference:
-        """The judge id and the digest."""
-        return Reference(label=self.judge.judge_id, digest=self.digest)
+    label_at = ("judge", "judge_id")
 
 
 Registration: TypeAlias = PromptRegistered | RubricRegistered | EntrantRegistered | JudgeRegistered

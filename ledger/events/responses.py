@@ -50,6 +50,8 @@ class Diagnostics(Value, frozen=True, kw_only=True):
 class ResponseGenerated(Fact, frozen=True):
     """An entrant answered a prompt."""
 
+    # one response per key: generating again would give the same text
+    key_fields = ("response_key",)
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId
@@ -64,23 +66,14 @@ class ResponseGenerated(Fact, frozen=True):
     diagnostics: Diagnostics | None = None  # of a Hydra
     imported_from: Digest | None = None  # SHA-256 of the file; None: generated here
 
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """One response per key: generating again would give the same text."""
-        return (self.response_key,)
-
 
 class ResponseFailed(Fact, frozen=True):
     """An entrant could not answer a prompt."""
 
+    key_fields = ("response_key", "reason")  # one failure per key and reason
     response_key: Digest
     entrant_id: EntrantId
     prompt_id: PromptId
     reason: ResponseFailureReason
     detail: str
     usage: Usage | None = None  # None: not told, or nothing was generated
-
-    @property
-    def natural_key(self) -> tuple[str, ...]:
-        """One failure per key and reason."""
-        return (self.response_key, self.reason)

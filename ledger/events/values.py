@@ -31,11 +31,12 @@ class Fact(Value, frozen=True):
     """An event; a new shape has a new version and an upcast."""
 
     schema_version: ClassVar[int] = 1
+    key_fields: ClassVar[tuple[str, ...]]
 
     @property
     def natural_key(self) -> tuple[str, ...]:
         """Identify this event within its type and stream: the same key is the same event."""
-        raise NotImplementedError
+        return tuple([str(getattr(self, name)) for name in self.key_fields])
 
 
 def type_name(fact: Fact | type[Fact]) -> str:

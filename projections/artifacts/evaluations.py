@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias
 from ledger.chain import Head
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.evaluations.metrics import HEADLINES, RunMetrics, metric_id, metrics_of
+from projections.evaluations.metrics import HEADLINES, RunMetrics, metrics_of
 from projections.evaluations.state import EvaluationRun
 
 Fields: TypeAlias = dict[str, Json]
@@ -75,7 +75,7 @@ def _metrics(every: Iterable[RunMetrics]) -> Fields:
     for each in every:
         evaluation = each.run.plan.evaluation
         for metric in each.metrics:
-            name = metric_id(evaluation, metric.name)
+            name = metric.id_on(evaluation)
             if name in whose:
                 raise MetricsCollide(name, (whose[name], evaluation))
             whose[name], fields[name] = evaluation, metric.fields

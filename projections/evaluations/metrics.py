@@ -35,6 +35,10 @@ class Metric(NamedTuple):
     higher_is_better: bool
     estimate: Estimate
 
+    def id_on(self, evaluation: str) -> str:
+        """Return the full name of the metric, including its evaluation."""
+        return f"{evaluation}_{self.name}"
+
     @property
     def fields(self) -> dict[str, Json]:
         """The metric as JSON, without its name."""
@@ -70,11 +74,6 @@ class RunComparison:
     n_pairs: int
     n_left_out: int  # samples that were planned for either and observed on one or none
     metrics: tuple[Metric, ...]
-
-
-def metric_id(evaluation: str, metric: str) -> str:
-    """Return the full name of a metric, including its evaluation."""
-    return f"{evaluation}_{metric}"
 
 
 def metrics_of(run: EvaluationRun) -> RunMetrics:

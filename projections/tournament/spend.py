@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
@@ -61,6 +61,22 @@ class Bill:
     def saved_usd(self) -> float:
         """What the provider's cache saved; negative if it cost more."""
         return self.uncached_usd - self.usd
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The bill as data; sums that include a reply of unknown price are None."""
+        is_known = not self.n_unpriced
+        return {
+            "n_replies": self.n_replies,
+            "n_failed": self.n_failed,
+            "n_unpriced": self.n_unpriced,
+            "n_maybe_billed": self.n_maybe_billed,
+            **self.tokens.fields,
+            "usd": self.usd if is_known else None,
+            "priced_usd": self.usd,
+            "failed_usd": self.failed_usd if is_known else None,
+            "cache_saved_usd": self.saved_usd if is_known else None,
+        }
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.evaluations import EvaluationPlanned, Observation
-from projections.evaluations.metrics import HEADLINES, compare_runs, metric_id, metrics_of
+from projections.evaluations.metrics import HEADLINES, Metric, compare_runs, metrics_of
 from projections.evaluations.state import EvaluationRun
 from projections.intervals import Estimate
 from tests.evaluations import (
@@ -255,7 +255,10 @@ def test_token_perplexities_of_two_tokenizers_are_not_compared() -> None:
 
 def test_a_metric_s_name_begins_with_its_evaluation_s() -> None:
     """So metrics of all evaluations stand in one list."""
-    assert metric_id("mmlu", "acc") == "mmlu_acc"
+    share = Estimate(0.5, 2, None, None, None)
+    accuracy = Metric("acc", "share", higher_is_better=True, estimate=share)
+
+    assert accuracy.id_on("mmlu") == "mmlu_acc"
 
 
 @given(order=st.permutations(range(4)))

@@ -37,13 +37,11 @@ class BatchLikelihoods(Protocol):
 
     def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
         """Read prefixes, none of them empty, and keep them in mind."""
-        ...
 
     def compute(
         self, rows: Sequence[InputRow], prefix_of: Sequence[int]
     ) -> dict[Window, WindowLikelihood]:
         """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
-        ...
 
 
 class WindowPlace(NamedTuple):
@@ -99,11 +97,9 @@ class ForwardModel(Protocol):
 
     def __call__(self, input_ids: torch.Tensor, **settings: object) -> Logits:
         """Return logits for (R, S) tokens."""
-        ...
 
     def forward(self, input_ids: torch.Tensor, **settings: object) -> Logits:
         """Do the same; its signature says what a model understands."""
-        ...
 
 
 class HfBatchLikelihoods:

@@ -45,7 +45,6 @@ class TextModel(Protocol):
 
     def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
         """Return (B, T + new) tokens for (B, T) tokens."""
-        ...
 
 
 class LoadedWeights(NamedTuple):

@@ -8,20 +8,17 @@ from typing import Annotated, NamedTuple
 import typer
 
 from commands.cli.shared import completion
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
+from commands.cli.shared.command import command
+from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.options import (
     AsOfOption,
-    ConfigOption,
     EntrantOption,
     EvaluationOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
+    Paths,
     TournamentOption,
 )
-from commands.cli.shared.output import write
+from commands.cli.shared.output import Writer
 from commands.cli.tables.metrics import NOTHING_EVALUATED, differences_table, metrics_table
-from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
@@ -79,7 +76,10 @@ def read_evaluations(
     return EvaluationReading(stream, head, fold(evaluations_of(stream), events).runs)
 
 
+@command
 def metrics(
+    paths: Paths,
+    writer: Writer,
     evaluation: EvaluationOption = None,
     entrant: EntrantOption = None,
     rescore: Annotated[
@@ -95,12 +95,8 @@ def metrics(
             help="Show B minus A on the samples that both have.",
         ),
     ] = None,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
     tournament: TournamentOption = None,
     as_of: AsOfOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the results of evaluations.
 
@@ -108,18 +104,18 @@ def metrics(
     """
     if entrant is not None and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        source = read_evaluations(opened, tournament, as_of, config)
+    with Ledger.read_only(paths.of_ledger) as opened:
+        source = read_evaluations(opened, tournament, as_of, paths.config)
     source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
-        source = source._replace(runs=rescoring.rescore(source.runs, config))
+        source = source._replace(runs=rescoring.rescore(source.runs, paths.config))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:
         table = differences_table(compare, compared_in(source, compare), source.facts)
-    write(table, output_format, as_json=as_json)
+    writer.write(table)
 
 
 def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:

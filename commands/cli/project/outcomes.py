@@ -5,21 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from commands.cli.shared.command import (
+    command,
     outcomes_view,
     ratings_view,
     table_command_without_rule,
     tournament_view,
     with_source,
 )
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, tournament_section
-from commands.cli.shared.options import (
-    AsOfOption,
-    ConfigOption,
-    FormatOption,
-    JsonOption,
-    LedgerOption,
-)
-from commands.cli.shared.output import write
+from commands.cli.shared.ledger import position_of, tournament_section
+from commands.cli.shared.options import AsOfOption, Paths
+from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.outcomes import (
@@ -28,7 +23,6 @@ from commands.cli.tables.outcomes import (
     responses_table,
     winrates_table,
 )
-from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -47,21 +41,16 @@ from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 
-def imported(
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    as_of: AsOfOption = None,
-    output_format: FormatOption = Format.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command
+def imported(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
     """List imported ratings.
 
     Example: tourney project imported
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         until = position_of(opened, as_of)
         found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
-    write(imported_ratings_table(found.newest), output_format, as_json=as_json)
+    writer.write(imported_ratings_table(found.newest))
 
 
 @outcomes_view

@@ -125,7 +125,7 @@ def temperature(
 
 
 def _of_tournament(selection: Selection, against: str) -> Table:
-    source = read_verdicts(selection._replace(rule=BY_SCORES))
+    source = read_verdicts(selection._replace(**BY_SCORES._asdict()))
     votes = _votes(selection, against)
     found = [
         calibrate_judge(dimension, scored_orders(source.state, group), votes)

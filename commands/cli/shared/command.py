@@ -1,39 +1,29 @@
 """Build the reading commands: shared options, the tournament they select, a table printed."""
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias
+from inspect import Parameter
+from typing import Concatenate, ParamSpec, TypeAlias
 
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.cli.shared.options import (
-    AsOfOption,
-    ConfigOption,
-    DiffOption,
-    DimensionOption,
-    FormatOption,
-    JsonOption,
-    JudgeOption,
-    LedgerOption,
-    ParserOption,
-    PolicyOption,
-    TournamentOption,
-)
-from commands.cli.shared.output import write
+from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError
-from commands.runs.choices import position_at, rule_of
+from commands.runs.choices import position_at
 from commands.runs.judged_tournament import JudgedTournament
 from ledger.store import Ledger
-from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
+from projections.verdicts.policies import MAJORITY, RECORDED
 
 Own = ParamSpec("Own")
 View: TypeAlias = Callable[Concatenate[JudgedTournament, Own], Table]
 TableOf: TypeAlias = Callable[Concatenate[Selection, Own], Table]
-Act: TypeAlias = Callable[Concatenate[Selection, Own], None]
+
+
+def command(act: Callable[..., None]) -> Callable[..., None]:
+    """Turn a function into a command: its own options come first, then those of groups."""
+    return _command(act, _parameters(act))
 
 
 def tournament_view(view: View[Own]) -> Callable[..., None]:
@@ -61,11 +51,6 @@ def table_command_without_rule(table_of: TableOf[Own]) -> Callable[..., None]:
     return _printing(table_of, without={"policy", "parser", "diff"})
 
 
-def action(act: Act[Own]) -> Callable[..., None]:
-    """Turn a function that prints no table into a command with the shared options."""
-    return _command(act, act)
-
-
 def _read_first(view: View[Own]) -> TableOf[Own]:
     """Return a function that reads the selected tournament and returns a view of it."""
 
@@ -80,75 +65,61 @@ def _read_first(view: View[Own]) -> TableOf[Own]:
 def _printing(table_of: TableOf[Own], without: Collection[str] = ()) -> Callable[..., None]:
     """Return a command that prints a table, or with --diff what changed in it."""
 
-    def show(
-        selection: Selection,
-        /,
-        *,
-        diff: DiffOption = None,
-        output_format: FormatOption = Format.TABLE,
-        as_json: JsonOption = False,
-        **own: object,
-    ) -> None:
+    @wraps(table_of)
+    def show(selection: Selection, writer: Writer, **own: object) -> None:
         table = table_of(selection, **own)  # type: ignore[arg-type, call-arg]  # typer passes what its signature asks for
-        if diff is not None:
-            then = table_of(_since(selection, diff), **own)  # type: ignore[arg-type, call-arg]  # as above
+        if selection.diff is not None:
+            then = table_of(_since(selection, selection.diff), **own)  # type: ignore[arg-type, call-arg]  # as above
             table = _difference(then, table)
-        write(table, output_format, as_json=as_json)
+        writer.write(table)
 
-    return _command(show, table_of, without)
+    kinds = {"selection": Selection, "writer": Writer}
+    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kinds[name]) for name in kinds]
+    return _command(show, [*_parameters(table_of)[1:], *shared], without)
 
 
-def _selection(
-    *,
-    config: ConfigOption = DEFAULT_CONFIG,
-    ledger: LedgerOption = None,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
-    judge: JudgeOption = None,
-    dimension: DimensionOption = None,
-    policy: PolicyOption = DEFAULT_POLICY,
-    parser: ParserOption = None,
-) -> Selection:
-    """Return what the shared options select."""
-    path, rule = ledger_path(ledger, config), rule_of(policy, parser)
-    return Selection(path, config, tournament, as_of, judge, dimension, rule)
+def _parameters(function: Callable[..., object]) -> list[Parameter]:
+    return list(inspect.signature(function).parameters.values())
 
 
 def _command(
-    act: Callable[..., None], described_by: Callable[..., object], without: Collection[str] = ()
+    act: Callable[..., None], parameters: Sequence[Parameter], without: Collection[str] = ()
 ) -> Callable[..., None]:
     """Return a command whose signature lists its options, since typer reads them there.
 
     Args:
-        act: Called with the selection; its other parameters become options.
-        described_by: Gives the command its name and help; its options come first.
-        without: Shared options that the command lacks.
+        act: What the command does; it gives the command its name and help.
+        parameters: Of the function: options, and NamedTuples with an option for each field.
+        without: Options that the command lacks.
     """
-    shared = [each for each in _options(_selection) if each.name not in without]
-    own, further = _options(described_by)[1:], _options(act)[1:]
-    options = {each.name: each for each in (*own, *shared, *further) if each.name not in without}
+    groups = {each.name: each.annotation for each in parameters if _is_group(each.annotation)}
+    own = [each for each in parameters if each.name not in groups]
+    shared = [each for group in groups.values() for each in _parameters(group)]
+    options = {
+        each.name: each.replace(kind=Parameter.KEYWORD_ONLY)
+        for each in (*own, *shared)
+        if each.name not in without
+    }
 
     def command(**given: object) -> None:
-        of_selection: dict[str, Any] = {each.name: given.pop(each.name) for each in shared}
-        act(_selection(**of_selection), **given)
+        for name, group in groups.items():
+            chosen = {key: given.pop(key) for key in group._fields if key in given}
+            given[name] = group(**chosen)
+        act(**given)
 
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
-        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options.values()]
-    )
-    command.__annotations__ = {each.name: each.annotation for each in options.values()}
-    command.__name__, command.__doc__ = described_by.__name__, described_by.__doc__
+    command.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {name: each.annotation for name, each in options.items()}
+    command.__name__, command.__doc__ = act.__name__, act.__doc__
     return command
 
 
-def _options(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the named parameters of a function."""
-    parameters = inspect.signature(function).parameters.values()
-    return [each for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD]
+def _is_group(annotation: object) -> bool:
+    return isinstance(annotation, type) and hasattr(annotation, "_fields")
 
 
 def _since(selection: Selection, diff: str) -> Selection:
     """Return the selection as of --diff."""
-    with Ledger.read_only(selection.ledger) as opened:
+    with Ledger.read_only(selection.path) as opened:
         return selection._replace(as_of=str(position_at(opened, diff, option="--diff")))
 
 

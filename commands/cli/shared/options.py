@@ -2,11 +2,12 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import typer
 
 from commands.cli.shared import completion
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.tables.render import Format
 from ledger.events.ratings import Mode
 from ledger.events.registration import Provider
@@ -24,6 +25,20 @@ LedgerOption: TypeAlias = Annotated[
         help="The ledger file. Default: as the settings say, else tournament.db.",
     ),
 ]
+
+
+class Paths(NamedTuple):
+    """Which settings and which ledger a command works on."""
+
+    config: ConfigOption = DEFAULT_CONFIG
+    ledger: LedgerOption = None
+
+    @property
+    def of_ledger(self) -> Path:
+        """The path of the ledger, which the settings may name."""
+        return ledger_path(self.ledger, self.config)
+
+
 TournamentOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
+from commands.cli.shared.options import FormatOption, JsonOption
 from commands.cli.tables.render import Format, print_table, shown, shown_json
 from commands.cli.tables.table import Table
 from ledger.errors import TourneyError
@@ -30,14 +31,20 @@ class NotShown(TourneyError):
         self.why = why
 
 
-def write(table: Table, output_format: Format, *, as_json: bool) -> None:
-    """Print a table on stdout; formats without room for notes have them on stderr."""
-    chosen = Format.JSON if as_json else output_format
-    with _arriving():
-        print_table(table, chosen, _stdout())
-    if chosen not in {Format.TABLE, Format.JSON}:
-        for note in table.notes:
-            say(note)
+class Writer(NamedTuple):
+    """How a command writes its table."""
+
+    output_format: FormatOption = Format.TABLE
+    as_json: JsonOption = False
+
+    def write(self, table: Table) -> None:
+        """Print a table on stdout; formats without room for notes have them on stderr."""
+        chosen = Format.JSON if self.as_json else self.output_format
+        with _arriving():
+            print_table(table, chosen, _stdout())
+        if chosen not in {Format.TABLE, Format.JSON}:
+            for note in table.notes:
+                say(note)
 
 
 def write_json(value: Json) -> None:

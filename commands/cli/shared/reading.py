@@ -4,27 +4,57 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from commands.cli.shared.ledger import head_at, position_of, read_tournament
+from commands.cli.shared.ledger import (
+    DEFAULT_CONFIG,
+    head_at,
+    ledger_path,
+    position_of,
+    read_tournament,
+)
+from commands.cli.shared.options import (
+    AsOfOption,
+    ConfigOption,
+    DiffOption,
+    DimensionOption,
+    JudgeOption,
+    LedgerOption,
+    ParserOption,
+    PolicyOption,
+    TournamentOption,
+)
 from commands.cli.tables.table import judged_by
 from commands.errors import ConfigurationError
+from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import fold
-from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
+from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, RECORDED, Rule
 
 
 class Selection(NamedTuple):
     """What the shared options select."""
 
-    ledger: Path
-    config: Path
-    tournament: str | None
-    as_of: str | None
-    judge: str | None
-    dimension: str | None
-    rule: Rule
+    config: ConfigOption = DEFAULT_CONFIG
+    ledger: LedgerOption = None
+    tournament: TournamentOption = None
+    as_of: AsOfOption = None
+    judge: JudgeOption = None
+    dimension: DimensionOption = None
+    policy: PolicyOption = DEFAULT_POLICY
+    parser: ParserOption = None
+    diff: DiffOption = None
+
+    @property
+    def path(self) -> Path:
+        """The path of the ledger."""
+        return ledger_path(self.ledger, self.config)
+
+    @property
+    def rule(self) -> Rule:
+        """How replies become outcomes."""
+        return rule_of(self.policy, self.parser)
 
 
 def note_of(rule: Rule) -> str:
@@ -47,16 +77,16 @@ def read_verdicts(selection: Selection) -> JudgedTournament:
         ConfigurationError: An option names something unknown, or contradicts another.
         NothingRecorded: There is no such tournament.
     """
-    with Ledger.read_only(selection.ledger) as opened:
+    perspective = Perspective(selection.judge, selection.dimension, selection.rule)
+    with Ledger.read_only(selection.path) as opened:
         state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
         until = position_of(opened, selection.as_of)
-    perspective = Perspective(selection.judge, selection.dimension, selection.rule)
-    return judged_tournament(state, selection.ledger, until, perspective)
+    return judged_tournament(state, selection.path, until, perspective)
 
 
 def pinned(selection: Selection) -> Selection:
     """Return the selection as of a fixed position, so that several reads see the same events."""
-    with Ledger.read_only(selection.ledger) as opened:
+    with Ledger.read_only(selection.path) as opened:
         return selection._replace(as_of=str(head_at(opened, selection.as_of).position))
 
 
@@ -86,7 +116,7 @@ def read_set(selection: Selection, name: str) -> BattleSet:
         LedgerError: The ledger cannot be read.
         ConfigurationError: There is no such set.
     """
-    with Ledger.read_only(selection.ledger) as opened:
+    with Ledger.read_only(selection.path) as opened:
         as_of = head_at(opened, selection.as_of).position
         battles = fold(IMPORTED_BATTLES, opened.read(until=as_of, types={"BattlesImported"}))
     if name not in battles.names:

@@ -8,18 +8,14 @@ import numpy as np
 
 from commands.cli.tables.table import Column, Table
 from commands.errors import MOST_NAMES, counted, joined_names
+from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.fit import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import (
-    Leaderboard,
-    LeaderboardRow,
-    Unrated,
-    p_better,
-)
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated, p_better
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.bradley_terry.rate import Zero
 from projections.ratings.style import Coefficient
@@ -216,22 +212,8 @@ def _rows(
 ) -> Iterator[Mapping[str, Json]]:
     for board in boards:
         for place in board.rows:
-            row = {"dimension": board.name, **_row(place)}
-            yield row | ({"source": sources[place.entrant]} if sources else {})
-
-
-def _row(place: LeaderboardRow) -> dict[str, Json]:
-    return {
-        "entrant": place.entrant,
-        "rating": place.rating,
-        "low": place.lower,
-        "high": place.upper,
-        "rank": place.rank,
-        "worst_rank": place.worst_rank,
-        "n_battles": place.n_battles,
-        "group": place.group,
-        "reason": place.reason,
-    }
+            row = BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
+            yield row._asdict() | ({"source": sources[place.entrant]} if sources else {})
 
 
 def _model(parameters: BradleyTerryParameters) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from commands.cli.tables.table import Column, Table, judged_by
 from commands.errors import counted
+from commands.runs.rows import EloRow
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
@@ -66,13 +67,7 @@ def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
     }
     for row in standings.rows:
         yield {
-            "dimension": standings.dimension,
-            "entrant": row.entrant_id,
-            "rating": row.rating,
-            "ci95_low": row.lower,
-            "ci95_high": row.upper,
-            "order_sem": row.order_sem,
-            "n_matches": row.n_matches,
+            **EloRow(standings.dimension, *row[:-1])._asdict(),
             **{f"k_{k:g}": means.get(row.entrant_id) for k, means in swept.items()},
         }
 

@@ -7,9 +7,10 @@ from typing import Final
 
 from commands.cli.tables.table import Column, Table
 from commands.errors import counted
+from commands.runs.rows import MetricRow
 from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
-from projections.evaluations.metrics import Metric, RunComparison, RunMetrics, metric_id
+from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _CLUSTERED: Final = (
@@ -40,24 +41,12 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
             Column("n_length_limited", "Length-limited", is_counted=True),
             Column("n_truncated", "Truncated", is_counted=True),
         ),
-        rows=tuple(_row(each, metric) for each in every for metric in each.metrics),
+        rows=tuple(
+            MetricRow.of(each, metric)._asdict() for each in every for metric in each.metrics
+        ),
         notes=(*_notes(every),),
         facts=dict(facts),
     )
-
-
-def _row(each: RunMetrics, metric: Metric) -> dict[str, Json]:
-    plan = each.run.plan
-    return {
-        "id": metric_id(plan.evaluation, metric.name),
-        "entrant": plan.entrant.label,
-        "evaluation": plan.evaluation,
-        "metric": metric.name,
-        **metric.fields,
-        **each.counts._asdict(),
-        "plan": plan.number,
-        "run_key": plan.run_key,
-    }
 
 
 def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
@@ -119,7 +108,7 @@ def differences_table(
 def _difference(each: RunComparison, metric: Metric) -> dict[str, Json]:
     evaluation, estimate = each.first.plan.evaluation, metric.estimate
     return {
-        "id": metric_id(evaluation, metric.name),
+        "id": metric.id_on(evaluation),
         "evaluation": evaluation,
         "metric": metric.name,
         "unit": metric.unit,

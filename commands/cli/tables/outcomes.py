@@ -5,9 +5,10 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from commands.cli.tables.table import Column, Table
+from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
-from ledger.identity import Json
+from ledger.identity import Digest, Json
 from projections.ratings.standings import WinRate
 from projections.tournament.matches import planned_responses
 from projections.tournament.progress import Progress
@@ -58,22 +59,12 @@ def winrates_table(
             Column("ci95_low", "95 % low", 3),
             Column("ci95_high", "95 % high", 3),
         ),
-        rows=tuple(_win_rate_row(row, counted) for row in rows),
+        rows=tuple(WinRateRow.of(row, counted)._asdict() for row in rows),
         notes=(*notes, _NOTES[counted]),
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),
     )
-
-
-def _win_rate_row(row: WinRate, counted: Literal["pairs", "orders"]) -> Mapping[str, Json]:
-    lower, upper = row.interval(counted) or (None, None)
-    return {
-        **row._asdict(),
-        "win_rate": row.win_rate,
-        "ci95_low": lower,
-        "ci95_high": upper,
-    }
 
 
 def matches_table(
@@ -104,17 +95,8 @@ def matches_table(
             Column("winner", "Winner"),
         ),
         rows=tuple(
-            {
-                "dimension": pairing.rubric.dimension,
-                "prompt": pairing.prompt.prompt_id,
-                "entrant_a": pairing.a.entrant.entrant_id,
-                "entrant_b": pairing.b.entrant.entrant_id,
-                **({"order": settlement.order} if by_order else {}),
-                "status": settlement.status,
-                "winner": settlement.winner,
-            }
-            for settlement in settlements
-            for pairing in (settlement.pairing,)
+            {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
+            for row in map(OutcomeRow.of, settlements)
         ),
         notes=notes,
         facts={**(facts or {})},
@@ -134,11 +116,8 @@ _NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
 def responses_table(tournament: Tournament) -> Table:
     """Return a row for each response of the tournament; missing ones are empty."""
     prompts = [prompt.prompt_id for prompt in tournament.bank]
-    rows = [
-        (cell, tournament.responses.get(cell.response_key))
-        for cell in planned_responses(tournament, prompts)
-    ]
-    rated = any(response and response.p_correct is not None for _, response in rows)
+    rows = [ResponseRow.of(tournament, cell) for cell in planned_responses(tournament, prompts)]
+    rated = any(row.p_correct is not None for row in rows)
     return Table(
         schema="tourney/responses@1",
         title="Responses",
@@ -150,21 +129,15 @@ def responses_table(tournament: Tournament) -> Table:
             *((Column("p_correct", "P(correct)", 3),) if rated else ()),
             Column("text", "Response"),
         ),
-        rows=tuple(
-            {
-                "prompt": cell.prompt.prompt_id,
-                "entrant": cell.entrant.entrant_id,
-                "response_key": cell.response_key,
-                "finish_reason": response.finish_reason if response else None,
-                "n_tokens": response.n_generated_tokens if response else None,
-                "text": response.text if response else None,
-                "p_correct": response.p_correct if response else None,
-                "diagnostics": _diagnostics(response) if response else None,
-                "imported_from": response.imported_from if response else None,
-            }
-            for cell, response in rows
-        ),
+        rows=tuple(_response_fields(tournament, row) for row in rows),
     )
+
+
+def _response_fields(tournament: Tournament, row: ResponseRow) -> dict[str, Json]:
+    response, fields = tournament.responses.get(Digest(row.response_key)), row._asdict()
+    imported_from = fields.pop("imported_from")
+    diagnostics = _diagnostics(response) if response else None
+    return {**fields, "diagnostics": diagnostics, "imported_from": imported_from}
 
 
 def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:

@@ -116,30 +116,14 @@ def spend_table(
             Column("cache_saved_usd", "Cache saved", _FRACTIONS, unknown="?"),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
         ),
-        rows=tuple({**_named(key), **_bill_fields(bill)} for key, bill in bills),
+        rows=tuple({**_named(key), **bill.fields} for key, bill in bills),
         notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
-        facts={"total": _bill_fields(total), "entrants": [each._asdict() for each in served]},
+        facts={"total": total.fields, "entrants": [each._asdict() for each in served]},
     )
 
 
 def _named(key: SpendKey) -> dict[str, Json]:
     return {"judge": key.judge, "dimension": key.dimension, "day": key.day.isoformat()}
-
-
-def _bill_fields(bill: Bill) -> dict[str, Json]:
-    """Return a bill as JSON; an unknown price makes every sum with it unknown."""
-    is_known = not bill.n_unpriced
-    return {
-        "n_replies": bill.n_replies,
-        "n_failed": bill.n_failed,
-        "n_unpriced": bill.n_unpriced,
-        "n_maybe_billed": bill.n_maybe_billed,
-        **bill.tokens.fields,
-        "usd": bill.usd if is_known else None,
-        "priced_usd": bill.usd,
-        "failed_usd": bill.failed_usd if is_known else None,
-        "cache_saved_usd": bill.saved_usd if is_known else None,
-    }
 
 
 def _notes(total: Bill) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
@@ -93,7 +94,7 @@ def own_text(cell: PlannedResponse) -> str:
 
 def record_responses(folder: Path, text_of: Callable[[PlannedResponse], str] = own_text) -> None:
     """Open the tournament, and record a response for each cell."""
-    place = workspace(folder / "tournament.toml", None)
+    place = workspace(Paths(folder / "tournament.toml"))
     with place.recorder(print) as recorder:
         recorder.record(place.opening)
         everything = [prompt.prompt_id for prompt in recorder.state.bank]

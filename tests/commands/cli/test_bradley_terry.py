@@ -10,12 +10,10 @@ from msgspec.structs import replace
 
 from commands.cli.project.bt_options import SoftScoring
 from commands.cli.project.bt_views import with_imported
-from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from projections.verdicts.policies import RECORDED
 from tests.builders import STREAM, entrant, known, opened, prompt, responses
 from tests.commands.cli.conftest import Tourney, launch
 from tests.commands.cli.settled import fields, head_of
@@ -203,7 +201,7 @@ def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
 
 def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tourney) -> None:
     """A tournament and others' battles are read one after the other, as of one position."""
-    now = Selection(folder / "tournament.db", DEFAULT_CONFIG, None, None, None, None, RECORDED)
+    now = Selection(ledger=folder / "tournament.db")
     header, _, _ = VOTES.partition("\n")
     (folder / "more.csv").write_text(f"{header}\nkim,zoe,model_a,q8,human,\n")
     tourney("import", "battles", "votes.csv", "--name", "people")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
@@ -51,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
     """Give a tournament whose entrants have answered, and whose judge has not been asked."""
     folder = lay_out(tmp_path)
     (folder / "tournament.toml").write_text(SETTINGS, encoding="utf-8")
-    place = workspace(folder / "tournament.toml", None)
+    place = workspace(Paths(folder / "tournament.toml"))
     with place.recorder(print) as recorder:
         recorder.record(place.opening)
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
@@ -70,7 +71,7 @@ def tourney(folder: Path) -> Tourney:
 
 def judge_one(folder: Path) -> OpenQuery:
     """Record a verdict of the headline's judge that was paid for."""
-    place = workspace(folder / "tournament.toml", None)
+    place = workspace(Paths(folder / "tournament.toml"))
     with place.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         asked = recorder.state.panel[0]
