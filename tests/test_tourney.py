@@ -248,7 +248,7 @@ def test_a_view_stays_as_it_was_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "why"),
     [
-        ({"tournament": "none"}, "nothing of tournament 'none'"),
+        ({"tournament": "none"}, "holds no tournament 'none'"),
         ({"judge": "dan"}, "^judge 'dan' is not a judge; known: ann, bob, cleo"),
         ({"dimension": "wit"}, "^dimension 'wit' is not a dimension; known: factuality, utility"),
         ({"policy": "mojority"}, "^policy 'mojority' is not known; did you mean 'majority'"),
@@ -292,7 +292,7 @@ def test_one_tournament_of_several_is_named(tmp_path: Path) -> None:
         for name in ("first", "second"):
             ledger.append(StreamId(name), opened())
 
-    with pytest.raises(tourney.TourneyError, match="first, second; choose one by tournament"):
+    with pytest.raises(tourney.TourneyError, match="first, second; choose one with tournament"):
         tourney.read(path)
     assert tourney.read(path, tournament="second").tournament == "second"
 

@@ -532,7 +532,7 @@ def test_what_was_spent_before_counts_against_the_cap(
     how = batching(clock, pricing=FlatRate())
     judged(recorder, port, how, limit=3)
 
-    with pytest.raises(BudgetReached, match=r"\$0.3300 are spent"):
+    with pytest.raises(BudgetReached, match=r"\$0.3300 is spent"):
         judged(again(recorder, ledger), port, how, max_usd=0.5)
 
 
@@ -650,7 +650,7 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
 
     with pytest.raises(NotFound, match="batch_9"):
         forget_batch(recorder, port, "batch_9")
-    with pytest.raises(NotFound, match="alive"):
+    with pytest.raises(NotFound, match="can still be received"):
         forget_batch(recorder, port, "batch_1")
 
 

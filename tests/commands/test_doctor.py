@@ -105,14 +105,14 @@ def test_a_judge_without_its_key_is_not_ready(
     assert found(path, providers=jury)["Anthropic key"].grade == "good"
 
 
-def test_a_ledger_is_named_with_its_checkpoint(tmp_path: Path) -> None:
+def test_a_ledger_is_named_with_its_head(tmp_path: Path) -> None:
     """Whoever asks how things stand can note at once what proves it later."""
     path = tmp_path / "tournament.db"
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, opened())
         head = ledger.head
 
-    assert found(path)["ledger"] == Finding("ledger", "good", f"{path}, checkpoint {head}")
+    assert found(path)["ledger"] == Finding("ledger", "good", f"{path}, head {head}")
 
 
 def test_a_file_that_is_no_ledger_is_bad(tmp_path: Path) -> None:

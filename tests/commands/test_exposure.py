@@ -131,7 +131,7 @@ def test_a_batch_of_unknown_price_lets_no_cap_be_kept(ledger: Ledger) -> None:
     ledger.append(STREAM, [planned(key("query"))], expected_version=None)
     exposure = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0))
 
-    with pytest.raises(Refused, match="unknown price is in flight, so no cap can be kept"):
+    with pytest.raises(Refused, match="without a known price is in flight: a cap cannot be kept"):
         exposure.usd()
 
 

@@ -108,7 +108,7 @@ def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledge
     message = str(caught.value)
     assert message.startswith("'' means ")
     assert "1 TournamentOpened, 2 PromptRegistered, " in message
-    assert message.endswith("give more of it, or a position")
+    assert message.endswith("give more of the id, or a position")
 
 
 @pytest.mark.parametrize("name", ["p", "nobody", "99", "9" * 30, "%", "zz"])

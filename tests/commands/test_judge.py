@@ -272,7 +272,7 @@ def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -
     task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0), max_usd=3.5)
 
     for _ in range(2):
-        with pytest.raises(BudgetReached, match=r"^\$3\.0000 are spent"):
+        with pytest.raises(BudgetReached, match=r"^the cap is \$3\.50: \$3\.0000 is spent"):
             judge_open(recorder, task, lambda: port, on_progress=no_progress)
 
     assert len(port.asked) == counting(ledger)("VerdictReceived") == 3

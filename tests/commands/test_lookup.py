@@ -96,7 +96,7 @@ def test_the_environment_overrules_the_prices(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("[judge]\nprices = 3", r"tournament\.toml:2: 'judge\.prices': Expected str"),
-        ("judge = 3", r"tournament\.toml:1: 'judge' is a table: \[judge\]"),
+        ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
     ],
 )
 def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str) -> None:

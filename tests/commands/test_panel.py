@@ -141,7 +141,7 @@ def test_one_judge_under_two_names_is_refused(
 
     (fault,) = caught.value.faults
     assert fault.startswith("judges 'large' and 'other' are the same judge: ")
-    assert f"one of {parts} must differ" in fault
+    assert f"remove one, or change one of {parts}; " in fault
 
 
 def test_a_juror_is_not_the_tournaments_judge_again() -> None:

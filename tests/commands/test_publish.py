@@ -200,7 +200,7 @@ def test_a_claim_whose_folder_is_anothers_is_told(
     folder = published(recorder, tmp_path).folder
     (folder / "manifest.json").write_bytes(b"{}")
 
-    with pytest.raises(FolderTaken, match="headline_20260427_120000 is there already"):
+    with pytest.raises(FolderTaken, match="headline_20260427_120000 exists already"):
         published(Recorder(ledger, STREAM), tmp_path)
 
 
@@ -234,7 +234,7 @@ def test_a_tournament_of_which_nothing_is_known_cannot_be_published(tmp_path: Pa
     with Ledger.in_memory() as empty:
         nobody = Recorder(empty, STREAM)
 
-        with pytest.raises(ValueError, match="tournament 'main' was not opened"):
+        with pytest.raises(ValueError, match="tournament 'main' was never opened"):
             published(nobody, tmp_path)
 
 

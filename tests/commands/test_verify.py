@@ -158,7 +158,7 @@ def test_a_publication_of_a_history_that_is_not_here_is_told(path: Path) -> None
     (fault,) = verified.faults
     assert fault.position == at
     assert fault.why.startswith(f"it rates the history {key('elsewhere')}@")
-    assert fault.why.endswith(", which this ledger does not hold")
+    assert fault.why.endswith(", which this ledger does not have")
     assert (verified.n_claims, verified.n_foreign) == (1, 0)
 
 
@@ -248,7 +248,7 @@ def test_a_rewrite_is_found_by_what_was_published_before_it(path: Path) -> None:
     (fault,) = found_in(path).faults
 
     assert fault.position == at
-    assert "which this ledger does not hold" in fault.why
+    assert "which this ledger does not have" in fault.why
 
 
 def test_a_checkpoint_holds_while_the_ledger_grows(path: Path) -> None:
@@ -323,7 +323,7 @@ def test_several_faults_are_all_listed_by_position(path: Path) -> None:
     places = [fault.position for fault in faults]
     assert places == sorted(places)
     assert {0, 3, submitted, outcome, at} <= set(places)
-    assert "swap-consistent makes 'b'" in " ".join(fault.why for fault in faults)
+    assert "swap-consistent gives 'b'" in " ".join(fault.why for fault in faults)
 
 
 def test_progress_is_told_to_the_last_event(path: Path) -> None:

@@ -39,7 +39,7 @@ def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
     second = paid.tourney(folder, *DIRECT, "--max-usd", "0.4", url=fake.url)
 
     assert (first.code, second.code) == (5, 5), first.err + second.err
-    assert "the cap is $0.40: " in second.err
+    assert "the cap is $0.4000: " in second.err
     assert "perhaps billed, and the next query may cost" in second.err
     assert len(fake.bill().paid) == n_billed < 36
 
@@ -55,5 +55,5 @@ def test_adopting_a_batch_that_nobody_knows_is_a_usage_error(
 
     assert done.code == 2, done.err
     assert "'nobody'" in done.err
-    assert "known here: msgbatch_" in done.err
+    assert "recorded here: msgbatch_" in done.err
     assert "forget" not in done.err

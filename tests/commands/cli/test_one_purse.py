@@ -180,7 +180,7 @@ def test_what_another_tournament_has_in_flight_is_not_done(folder: Path, fake: F
     done = tourney(folder, *JUDGE, url=fake.url)
 
     assert done.code == 7, done.err
-    assert "receive them by the settings of tournament 'paid'" in done.err
+    assert "receive them with the settings of tournament 'paid'" in done.err
 
 
 def test_a_refusal_names_the_cap_that_was_said(

@@ -123,7 +123,7 @@ def test_doctor_names_what_was_found_for_programs(path: Path, tourney: Tourney) 
 
     found = {row["what"]: row for row in fields(done)["rows"]}
     assert done.returncode == 0, done.stderr
-    assert found["ledger"]["says"] == f"tournament.db, checkpoint {head_of(path)}"
+    assert found["ledger"]["says"] == f"tournament.db, head {head_of(path)}"
     assert found["file system"]["grade"] == "good"
 
 
