@@ -136,7 +136,7 @@ class TournamentView:
         interval: "IntervalKind | None" = None,
         unit: "IntervalUnit | None" = None,
         level: float | None = None,
-        resamples: int | None = None,
+        bootstraps: int | None = None,
         seed: int | None = None,
     ) -> Rows[BradleyTerryRow]:
         """Return Bradley-Terry ratings, best first on each dimension."""
@@ -150,7 +150,7 @@ class TournamentView:
             "interval": interval,
             "unit": unit,
             "level": level,
-            "resamples": resamples,
+            "resamples": bootstraps,
             "seed": seed,
         }
         return Rows(BradleyTerryRow, tuple(bradley_terry_rows(self._reading, chosen)))
@@ -180,7 +180,7 @@ class TournamentView:
         return Rows(SpendRow, tuple(spend_rows(self._reading)))
 
     def entrant_spend(self, prices: str | PathLike[str] | None = None) -> Rows[EntrantSpendRow]:
-        """Return the cost of entrants behind endpoints, by the shipped prices or those of a file."""
+        """Return the cost of entrants behind endpoints, by shipped prices or those of a file."""
         from commands.runs.results import entrant_spend_rows
 
         own = None if prices is None else Path(prices)
