@@ -136,7 +136,7 @@ class TournamentView:
         interval: "IntervalKind | None" = None,
         unit: "IntervalUnit | None" = None,
         level: float | None = None,
-        resamples: int | None = None,
+        bootstraps: int | None = None,
         seed: int | None = None,
     ) -> Rows[BradleyTerryRow]:
         """Return Bradley-Terry ratings, best first on each dimension."""
@@ -150,7 +150,7 @@ class TournamentView:
             "interval": interval,
             "unit": unit,
             "level": level,
-            "resamples": resamples,
+            "resamples": bootstraps,
             "seed": seed,
         }
         return Rows(BradleyTerryRow, tuple(bradley_terry_rows(self._reading, chosen)))

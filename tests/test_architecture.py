@@ -117,6 +117,18 @@ def test_a_room_has_at_most_twelve_entries_and_a_file_three_hundred_lines() -> N
     assert not [path for path in files if len(path.read_text("utf-8").splitlines()) > 300]
 
 
+def test_a_class_name_stands_once() -> None:
+    """Who reads a name in a message or a trace finds the one class that has it."""
+    names = Counter(
+        node.name
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert not {name for name, n in names.items() if n > 1}
+
+
 def sources() -> list[Path]:
     """List the modules that are the product."""
     packages = ("ledger", "projections", "commands", "rubrics")
