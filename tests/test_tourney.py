@@ -144,7 +144,7 @@ def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
         (lambda view: view.bradley_terry(), "bt"),
         (
             lambda view: view.bradley_terry(anchor="amy", interval="bayesian", resamples=50),
-            "bt --anchor amy=1200 --interval bayesian --resamples 50",
+            "bt --anchor amy=1200 --interval bayesian --bootstraps 50",
         ),
         (lambda view: view.win_rates(), "winrates"),
         (lambda view: view.spend(), "spend"),

@@ -198,7 +198,10 @@ def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> N
             "'x' is not a format of battles; known: plain, judgearena, ",
         ),
         ("import battles votes.csv --name a:b", "--name 'a:b': use only letters, digits, dots"),
-        ("import battles votes.csv --from judgearena --name=", "--name '': letters"),
+        (
+            "import battles votes.csv --from judgearena --name=",
+            "--name '': use only letters, digits, dots",
+        ),
         ("import elo-ratings votes.csv", "votes.csv is not an elo_ratings.json"),
         ("export battles --name people", "no battles were imported as 'people'; there are: none"),
         ("export battles --name people --judge x", "apply to a tournament's battles: leave out"),
@@ -261,7 +264,7 @@ def test_status_says_what_was_imported(place: Path, tourney: Tourney) -> None:
     said = tourney("status").stdout
 
     assert "imported as people: 2 battles of 3 entrants and 2 imported ratings\n" in said
-    assert "imported as lab: ratings of 2 by others\n" in said
+    assert "imported as lab: 2 imported ratings\n" in said
     assert fields(tourney("status", "--json"))["imported"][1] == {
         "name": "people",
         "battles": 2,

@@ -57,7 +57,7 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney: Tourney) -
     notes = done.stdout.splitlines()[-6:]
     assert "tuned on mmlu is incomplete: 1 of 3 samples of plan 1" in notes[-3]
     assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
-    assert "clustered by prompt" in notes[-2]
+    assert "with prompts as clusters" in notes[-2]
     assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
     assert "only entrants of one tokenizer" in notes[-1]
 
@@ -118,7 +118,7 @@ def test_a_comparison_says_which_way_it_goes_and_what_is_left_out(tourney: Tourn
     """A difference without its direction is half a result."""
     done = tourney("project", "metrics", "--compare", "base", "tuned")
 
-    assert done.stdout.startswith("tuned less base")
+    assert done.stdout.startswith("tuned minus base")
     assert "recall: 1 sample left out, which only one of them has" in done.stdout
 
 
@@ -140,11 +140,20 @@ def test_what_makes_a_comparison_less_than_fair_is_said(folder: Path, tourney: T
     ("options", "why"),
     [
         (["--entrant", "base", "--compare", "base", "tuned"], "leave out --entrant"),
-        (["--entrant", "amy"], "--entrant 'amy' is none of: base, tuned"),
-        (["--evaluation", "arc"], "--evaluation 'arc' is none of: mmlu, recall, texts"),
-        (["--compare", "base", "amy"], "--compare 'amy' is none of: base, tuned"),
-        (["--compare", "base", "tuned", "--as-of", "8"], "--compare 'tuned' is none of: base"),
-        (["--compare", "base", "tuned", "--evaluation", "mmlu"], "'base' is none of: tuned"),
+        (["--entrant", "amy"], "--entrant 'amy' is not on record; evaluated: base, tuned"),
+        (
+            ["--evaluation", "arc"],
+            "--evaluation 'arc' is not on record; evaluated: mmlu, recall, texts",
+        ),
+        (["--compare", "base", "amy"], "--compare 'amy' is not on record; evaluated: base, tuned"),
+        (
+            ["--compare", "base", "tuned", "--as-of", "8"],
+            "--compare 'tuned' is not on record; evaluated: base",
+        ),
+        (
+            ["--compare", "base", "tuned", "--evaluation", "mmlu"],
+            "'base' is not on record; evaluated: tuned",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_refused(tourney: Tourney, options: list[str], why: str) -> None:

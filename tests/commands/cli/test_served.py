@@ -121,7 +121,7 @@ def test_a_server_without_a_price_is_asked_at_once(tourney: Tourney, folder: Pat
 
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         0,
-        "4 responses were missing, 4 generated, 0 failed",
+        "4 responses were missing: 4 generated, 0 failed",
     )
     texts = Counter(each.text.split(" to ")[0] for each in recorded(folder))
     assert texts == {"An answer at 0.0": 2, "An answer at 0.7": 2}

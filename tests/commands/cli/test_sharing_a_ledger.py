@@ -91,7 +91,7 @@ def test_a_merge_takes_in_what_is_new_once(tourney: Tourney) -> None:
 
     assert (first.returncode, again.returncode) == (0, 0), first.stderr
     assert fields(first)["n_new"] == 5
-    assert "0 events taken in" in again.stdout
+    assert "0 events imported" in again.stdout
     assert tourney("verify").returncode == 0
 
 
@@ -117,7 +117,7 @@ def test_an_import_that_contradicts_ours_is_done_with_gaps(place: Path, tourney:
     done = tourney("import", "events", "theirs.jsonl")
 
     assert done.returncode == 6
-    assert "5 events taken in" in done.stdout
+    assert "5 events imported" in done.stdout
     assert "2 conflicts, 1 outcome left out, to be reconciled again" in done.stdout
 
 

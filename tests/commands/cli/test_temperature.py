@@ -74,7 +74,7 @@ def test_imported_preferences_are_calibrated_against_votes(tourney: Tourney) -> 
     (row,) = fields(tourney("project", "temperature", *words))["rows"]
 
     assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
-    assert "by prompts" in done.stdout
+    assert "clusters: prompts" in done.stdout
     assert row["temperature"] == pytest.approx(1.7095113, abs=1e-6)  # log 2 / log 1.5
 
 
