@@ -198,7 +198,10 @@ def test_rows_that_are_no_battles_are_listed(place: Path, tourney: Tourney) -> N
             "'x' is not a format of battles; known: plain, judgearena, ",
         ),
         ("import battles votes.csv --name a:b", "--name 'a:b': use only letters, digits, dots"),
-        ("import battles votes.csv --from judgearena --name=", "--name '': use only letters"),
+        (
+            "import battles votes.csv --from judgearena --name=",
+            "--name '': use only letters, digits, dots",
+        ),
         ("import elo-ratings votes.csv", "votes.csv is not an elo_ratings.json"),
         ("export battles --name people", "no battles were imported as 'people'; there are: none"),
         ("export battles --name people --judge x", "apply to a tournament's battles: leave out"),
