@@ -33,6 +33,19 @@ Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
+@contextmanager
+def _extra(name: str, package: str) -> Iterator[None]:
+    """Name the extra that is missing when an import inside fails.
+
+    Raises:
+        MissingExtra: A package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or package, name) from error
+
+
 @dataclass(frozen=True)
 class ConfiguredBackends:
     """The generator and the judges of a tournament's settings, as `Backends`."""
@@ -62,11 +75,9 @@ def make_generator(settings: Settings) -> Generator:
 
 
 def _endpoint_generator(settings: Settings) -> Generator:
-    try:
+    with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "openai", "endpoint") from error
     api_key, served = os.environ.get(KEY_VARIABLE), {}
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
@@ -124,20 +135,16 @@ def make_inference_factory(
 
 
 def _replicas(settings: Settings) -> "ReplicaGroup":
-    try:
+    with _extra("models", "accelerate"):
         from commands.backends.huggingface.replicas import ReplicaGroup
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
     return ReplicaGroup(lambda device: _local(settings, device))
 
 
 def _local(settings: Settings, device: str) -> _LocalBackends:
-    try:
+    with _extra("models", "torch"):
         from commands.backends.huggingface.generator import HfGenerator
         from commands.backends.huggingface.reader import HfLikelihoodModel
         from commands.backends.huggingface.worker import LastLoaded
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "models") from error
     chosen = settings.generation
     makings = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
     return _LocalBackends(HfGenerator(*makings), HfLikelihoodModel(*makings))
@@ -149,10 +156,8 @@ def make_shard_reader() -> ToPeft:
     Raises:
         MissingExtra: torch and its kin are not installed.
     """
-    try:
+    with _extra("models", "torch"):
         from commands.backends.hydra.pt_lora import as_peft_folder
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "models") from error
     return as_peft_folder
 
 
@@ -163,10 +168,8 @@ def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
         MissingExtra: pyarrow is not installed.
         ConfigurationError: It is no Parquet.
     """
-    try:
+    with _extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "pyarrow", "parquet") from error
     return parquet_rows.open_parquet(path, wanted)
 
 
@@ -239,11 +242,9 @@ def _close_with(asker: Asker, close: Callable[[], None]) -> Asker:
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
-    try:
+    with _extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
         from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "openai", "endpoint") from error
     server = Endpoint(
         str(section_of(settings, judge).base_url),  # panel_of refuses one without
         f"judge {judge.model!r}",
@@ -253,10 +254,8 @@ def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
-    try:
+    with _extra("models", "torch"):
         from commands.backends.huggingface.judge import HfJudge
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "models") from error
     asked = dict(judge.parameters)
     return HfJudge(
         weights,

@@ -128,26 +128,14 @@ class LikelihoodEvaluation(Evaluation):
         return digest_of(continuations[0].context or continuations[0].text)
 
 
-class EncodingEvaluation(ScoredEvaluation, LikelihoodEvaluation):
-    """Evaluation of texts by the likeliest token at each place, given the tokens before it."""
+class TextEvaluation(LikelihoodEvaluation):
+    """Evaluation whose items are texts, each read without a context."""
 
-    kind: ClassVar[EvaluationKind] = "encoding"
+    rolls: ClassVar[bool] = False  # cut a long text into windows, rather than not read it
 
     @abstractmethod
     def get(self, index: int) -> str:
         """Return a text."""
-
-    @abstractmethod
-    def clean(self, y_hat: str) -> str:
-        """Return the part of a prediction to compare; it has as many tokens as its text."""
-
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
-        """Return the evaluation's name: predictions scored by another evaluation are not shared.
-
-        Raises:
-            ConfigurationError: The entrant gives no log-likelihoods.
-        """
-        return {**super().settings(inference, terms), "scored_by": self.name}
 
     def content(self, index: int) -> Json:
         """Return the text.
@@ -160,7 +148,29 @@ class EncodingEvaluation(ScoredEvaluation, LikelihoodEvaluation):
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
-        return (Continuation(sample.item, entrant, "", self._item(sample.index)),)
+        text = self._item(sample.index)
+        return (Continuation(sample.item, entrant, "", text, rolls=self.rolls),)
+
+    def _item(self, index: int) -> str:
+        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
+
+
+class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
+    """Evaluation of texts by the likeliest token at each place, given the tokens before it."""
+
+    kind: ClassVar[EvaluationKind] = "encoding"
+
+    @abstractmethod
+    def clean(self, y_hat: str) -> str:
+        """Return the part of a prediction to compare; it has as many tokens as its text."""
+
+    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
+        """Return the evaluation's name: predictions scored by another evaluation are not shared.
+
+        Raises:
+            ConfigurationError: The entrant gives no log-likelihoods.
+        """
+        return {**super().settings(inference, terms), "scored_by": self.name}
 
     def observation_of(
         self,
@@ -180,19 +190,13 @@ class EncodingEvaluation(ScoredEvaluation, LikelihoodEvaluation):
             score=scored.score,
         )
 
-    def _item(self, index: int) -> str:
-        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
 
-
-class PerplexityEvaluation(LikelihoodEvaluation):
+class PerplexityEvaluation(TextEvaluation):
     """Evaluation of whole documents: a long one is cut into windows, and each token counts once."""
 
     kind: ClassVar[EvaluationKind] = "perplexity"
     higher_is_better: ClassVar[bool] = False
-
-    @abstractmethod
-    def get(self, index: int) -> str:
-        """Return a document."""
+    rolls: ClassVar[bool] = True
 
     def score(
         self, per_sample_nll: NDArray[np.float64], per_sample_count: NDArray[np.float64]
@@ -205,19 +209,6 @@ class PerplexityEvaluation(LikelihoodEvaluation):
         `higher_is_better`: lower is better for each of them.
         """
         return [*map(float, np.exp(per_sample_nll / per_sample_count))]
-
-    def content(self, index: int) -> Json:
-        """Return the document.
-
-        Raises:
-            TypeError: `get` does not return a text.
-            ValueError: The text cannot be encoded as UTF-8.
-        """
-        return self._item(index)
-
-    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return the document, without a context."""
-        return (Continuation(sample.item, entrant, "", self._item(sample.index), rolls=True),)
 
     def observation_of(
         self,
@@ -248,6 +239,3 @@ class PerplexityEvaluation(LikelihoodEvaluation):
         if not documents:
             return float("nan")
         return float(nll.sum() if reduce == "sum" else np.exp(nll.sum() / count.sum()))
-
-    def _item(self, index: int) -> str:
-        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")

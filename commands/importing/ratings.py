@@ -10,15 +10,7 @@ from typing import Final
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.files import decode_json
-from commands.importing.formats.rows import (
-    Fields,
-    InvalidFields,
-    one_of,
-    optional_number,
-    optional_text,
-    shorten,
-    text,
-)
+from commands.importing.formats.rows import Cells, InvalidFields, shorten
 from ledger.events.imports import ImportedRating, RatingsImported, RatingSource, battles_stream
 from ledger.identity import Digest
 from ledger.store import Ledger
@@ -58,15 +50,16 @@ def _event(file: Path) -> RatingsImported:
 def _ratings(found: object, digest: Digest) -> RatingsImported:
     if not isinstance(found, dict) or not isinstance(found.get("ratings"), list):
         raise InvalidFields("the list `ratings` is missing")
+    cells = Cells(found)
     return RatingsImported(
         file_digest=digest,
         format="judgearena",
         mapping_version=_MAPPING_VERSION,
-        arena=optional_text(found, "arena"),
-        evaluated=optional_text(found, "model"),
-        judge_model=optional_text(found, "judge_model"),
-        n_bootstraps=_optional_count(found, "n_bootstraps"),
-        seed=_optional_count(found, "seed"),
+        arena=cells.optional_text("arena"),
+        evaluated=cells.optional_text("model"),
+        judge_model=cells.optional_text("judge_model"),
+        n_bootstraps=_optional_count(cells, "n_bootstraps"),
+        seed=_optional_count(cells, "seed"),
         ratings=tuple(map(_rating, found["ratings"])),
     )
 
@@ -74,22 +67,24 @@ def _ratings(found: object, digest: Digest) -> RatingsImported:
 def _rating(found: object) -> ImportedRating:
     if not isinstance(found, dict):
         raise InvalidFields(f"{shorten(found)} is not a rating")
-    entrant, rating = text(found, "model"), optional_number(found, "rating")
+    cells = Cells(found)
+    entrant, rating = cells.text("model"), cells.optional_number("rating")
     if rating is None:
         raise InvalidFields(f"{entrant!r} has no rating")
     return ImportedRating(
         entrant=entrant,
         rating=rating,
-        ci_low=optional_number(found, "ci_low"),
-        ci_high=optional_number(found, "ci_high"),
-        n_battles=_optional_count(found, "n_battles"),
-        source=one_of(found, "source", _SOURCES),
-        dimension=optional_text(found, "dimension"),
+        ci_low=cells.optional_number("ci_low"),
+        ci_high=cells.optional_number("ci_high"),
+        n_battles=_optional_count(cells, "n_battles"),
+        source=cells.one_of("source", _SOURCES),
+        dimension=cells.optional_text("dimension"),
     )
 
 
-def _optional_count(fields: Fields, name: str) -> int | None:
-    number = optional_number(fields, name)
+def _optional_count(cells: Cells, name: str) -> int | None:
+    number = cells.optional_number(name)
     if number is not None and (number < 0 or number % 1):
-        raise InvalidFields(f"{name} is {shorten(fields[name])}, but must be an integer from 0")
+        found = shorten(cells.fields[name])
+        raise InvalidFields(f"{name} is {found}, but must be an integer from 0")
     return None if number is None else int(number)

@@ -3,30 +3,13 @@
 With soft scores, which say by how much a response won, they are JudgeArena's soft Elo.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 from commands.cli.project import bt_views
 from commands.cli.project.bt_options import (
-    AnchorOption,
-    BootstrapsOption,
-    ControlOption,
-    IntervalOption,
-    LevelOption,
-    MadeAtOption,
-    NameOption,
-    OverallOption,
-    PrefsOption,
-    PriorOption,
-    SeedOption,
+    ModelOptions,
+    SoftOptions,
     SoftScoring,
-    TemperatureOption,
-    TiesOption,
-    UnitOption,
-    WithOption,
-    bt_parameters,
+    TableKind,
     features_of,
-    soft_scoring,
     weights_of,
 )
 from commands.cli.shared.command import table_command, with_source
@@ -40,86 +23,29 @@ from projections.battles.settled import BY_SCORES
 
 
 @table_command
-def bt(
-    selection: Selection,
-    *,
-    ties: TiesOption = None,
-    anchor: AnchorOption = None,
-    prior_sd: PriorOption = None,
-    interval: IntervalOption = None,
-    unit: UnitOption = None,
-    level: LevelOption = None,
-    bootstraps: BootstrapsOption = None,
-    seed: SeedOption = None,
-    overall_by: OverallOption = None,
-    control: ControlOption = None,
-    with_set: WithOption = None,
-    name: NameOption = None,
-    prefs: PrefsOption = None,
-    temperature: TemperatureOption = None,
-    made_at: MadeAtOption = None,
-) -> Table:
+def bt(selection: Selection, model: ModelOptions, kind: TableKind, soft: SoftOptions) -> Table:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
 
     Example: tourney project bt --unit prompts
     """
-    kind = _TableKind(overall_by, control, with_set, name)
     kind.require_one()
-    kind.require_imports({"--prefs": prefs, "--made-at": made_at})
-    if temperature is not None and name is None:
-        _require_scores(selection, is_plain=overall_by is None and control is None)
-    options = {
-        "ties": ties,
-        "prior_sd": prior_sd,
-        "interval": interval,
-        "unit": unit,
-        "level": level,
-        "resamples": bootstraps,
-        "seed": seed,
-    }
-    if name is not None:
-        parameters = bt_parameters({}, options, anchor)
-        scoring = soft_scoring(prefs, temperature, made_at, ties=parameters.ties)
-        return bt_views.of_imported(selection, name, parameters, scoring)
+    kind.require_imports({"--prefs": soft.prefs, "--made-at": soft.made_at})
+    if soft.temperature is not None and kind.name is None:
+        _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
+    if kind.name is not None:
+        parameters = model.parameters({})
+        return bt_views.of_imported(selection, kind.name, parameters, soft.scoring(parameters.ties))
     selection = pinned(selection)
     source = read_verdicts(selection)
-    parameters = bt_parameters(bradley_terry_settings(source.state), options, anchor)
-    scoring = soft_scoring(prefs, temperature, made_at, ties=parameters.ties)
+    parameters = model.parameters(bradley_terry_settings(source.state))
+    scoring = soft.scoring(parameters.ties)
     return with_source(_rated(source, selection, kind, parameters, scoring), source)
-
-
-class _TableKind(NamedTuple):
-    """The options that each choose another kind of table; at most one is given."""
-
-    overall_by: str | None
-    control: str | None
-    with_set: str | None
-    name: str | None
-
-    def require_one(self) -> None:
-        """Refuse more than one.
-
-        Raises:
-            ConfigurationError: Several are given.
-        """
-        if sum(each is not None for each in self) > 1:
-            raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
-
-    def require_imports(self, given: Mapping[str, object]) -> None:
-        """Refuse options that apply to imported battles only, without any.
-
-        Raises:
-            ConfigurationError: One is given.
-        """
-        for option, value in given.items():
-            if value is not None and self.with_set is None and self.name is None:
-                raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
 
 def _rated(
     source: JudgedTournament,
     selection: Selection,
-    kind: _TableKind,
+    kind: TableKind,
     parameters: BradleyTerryParameters,
     scoring: SoftScoring,
 ) -> Table:

@@ -19,87 +19,115 @@ from projections.ratings.tournament import FEATURES
 STYLE = "style"
 _MAX_WEIGHT: Final = 1e6  # of a dimension, so that no sum overflows; only ratios count
 
-TiesOption: TypeAlias = Annotated[
-    TieModel | None,
-    typer.Option("--ties", help="half: half a win for each; davidson: a third outcome."),
-]
-AnchorOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--anchor",
-        metavar="ENTRANT[=RATING]",
-        autocompletion=completion.entrants,
-        help="Fix this entrant's rating. Default: fix the mean.",
-    ),
-]
-PriorOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--prior-sd", help="Standard deviation of the prior on ratings, in Elo points."),
-]
-IntervalOption: TypeAlias = Annotated[
-    IntervalKind | None, typer.Option("--interval", help="The method for intervals.")
-]
-UnitOption: TypeAlias = Annotated[
-    IntervalUnit | None,
-    typer.Option("--unit", help="The clusters of intervals: prompts or single battles."),
-]
-LevelOption: TypeAlias = Annotated[
-    float | None, typer.Option("--level", help="The level of intervals, such as 0.95.")
-]
-BootstrapsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--bootstraps",
-        help="The number of bootstrap resamples of bayesian and multinomial intervals.",
-    ),
-]
-SeedOption: TypeAlias = Annotated[
-    int | None, typer.Option("--seed", help="The seed of the bootstrap resamples.")
-]
-OverallOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--overall",
-        metavar="WEIGHTS",
-        help="Rate over dimensions with weights: factuality=2,utility=1.",
-    ),
-]
-ControlOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--control",
-        help="Control for style features: 'style' (all), or any of length,headers,lists,bold.",
-    ),
-]
-WithOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--with",
-        metavar="NAME",
-        autocompletion=completion.imported_sets,
-        help="Rate together with this imported set of battles.",
-    ),
-]
-NameOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        autocompletion=completion.imported_sets,
-        help="Rate this imported set of battles instead of the tournament.",
-    ),
-]
+
+class ModelOptions(NamedTuple):
+    """The model and its intervals; None: as recorded."""
+
+    ties: Annotated[
+        TieModel | None,
+        typer.Option("--ties", help="half: half a win for each; davidson: a third outcome."),
+    ] = None
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            "--anchor",
+            metavar="ENTRANT[=RATING]",
+            autocompletion=completion.entrants,
+            help="Fix this entrant's rating. Default: fix the mean.",
+        ),
+    ] = None
+    prior_sd: Annotated[
+        float | None,
+        typer.Option(
+            "--prior-sd", help="Standard deviation of the prior on ratings, in Elo points."
+        ),
+    ] = None
+    interval: Annotated[
+        IntervalKind | None, typer.Option("--interval", help="The method for intervals.")
+    ] = None
+    unit: Annotated[
+        IntervalUnit | None,
+        typer.Option("--unit", help="The clusters of intervals: prompts or single battles."),
+    ] = None
+    level: Annotated[
+        float | None, typer.Option("--level", help="The level of intervals, such as 0.95.")
+    ] = None
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            "--bootstraps",
+            help="The number of bootstrap resamples of bayesian and multinomial intervals.",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="The seed of the bootstrap resamples.")
+    ] = None
+
+    def parameters(self, recorded: Mapping[str, object]) -> BradleyTerryParameters:
+        """Return the recorded parameters, overridden by the chosen ones.
+
+        Raises:
+            ConfigurationError: An option is out of range, or there are too few resamples for a
+                level.
+        """
+        anchored = {} if self.anchor is None else _anchor(self.anchor)
+        return bradley_terry_parameters(recorded, {**self._asdict(), **anchored}, _spelling)
 
 
-def bt_parameters(
-    recorded: Mapping[str, object], chosen: Mapping[str, object], anchor: str | None
-) -> BradleyTerryParameters:
-    """Return the recorded parameters, overridden by the chosen ones.
+class TableKind(NamedTuple):
+    """The options that each choose another kind of table; at most one is given."""
 
-    Raises:
-        ConfigurationError: An option is out of range, or there are too few resamples for a level.
-    """
-    anchored = {} if anchor is None else _anchor(anchor)
-    return bradley_terry_parameters(recorded, {**chosen, **anchored}, _spelling)
+    overall_by: Annotated[
+        str | None,
+        typer.Option(
+            "--overall",
+            metavar="WEIGHTS",
+            help="Rate over dimensions with weights: factuality=2,utility=1.",
+        ),
+    ] = None
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            help="Control for style features: 'style' (all), or any of length,headers,lists,bold.",
+        ),
+    ] = None
+    with_set: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            metavar="NAME",
+            autocompletion=completion.imported_sets,
+            help="Rate together with this imported set of battles.",
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            autocompletion=completion.imported_sets,
+            help="Rate this imported set of battles instead of the tournament.",
+        ),
+    ] = None
+
+    def require_one(self) -> None:
+        """Refuse more than one.
+
+        Raises:
+            ConfigurationError: Several are given.
+        """
+        if sum(each is not None for each in self) > 1:
+            raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
+
+    def require_imports(self, given: Mapping[str, object]) -> None:
+        """Refuse options that apply to imported battles only, without any.
+
+        Raises:
+            ConfigurationError: One is given.
+        """
+        for option, value in given.items():
+            if value is not None and self.with_set is None and self.name is None:
+                raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
 
 def _spelling(name: str) -> str:
@@ -165,16 +193,6 @@ def _one_of(option: str, name: str, known: Collection[str]) -> str:
 
 
 Prefs: TypeAlias = Literal["soft", "hard"]
-PrefsOption: TypeAlias = Annotated[
-    Prefs | None,
-    typer.Option("--prefs", help="soft: use imported preferences; hard: only who won."),
-]
-TemperatureOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--temperature", help="Turn a judge's scores into soft scores at this temperature."
-    ),
-]
 MadeAtOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
@@ -207,26 +225,40 @@ class SoftScoring(NamedTuple):
         return {**self._asdict(), "made_at": None if self.temperature is None else self.made_at}
 
 
-def soft_scoring(
-    prefs: Prefs | None, temperature: float | None, made_at: float | None, *, ties: TieModel
-) -> SoftScoring:
-    """Return how scores and preferences count; Davidson's model of ties needs whole outcomes.
+class SoftOptions(NamedTuple):
+    """Whether and how preferences and scores count; None: as the model of ties allows."""
 
-    Raises:
-        ConfigurationError: The options contradict each other, or are out of range.
-    """
-    chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
-    if chosen == "soft" and ties != "half":
-        raise ConfigurationError(["--prefs soft: --ties davidson needs whole outcomes"])
-    if temperature is not None and chosen == "hard":
-        raise ConfigurationError(
-            ["--temperature makes soft scores: use neither --ties davidson nor --prefs hard"]
-        )
-    if made_at is not None and temperature is None:
-        raise ConfigurationError(["--made-at needs --temperature"])
-    for option, value in (("--temperature", temperature), ("--made-at", made_at)):
-        require_temperature(option, value)
-    return SoftScoring(chosen, temperature, TEMPERATURE if made_at is None else made_at)
+    prefs: Annotated[
+        Prefs | None,
+        typer.Option("--prefs", help="soft: use imported preferences; hard: only who won."),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            "--temperature", help="Turn a judge's scores into soft scores at this temperature."
+        ),
+    ] = None
+    made_at: MadeAtOption = None
+
+    def scoring(self, ties: TieModel) -> SoftScoring:
+        """Return how scores and preferences count; Davidson's model of ties needs whole outcomes.
+
+        Raises:
+            ConfigurationError: The options contradict each other, or are out of range.
+        """
+        chosen: Prefs = self.prefs or ("soft" if ties == "half" else "hard")
+        if chosen == "soft" and ties != "half":
+            raise ConfigurationError(["--prefs soft: --ties davidson needs whole outcomes"])
+        if self.temperature is not None and chosen == "hard":
+            raise ConfigurationError(
+                ["--temperature makes soft scores: use neither --ties davidson nor --prefs hard"]
+            )
+        if self.made_at is not None and self.temperature is None:
+            raise ConfigurationError(["--made-at needs --temperature"])
+        for option, value in (("--temperature", self.temperature), ("--made-at", self.made_at)):
+            require_temperature(option, value)
+        made_at = TEMPERATURE if self.made_at is None else self.made_at
+        return SoftScoring(chosen, self.temperature, made_at)
 
 
 def require_temperature(option: str, temperature: float | None) -> None:

@@ -1,6 +1,6 @@
 """`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -14,50 +14,45 @@ from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
 
-@ratings_view
-def elo(
-    source: JudgedTournament,
-    k: Annotated[
-        float | None, typer.Option("--k", help="The largest rating change per match.")
-    ] = None,
+class EloOptions(NamedTuple):
+    """How Elo ratings are computed; None: as recorded."""
+
+    k: Annotated[float | None, typer.Option("--k", help="The largest rating change per match.")] = (
+        None
+    )
     k_sweep: Annotated[
         str, typer.Option("--k-sweep", help="Also rate with these K, such as 1,4,8,32.")
-    ] = "",
+    ] = ""
     permutations: Annotated[
         int | None,
         typer.Option("--permutations", help="The number of match orders averaged."),
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None, typer.Option("--seed", help="The seed of match orders and resamples.")
-    ] = None,
+    ] = None
     initial_rating: Annotated[
         float | None,
         typer.Option("--initial-rating", help="The rating that all start from."),
-    ] = None,
+    ] = None
     ties: Annotated[
         TieRule | None,
         typer.Option("--ties", help="drop: ties do not count; half: half a win for each."),
-    ] = None,
+    ] = None
     bootstraps: Annotated[
         int | None,
         typer.Option("--bootstraps", help="The number of bootstrap resamples; 0: no intervals."),
-    ] = None,
-) -> Table:
+    ] = None
+
+
+@ratings_view
+def elo(source: JudgedTournament, options: EloOptions) -> Table:
     """Compute Elo ratings. Options override the recorded settings.
 
     [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
 
     Example: tourney project elo --k 16
     """
-    chosen = {
-        "k": k,
-        "permutations": permutations,
-        "seed": seed,
-        "initial_rating": initial_rating,
-        "ties": ties,
-        "bootstraps": bootstraps,
-        "k_sweep": numbers_of(k_sweep),
-    }
+    chosen = {**options._asdict(), "k_sweep": numbers_of(options.k_sweep)}
     parameters = elo_parameters(source.state, chosen)
     rated = [
         standings(dimension, group, source.roster, parameters)

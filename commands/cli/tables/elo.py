@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from commands.cli.tables.table import Column, Table, judged_by
+from commands.cli.tables.table import Column, Table, judged_by, plain
 from commands.errors import counted
 from commands.runs.rows import EloRow
 from ledger.events.ratings import EloParameters
@@ -29,8 +29,7 @@ def elo_table(
         schema="tourney/elo@1",
         title=f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
         columns=(
-            Column("dimension", "Dimension"),
-            Column("entrant", "Entrant"),
+            *plain("dimension", "entrant"),
             Column("rating", "Elo", 1),
             Column("ci95_low", "95 % low", 1),
             Column("ci95_high", "95 % high", 1),

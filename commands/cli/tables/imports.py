@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.entrants.hydra_import import ImportedAdapter
 from commands.errors import counted
 from commands.importing.battles import BattleImport
@@ -28,13 +28,7 @@ def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
         title="Battles",
         columns=(
             Column("name", "Set"),
-            Column("format", "Format"),
-            Column("battles", "Battles"),
-            Column("entrants", "Entrants"),
-            Column("ties", "Ties"),
-            Column("no_verdict", "No verdict"),
-            Column("skipped", "Skipped"),
-            Column("judges", "Judges"),
+            *plain("format", "battles", "entrants", "ties", "no_verdict", "skipped", "judges"),
         ),
         rows=(
             {
@@ -64,14 +58,11 @@ def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
         schema="tourney/imported-ratings@1",
         title="Imported ratings",
         columns=(
-            Column("set", "Set"),
-            Column("dimension", "Dimension"),
-            Column("entrant", "Entrant"),
+            *plain("set", "dimension", "entrant"),
             Column("rating", "Rating", 1),
             Column("ci_low", "95 % low", 1),
             Column("ci_high", "95 % high", 1),
-            Column("n_battles", "Battles"),
-            Column("source", "Source"),
+            *plain("n_battles", "source"),
         ),
         rows=tuple(
             {"set": name, **each.fields}
@@ -116,13 +107,7 @@ def imported_responses_table(imported: ImportedResponses) -> Table:
     return Table(
         schema="tourney/imported-responses@1",
         title="Responses",
-        columns=(
-            Column("file", "File"),
-            Column("entrant", "Entrant"),
-            Column("responses", "Responses"),
-            Column("already_there", "Already there"),
-            Column("skipped", "Skipped"),
-        ),
+        columns=plain("file", "entrant", "responses", "already_there", "skipped"),
         rows=tuple(
             {
                 "file": place[0],

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.errors import counted
 from commands.runs.rows import MetricRow
 from ledger.events.evaluations import SampleUnscorable
@@ -29,9 +29,7 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
         schema="tourney/metrics@1",
         title="Metrics",
         columns=(
-            Column("entrant", "Entrant"),
-            Column("evaluation", "Evaluation"),
-            Column("metric", "Metric"),
+            *plain("entrant", "evaluation", "metric"),
             Column("value", "Value", 4),
             Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
             Column("low", "Low", 4),
@@ -90,14 +88,12 @@ def differences_table(
         schema="tourney/metric-differences@1",
         title=f"{second} minus {first}",
         columns=(
-            Column("evaluation", "Evaluation"),
-            Column("metric", "Metric"),
+            *plain("evaluation", "metric"),
             Column("difference", "Difference", 4, is_signed=True),
             Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
             Column("low", "Low", 4, is_signed=True),
             Column("high", "High", 4, is_signed=True),
-            Column("n_pairs", "Pairs"),
-            Column("n_left_out", "Left out"),
+            *plain("n_pairs", "n_left_out"),
         ),
         rows=tuple(_difference(each, metric) for each in every for metric in each.metrics),
         notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),

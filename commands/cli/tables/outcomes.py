@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
@@ -50,11 +50,7 @@ def winrates_table(
             Column("dimension", "Dimension"),
             Column("entrant_a", "A"),
             Column("entrant_b", "B"),
-            Column("a_wins", "A wins"),
-            Column("b_wins", "B wins"),
-            Column("ties", "Ties"),
-            Column("inconsistent", "Inconsistent"),
-            Column("missing", "Missing"),
+            *plain("a_wins", "b_wins", "ties", "inconsistent", "missing"),
             Column("win_rate", "A's share", 3),
             Column("ci95_low", "95 % low", 3),
             Column("ci95_high", "95 % high", 3),
@@ -86,13 +82,11 @@ def matches_table(
         schema="tourney/matches@1",
         title="Matches",
         columns=(
-            Column("dimension", "Dimension"),
-            Column("prompt", "Prompt"),
+            *plain("dimension", "prompt"),
             Column("entrant_a", "A"),
             Column("entrant_b", "B"),
             *([Column("order", "Order")] if by_order else ()),
-            Column("status", "Status"),
-            Column("winner", "Winner"),
+            *plain("status", "winner"),
         ),
         rows=tuple(
             {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
@@ -122,8 +116,7 @@ def responses_table(tournament: Tournament) -> Table:
         schema="tourney/responses@1",
         title="Responses",
         columns=(
-            Column("prompt", "Prompt"),
-            Column("entrant", "Entrant"),
+            *plain("prompt", "entrant"),
             Column("finish_reason", "Finish"),
             Column("n_tokens", "Tokens"),
             *((Column("p_correct", "P(correct)", 3),) if rated else ()),

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Final
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.evaluating.evaluate import OwedSamples
 from commands.spending.consent import dollars
@@ -102,11 +102,7 @@ def owed_responses_table(
     return Table(
         schema="tourney/plan-generate@1",
         title="Missing responses",
-        columns=(
-            Column("entrant", "Entrant"),
-            Column("n_responses", "Responses"),
-            Column("n_tokens_at_most", "Tokens at most"),
-        ),
+        columns=plain("entrant", "n_responses", "n_tokens_at_most"),
         rows=tuple(
             {
                 "entrant": row.entrant_id,
@@ -133,9 +129,7 @@ def owed_samples_table(
         schema="tourney/plan-evaluate@1",
         title="Missing samples",
         columns=(
-            Column("entrant", "Entrant"),
-            Column("evaluation", "Evaluation"),
-            Column("kind", "Kind"),
+            *plain("entrant", "evaluation", "kind"),
             Column("n_planned", "Samples"),
             Column("n_owed", "Missing"),
         ),
@@ -158,9 +152,7 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
         schema="tourney/plan-judge@1",
         title="Open judge queries",
         columns=(
-            Column("dimension", "Dimension"),
-            Column("n_pairs", "Pairs"),
-            Column("n_queries", "Queries"),
+            *plain("dimension", "n_pairs", "n_queries"),
             Column("n_waiting", "Waiting pairs"),
             *(TOKENS if cost else ()),
         ),

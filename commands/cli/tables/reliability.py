@@ -5,7 +5,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Final
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -35,9 +35,7 @@ def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> T
         schema="tourney/agreement@1",
         title="Judges, alone and beside one another",
         columns=(
-            Column("dimension", "Dimension"),
-            Column("judges", "Judges"),
-            Column("measure", "Measure"),
+            *plain("dimension", "judges", "measure"),
             Column("value", "Value", 3),
             Column("n", "n"),
             Column("n_of", "n of"),
@@ -96,8 +94,7 @@ def calibration_table(
         title="Confidence and share of wins" if judge else "Confidence and correctness",
         columns=(
             *((Column("dimension", "Dimension"),) if judge else ()),
-            Column("entrant", "Entrant"),
-            Column("bin", "Bin"),
+            *plain("entrant", "bin"),
             Column("n", "n"),
             Column("confidence", "Confidence", 3),
             Column("correctness", "Win share" if judge else "Correct", 3),
@@ -170,9 +167,7 @@ def temperature_table(
             Column("high", f"{100 * _LEVEL:g} % high", 3),
             Column("log_likelihood", "Log-likelihood", 2),
             Column("log_likelihood_usual", f"At {TEMPERATURE:g}", 2),
-            Column("n_prompts", "Prompts"),
-            Column("n_pairs", "Pairs"),
-            Column("n_ties", "Ties"),
+            *plain("n_prompts", "n_pairs", "n_ties"),
         ),
         rows=tuple(map(_temperature_row, calibrated)),
         notes=(

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.errors import counted
 from commands.spending.consent import dollars
 from commands.spending.endpoints import EndpointSpend
@@ -101,13 +101,9 @@ def spend_table(
         schema="tourney/spend@1",
         title="Spent",
         columns=(
-            Column("judge", "Judge"),
-            Column("dimension", "Dimension"),
-            Column("day", "Day"),
-            Column("n_replies", "Replies"),
+            *plain("judge", "dimension", "day", "n_replies"),
             Column("n_failed", "No verdict"),
-            Column("n_input", "Input"),
-            Column("n_output", "Output"),
+            *plain("n_input", "n_output"),
             Column("n_cache_write_5m", "Write 5m"),
             Column("n_cache_write_1h", "Write 1h"),
             Column("n_cache_read", "Read"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Column, Table, plain
 from commands.errors import counted
 from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
@@ -24,10 +24,7 @@ def batches_table(state: Tournament, judge: str | None) -> Table:
         title="Batches",
         columns=(
             Column("number", "No."),
-            Column("batch", "Batch"),
-            Column("status", "Status"),
-            Column("judge", "Judge"),
-            Column("n_queries", "Queries"),
+            *plain("batch", "status", "judge", "n_queries"),
             Column("n_verdicts", "With verdict"),
             Column("expected_usd", "Expected $", 4),
             Column("results_kept_until", "Kept until"),
@@ -64,14 +61,16 @@ _SOON: Final = timedelta(days=7)
 _COUNTED: Final = (
     Column("responses", "Responses"),
     Column("responses_failed", "Failed"),
-    Column("tokens", "Tokens"),
-    Column("verdicts", "Verdicts"),
-    Column("without_verdict", "Without verdict"),
-    Column("decided", "Decided"),
-    Column("tied", "Tied"),
-    Column("inconsistent", "Inconsistent"),
-    Column("samples", "Samples"),
-    Column("unscorable", "Unscorable"),
+    *plain(
+        "tokens",
+        "verdicts",
+        "without_verdict",
+        "decided",
+        "tied",
+        "inconsistent",
+        "samples",
+        "unscorable",
+    ),
 )
 
 

@@ -26,6 +26,11 @@ class Column:
     is_counted: bool = False  # left out of a table if all are zero
 
 
+def plain(*keys: str) -> tuple[Column, ...]:
+    """Return columns whose headings are their keys in words: `n_left_out` is "Left out"."""
+    return tuple(Column(key, key.removeprefix("n_").replace("_", " ").capitalize()) for key in keys)
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows under columns, with notes and further facts."""

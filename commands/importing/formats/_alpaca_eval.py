@@ -9,15 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    optional_number,
-    optional_text,
-    row_by_row,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
 from ledger.events.imports import Winner
 
 _FIRST, _SECOND = 1, 2  # the certain preferences
@@ -27,28 +19,29 @@ _N_DECIMALS: Final = 15  # of a preference; further ones come from the subtracti
 _N_HEX: Final = 16  # 64 bits tell a million prompts apart
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    pref = _pref(fields)
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    pref = _pref(cells)
     yield BattleRow(
-        model_a=text(fields, "generator_1"),
-        model_b=text(fields, "generator_2"),
+        model_a=cells.text("generator_1"),
+        model_b=cells.text("generator_2"),
         winner=_winner(pref),
         pref=pref,
-        question_id=_question_id(text(fields, "instruction")),
+        question_id=_question_id(cells.text("instruction")),
         source="llm-judge",
-        judge_model=optional_text(fields, "annotator"),
+        judge_model=cells.optional_text("annotator"),
     )
 
 
-def _pref(fields: Fields) -> float | None:
+def _pref(cells: Cells) -> float | None:
     """Return the probability that the second is better, or None if the annotator failed.
 
     Raises:
         InvalidFields: The row has no preference, or one out of range.
     """
-    if "preference" not in fields:
+    if "preference" not in cells.fields:
         raise InvalidFields("preference is missing; it may be null")
-    preference = optional_number(fields, "preference")
+    preference = cells.optional_number("preference")
     if preference is None:
         return None
     if preference == _TIE_ONCE:
@@ -69,6 +62,3 @@ def _winner(pref: float | None) -> Winner:
 def _question_id(instruction: str) -> str:
     """Return an id for a prompt, which AlpacaEval identifies by its text."""
     return sha256(instruction.encode()).hexdigest()[:_N_HEX]
-
-
-read = row_by_row(_battles)

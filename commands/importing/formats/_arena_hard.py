@@ -10,16 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    is_missing,
-    mapped_value,
-    row_by_row,
-    structured,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, Fields, InvalidFields, row_by_row
 from ledger.events.imports import Winner
 
 _MUCH: Final = 3.0  # weight of `much better`, as in its show_result.py
@@ -47,9 +38,10 @@ _LABELS: Final[Mapping[str, _Label]] = MappingProxyType(
 )
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    model, baseline = text(fields, "model"), _baseline(fields)
-    games = structured(fields, "games", list[dict[str, object] | None])
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    model, baseline = cells.text("model"), _baseline(cells)
+    games = cells.structured("games", list[dict[str, object] | None])
     orders = ((baseline, model), (model, baseline))
     if len(games) not in {1, len(orders)}:  # v0.1 can play the first game only
         raise InvalidFields(f"there are {len(games)} games; there must be one or two")
@@ -60,29 +52,26 @@ def _battles(fields: Fields) -> Iterator[BattleRow]:
             model_b=second,
             winner=label.winner,
             pref=None,
-            question_id=text(fields, "uid" if "uid" in fields else "question_id"),
+            question_id=cells.text("uid" if "uid" in cells.fields else "question_id"),
             source="llm-judge",
-            judge_model=text(fields, "judge"),
+            judge_model=cells.text("judge"),
             weight=label.weight,
         )
 
 
-def _baseline(fields: Fields) -> str:
+def _baseline(cells: Cells) -> str:
     """Return the baseline that the model was compared with.
 
     Raises:
         InvalidFields: A row of v2.0, where it depends on the category, does not name it.
     """
-    if "question_id" in fields and is_missing(fields.get("baseline")):
+    if "question_id" in cells.fields and cells.lacks("baseline"):
         return _BASELINE_V0_1
-    return text(fields, "baseline")
+    return cells.text("baseline")
 
 
 def _label(game: Fields | None) -> _Label:
     """Return the meaning of a game's label; no verdict if the judge failed."""
-    if game is None or is_missing(game.get("score")):
+    if game is None or Cells(game).lacks("score"):
         return _Label("no verdict")
-    return mapped_value(game, "score", _LABELS)
-
-
-read = row_by_row(_battles)
+    return Cells(game).mapped_value("score", _LABELS)

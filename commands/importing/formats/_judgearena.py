@@ -7,17 +7,15 @@ verdict. The draft and people's votes have no preferences; their ties are ties.
 from collections.abc import Iterator
 
 from commands.importing.formats.plain import battle
-from commands.importing.formats.rows import BattleRow, Fields, InvalidFields, is_missing, row_by_row
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    if "ratings" in fields:
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    if "ratings" in cells.fields:
         raise InvalidFields("these are ratings, not battles; use `tourney import elo-ratings`")
-    row = battle(fields)
-    is_unread = row.winner == "tie" and "pref" in fields and is_missing(fields["pref"])
+    row = battle(cells)
+    is_unread = row.winner == "tie" and "pref" in cells.fields and cells.lacks("pref")
     if is_unread and row.source == "llm-judge":
         row = row._replace(winner="no verdict")
     yield row
-
-
-read = row_by_row(_battles)

@@ -7,16 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    mapped_value,
-    optional_number,
-    row_by_row,
-    shorten,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row, shorten
 from ledger.events.imports import Winner
 
 _FLAGS: Final[Mapping[str, Winner]] = MappingProxyType(
@@ -33,43 +24,41 @@ _WINNERS: Final[Mapping[str, Winner]] = MappingProxyType(
 )
 
 
-def _votes_55k(fields: Fields) -> Iterator[BattleRow]:
-    yield _vote(fields, _flagged(fields), question_id="id")
+@row_by_row
+def read_55k(cells: Cells) -> Iterator[BattleRow]:
+    yield _vote(cells, _flagged(cells), question_id="id")
 
 
-def _votes_100k(fields: Fields) -> Iterator[BattleRow]:
-    yield _vote(fields, mapped_value(fields, "winner", _WINNERS), question_id="question_id")
+@row_by_row
+def read_100k(cells: Cells) -> Iterator[BattleRow]:
+    yield _vote(cells, cells.mapped_value("winner", _WINNERS), question_id="question_id")
 
 
-def _votes_140k(fields: Fields) -> Iterator[BattleRow]:
-    yield _vote(fields, mapped_value(fields, "winner", _WINNERS), question_id="id")
+@row_by_row
+def read_140k(cells: Cells) -> Iterator[BattleRow]:
+    yield _vote(cells, cells.mapped_value("winner", _WINNERS), question_id="id")
 
 
-def _vote(fields: Fields, winner: Winner, *, question_id: str) -> BattleRow:
+def _vote(cells: Cells, winner: Winner, *, question_id: str) -> BattleRow:
     return BattleRow(
-        model_a=text(fields, "model_a"),
-        model_b=text(fields, "model_b"),
+        model_a=cells.text("model_a"),
+        model_b=cells.text("model_b"),
         winner=winner,
         pref=None,
-        question_id=text(fields, question_id),
+        question_id=cells.text(question_id),
         source="human",
         judge_model=None,
     )
 
 
-def _flagged(fields: Fields) -> Winner:
+def _flagged(cells: Cells) -> Winner:
     """Return the winner whose flag is 1; a tie may mean that both were bad.
 
     Raises:
         InvalidFields: The flags are not one 1 and two 0.
     """
-    flags = {name: optional_number(fields, name) for name in _FLAGS}
+    flags = {name: cells.optional_number(name) for name in _FLAGS}
     if sorted(flag for flag in flags.values() if flag is not None) != [0, 0, 1]:
-        said = ", ".join(f"{name} {shorten(fields.get(name))}" for name in _FLAGS)
+        said = ", ".join(f"{name} {shorten(cells.fields.get(name))}" for name in _FLAGS)
         raise InvalidFields(f"{said}: one must be 1, the others 0")
     return next(winner for name, winner in _FLAGS.items() if flags[name])
-
-
-read_55k = row_by_row(_votes_55k)
-read_100k = row_by_row(_votes_100k)
-read_140k = row_by_row(_votes_140k)

@@ -9,15 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    mapped_value,
-    row_by_row,
-    structured,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
 from ledger.events.imports import Winner
 
 _GAME_1: Final[Mapping[str, Winner]] = MappingProxyType(
@@ -28,32 +20,30 @@ _GAME_2: Final[Mapping[str, Winner]] = MappingProxyType(
 )
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    model_1, model_2 = text(fields, "model_1"), text(fields, "model_2")
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    model_1, model_2 = cells.text("model_1"), cells.text("model_2")
     game_1 = BattleRow(
         model_a=model_1,
         model_b=model_2,
-        winner=mapped_value(fields, "g1_winner", _GAME_1),
+        winner=cells.mapped_value("g1_winner", _GAME_1),
         pref=None,
-        question_id=text(fields, "question_id"),
+        question_id=cells.text("question_id"),
         source="llm-judge",
-        judge_model=_judge_model(fields),
+        judge_model=_judge_model(cells),
     )
-    winner = mapped_value(fields, "g2_winner", _GAME_2)
+    winner = cells.mapped_value("g2_winner", _GAME_2)
     yield from (game_1, game_1._replace(model_a=model_2, model_b=model_1, winner=winner))
 
 
-def _judge_model(fields: Fields) -> str:
+def _judge_model(cells: Cells) -> str:
     """Return the judge's model, without the name of its prompt.
 
     Raises:
         InvalidFields: The field is not a model and a prompt.
     """
-    match structured(fields, "judge", list[str]):
+    match cells.structured("judge", list[str]):
         case [model, _] if model:
             return model
         case judge:
             raise InvalidFields(f"judge is {judge!r}, but must be [model, prompt]")
-
-
-read = row_by_row(_battles)

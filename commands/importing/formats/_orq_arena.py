@@ -8,16 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    mapped_value,
-    row_by_row,
-    shorten,
-    structured,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row, shorten
 from ledger.events.imports import Winner
 
 _SCHEMAS: Final = (2, 3)
@@ -26,46 +17,43 @@ _VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
 )
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    if fields.get("schema_version") not in _SCHEMAS:
-        raise InvalidFields(
-            f"schema_version is {shorten(fields.get('schema_version'))}, but must be 2 or 3"
-        )
-    verdict = mapped_value(fields, "majority_verdict", _VERDICTS)
-    _require_agreement(fields, verdict)
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    if cells.fields.get("schema_version") not in _SCHEMAS:
+        said = shorten(cells.fields.get("schema_version"))
+        raise InvalidFields(f"schema_version is {said}, but must be 2 or 3")
+    verdict = cells.mapped_value("majority_verdict", _VERDICTS)
+    _require_agreement(cells, verdict)
     yield BattleRow(
-        model_a=text(fields, "model_a"),
-        model_b=text(fields, "model_b"),
+        model_a=cells.text("model_a"),
+        model_b=cells.text("model_b"),
         winner=verdict,
         pref=None,
-        question_id=text(fields, "prompt_hash"),
+        question_id=cells.text("prompt_hash"),
         source="llm-judge",
-        judge_model=_jury(fields),
+        judge_model=_jury(cells),
     )
 
 
-def _require_agreement(fields: Fields, verdict: Winner) -> None:
+def _require_agreement(cells: Cells, verdict: Winner) -> None:
     """Check the verdict against the field `winner`, which names an entrant.
 
     Raises:
         InvalidFields: They contradict each other, or the winner is unknown.
     """
     named: Mapping[Winner, tuple[object, ...]] = {
-        "model_a": (fields.get("model_a"),),
-        "model_b": (fields.get("model_b"),),
+        "model_a": (cells.fields.get("model_a"),),
+        "model_b": (cells.fields.get("model_b"),),
         "tie": ("tie",),
         "no verdict": ("inconclusive", "void"),
     }
-    winner = fields.get("winner")
+    winner = cells.fields.get("winner")
     if winner not in named[verdict]:
-        said = shorten(fields["majority_verdict"])
+        said = shorten(cells.fields["majority_verdict"])
         raise InvalidFields(f"winner is {shorten(winner)}, but majority_verdict is {said}")
 
 
-def _jury(fields: Fields) -> str | None:
+def _jury(cells: Cells) -> str | None:
     """Return the judges as one name, or None if there are none."""
-    votes = structured(fields, "judge_votes", list[dict[str, object]])
-    return "+".join(text(vote, "model") for vote in votes) or None
-
-
-read = row_by_row(_battles)
+    votes = cells.structured("judge_votes", list[dict[str, object]])
+    return "+".join(Cells(vote).text("model") for vote in votes) or None

@@ -14,16 +14,12 @@ from typing import Final
 from commands.importing.formats.rows import (
     BadRow,
     BattleRow,
+    Cells,
     Fields,
     InvalidFields,
     Records,
-    is_missing,
-    mapped_value,
-    optional_text,
     row_by_row,
     shorten,
-    structured,
-    text,
 )
 from ledger.events.imports import Winner
 
@@ -42,7 +38,7 @@ def read(records: Records) -> Iterator[BattleRow | BadRow]:
             yield from rows
         else:
             key = record.fields.get("cache_key")
-            latest[record.line if is_missing(key) else repr(key)] = rows
+            latest[record.line if Cells(record.fields).lacks("cache_key") else repr(key)] = rows
     for rows in latest.values():
         yield from rows
 
@@ -52,23 +48,19 @@ def set_of(file: Path) -> str:
     return f"tap-{file.stem.removeprefix('judgments_')}"
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    if "raw" in fields:
-        for order in structured(fields, "raw", tuple[dict[str, object], dict[str, object]]):
-            yield _battle({**order, **_inner(order, "pair")})
+@row_by_row
+def _each_order(cells: Cells) -> Iterator[BattleRow]:
+    if "raw" in cells.fields:
+        for order in cells.structured("raw", tuple[dict[str, object], dict[str, object]]):
+            yield _battle(order, "pair")
     else:
-        yield _battle({**fields, **_inner(fields, "metadata")})
+        yield _battle(cells.fields, "metadata")
 
 
-_each_order = row_by_row(_battles)
-
-
-def _inner(fields: Fields, name: str) -> dict[str, object]:
-    return structured(fields, name, dict[str, object])
-
-
-def _battle(judgment: Fields) -> BattleRow:
-    first, second = text(judgment, "entrant_a"), text(judgment, "entrant_b")
+def _battle(fields: Fields, inner: str) -> BattleRow:
+    """Return the battle of a judgment, some fields of which are in one of them."""
+    judgment = Cells({**fields, **Cells(fields).structured(inner, dict[str, object])})
+    first, second = judgment.text("entrant_a"), judgment.text("entrant_b")
     if _is_swapped(judgment):
         first, second = second, first
     return BattleRow(
@@ -76,26 +68,26 @@ def _battle(judgment: Fields) -> BattleRow:
         model_b=second,
         winner=_winner(judgment),
         pref=None,
-        question_id=text(judgment, "prompt_id"),
+        question_id=judgment.text("prompt_id"),
         source="llm-judge",
-        judge_model=text(judgment, "judge_model"),
+        judge_model=judgment.text("judge_model"),
     )
 
 
-def _is_swapped(judgment: Fields) -> bool:
-    swap = judgment.get("position_swap")
+def _is_swapped(judgment: Cells) -> bool:
+    swap = judgment.fields.get("position_swap")
     if not isinstance(swap, bool):
         raise InvalidFields(f"position_swap is {shorten(swap)}, but must be true or false")
     return swap
 
 
-def _winner(judgment: Fields) -> Winner:
+def _winner(judgment: Cells) -> Winner:
     """Return the winner; a tie that the reply does not state is no verdict.
 
     tap recorded a tie for every reply in which it found no verdict.
     """
-    winner = mapped_value(judgment, "verdict", _VERDICTS)
-    reply = optional_text(judgment, "reasoning")
+    winner = judgment.mapped_value("verdict", _VERDICTS)
+    reply = judgment.optional_text("reasoning")
     if winner == "tie" and reply is not None and not any(map(_SAYS_TIE.match, reply.splitlines())):
         return "no verdict"
     return winner

@@ -4,18 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, get_args
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Fields,
-    InvalidFields,
-    is_missing,
-    one_of,
-    optional_number,
-    optional_share,
-    optional_text,
-    row_by_row,
-    text,
-)
+from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
 from ledger.events.imports import Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
@@ -42,7 +31,7 @@ OPTIONAL: Final[Mapping[str, str]] = MappingProxyType(
 """The optional columns, and what each holds; their cells may be empty."""
 
 
-def battle(fields: Fields) -> BattleRow:
+def battle(cells: Cells) -> BattleRow:
     """Return the battle of a row.
 
     Without a `source`, a battle with a `judge_model` is a judge's, any other is people's.
@@ -50,35 +39,34 @@ def battle(fields: Fields) -> BattleRow:
     Raises:
         InvalidFields: A column is missing or wrong.
     """
-    judge_model = optional_text(fields, "judge_model")
+    judge_model = cells.optional_text("judge_model")
     by_default: Source = "human" if judge_model is None else "llm-judge"
-    is_said = not is_missing(fields.get("source"))
+    is_said = not cells.lacks("source")
     return BattleRow(
-        model_a=text(fields, "model_a"),
-        model_b=text(fields, "model_b"),
-        winner=one_of(fields, "winner", _WINNERS),
-        pref=optional_share(fields, "pref"),
-        question_id=optional_text(fields, "question_id"),
-        source=one_of(fields, "source", _SOURCES) if is_said else by_default,
+        model_a=cells.text("model_a"),
+        model_b=cells.text("model_b"),
+        winner=cells.one_of("winner", _WINNERS),
+        pref=cells.optional_share("pref"),
+        question_id=cells.optional_text("question_id"),
+        source=cells.one_of("source", _SOURCES) if is_said else by_default,
         judge_model=judge_model,
-        weight=weight(fields),
+        weight=weight(cells),
     )
 
 
-def weight(fields: Fields) -> float:
+def weight(cells: Cells) -> float:
     """Return a battle's weight, 1 if none is given.
 
     Raises:
         InvalidFields: The weight is not a number above 0.
     """
-    given = optional_number(fields, "weight")
+    given = cells.optional_number("weight")
     if given is not None and given <= 0:
         raise InvalidFields(f"weight is {given!r}, but must be above 0")
     return 1.0 if given is None else given
 
 
-def _battles(fields: Fields) -> Iterator[BattleRow]:
-    yield battle(fields)
-
-
-read = row_by_row(_battles)
+@row_by_row
+def read(cells: Cells) -> Iterator[BattleRow]:
+    """Yield the battle of a row."""
+    yield battle(cells)

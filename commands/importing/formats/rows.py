@@ -6,6 +6,7 @@ null or NaN for missing values.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -48,7 +49,7 @@ Records: TypeAlias = Iterable[Record | BadRow]
 Reader: TypeAlias = Callable[[Records], Iterator[BattleRow | BadRow]]
 """Turns records into battles by one format; bad rows are passed through."""
 
-Mapper: TypeAlias = Callable[[Fields], Iterable[BattleRow]]
+Mapper: TypeAlias = "Callable[[Cells], Iterable[BattleRow]]"
 
 
 class InvalidFields(Exception):
@@ -68,7 +69,7 @@ def row_by_row(mapper: Mapper) -> Reader:
                 yield record
                 continue
             try:
-                rows = tuple(map(_require_consistent, mapper(record.fields)))
+                rows = tuple(map(_require_consistent, mapper(Cells(record.fields))))
             except InvalidFields as error:
                 yield BadRow(record.line, str(error))
             else:
@@ -95,73 +96,101 @@ def _contradicts(pref: float, winner: Winner) -> bool:
 
 
 Choice = TypeVar("Choice", bound=str)
+Meaning = TypeVar("Meaning")
+Shape = TypeVar("Shape")
 _N_SHOWN: Final = 60  # characters of a wrong value in a message
 
 
-def text(fields: Fields, name: str) -> str:
-    """Return a required text; an integer, as ids may be, becomes its digits.
+@dataclass(frozen=True)
+class Cells:
+    """A row's fields, read as what a battle needs."""
 
-    Raises:
-        InvalidFields: The field is missing, empty or of another type.
-    """
-    value = fields.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value and _is_unicode(value):
-        return value
-    raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
+    fields: Fields
 
+    def lacks(self, name: str) -> bool:
+        """Say whether a field says nothing."""
+        return is_missing(self.fields.get(name))
 
-def optional_text(fields: Fields, name: str) -> str | None:
-    """Return a text, or None if it is missing.
+    def text(self, name: str) -> str:
+        """Return a required text; an integer, as ids may be, becomes its digits.
 
-    Raises:
-        InvalidFields: The field is of another type.
-    """
-    return None if is_missing(fields.get(name)) else text(fields, name)
+        Raises:
+            InvalidFields: The field is missing, empty or of another type.
+        """
+        value = self.fields.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and value and _is_unicode(value):
+            return value
+        raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
 
+    def optional_text(self, name: str) -> str | None:
+        """Return a text, or None if it is missing.
 
-def optional_number(fields: Fields, name: str) -> float | None:
-    """Return a finite number, or None if it is missing.
+        Raises:
+            InvalidFields: The field is of another type.
+        """
+        return None if self.lacks(name) else self.text(name)
 
-    Raises:
-        InvalidFields: The field is not a finite number.
-    """
-    value = fields.get(name)
-    if is_missing(value):
-        return None
-    try:
-        number = float(value) if isinstance(value, int | float | str) else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidFields(f"{name} is {shorten(value)}, but must be a number")
-    return number
+    def optional_number(self, name: str) -> float | None:
+        """Return a finite number, or None if it is missing.
 
+        Raises:
+            InvalidFields: The field is not a finite number.
+        """
+        value = self.fields.get(name)
+        if is_missing(value):
+            return None
+        try:
+            number = float(value) if isinstance(value, int | float | str) else math.nan
+        except (ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidFields(f"{name} is {shorten(value)}, but must be a number")
+        return number
 
-def optional_share(fields: Fields, name: str) -> float | None:
-    """Return a number from 0 to 1, or None if it is missing.
+    def optional_share(self, name: str) -> float | None:
+        """Return a number from 0 to 1, or None if it is missing.
 
-    Raises:
-        InvalidFields: The field is not such a number.
-    """
-    share = optional_number(fields, name)
-    if share is not None and not 0 <= share <= 1:
-        raise InvalidFields(f"{name} is {shorten(fields[name])}, but must be from 0 to 1")
-    return share
+        Raises:
+            InvalidFields: The field is not such a number.
+        """
+        share = self.optional_number(name)
+        if share is not None and not 0 <= share <= 1:
+            raise InvalidFields(f"{name} is {shorten(self.fields[name])}, but must be from 0 to 1")
+        return share
 
+    def one_of(self, name: str, choices: Sequence[Choice]) -> Choice:
+        """Return a field that must be one of the choices.
 
-def one_of(fields: Fields, name: str, choices: Sequence[Choice]) -> Choice:
-    """Return a field that must be one of the choices.
+        Raises:
+            InvalidFields: The field is none of them.
+        """
+        value = self.fields.get(name)
+        for choice in choices:
+            if value == choice:
+                return choice
+        raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {', '.join(choices)}")
 
-    Raises:
-        InvalidFields: The field is none of them.
-    """
-    value = fields.get(name)
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {', '.join(choices)}")
+    def mapped_value(self, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
+        """Return the value that a mapping gives for a field.
+
+        Raises:
+            InvalidFields: The mapping does not have the field's value.
+        """
+        return meanings[self.one_of(name, tuple(meanings))]
+
+    def structured(self, name: str, shape: type[Shape]) -> Shape:
+        """Return a nested field, converted to a type.
+
+        Raises:
+            InvalidFields: The field is missing, or of another type.
+        """
+        try:
+            return msgspec.convert(self.fields.get(name), shape)
+        except msgspec.ValidationError as error:
+            place, why = place_and_fault(error)
+            raise InvalidFields(f"{name}{place}: {why}") from error
 
 
 def _is_unicode(value: str) -> bool:
@@ -178,29 +207,3 @@ def shorten(value: object) -> str:
     """Return the repr of a value, cut to 60 characters."""
     spelt = repr(value)
     return spelt if len(spelt) <= _N_SHOWN else f"{spelt[:_N_SHOWN]}..."
-
-
-Meaning = TypeVar("Meaning")
-Shape = TypeVar("Shape")
-
-
-def mapped_value(fields: Fields, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the value that a mapping gives for a field.
-
-    Raises:
-        InvalidFields: The mapping does not have the field's value.
-    """
-    return meanings[one_of(fields, name, tuple(meanings))]
-
-
-def structured(fields: Fields, name: str, shape: type[Shape]) -> Shape:
-    """Return a nested field, converted to a type.
-
-    Raises:
-        InvalidFields: The field is missing, or of another type.
-    """
-    try:
-        return msgspec.convert(fields.get(name), shape)
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise InvalidFields(f"{name}{place}: {why}") from error

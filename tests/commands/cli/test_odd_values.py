@@ -6,7 +6,7 @@ import pytest
 from typer import BadParameter
 
 from commands.cli.app import command_line
-from commands.cli.project.bt_options import bt_parameters, weights_of
+from commands.cli.project.bt_options import ModelOptions, weights_of
 from commands.cli.project.elo import numbers_of
 from commands.errors import ConfigurationError
 from commands.runs.parameters import elo_parameters
@@ -43,37 +43,40 @@ def test_no_k_of_a_sweep_is_endless() -> None:
 @pytest.mark.parametrize(
     ("chosen", "fault"),
     [
-        ({"prior_sd": float("inf")}, "--prior-sd: .* <= 1000000"),
-        ({"prior_sd": 1e-300}, "--prior-sd: .* >= 0.01"),
-        ({"level": ALMOST_SURE}, "--level: .* <= 0.999999"),
-        ({"level": 1e-300}, "--level: .* >= 0.001"),
-        ({"resamples": BILLION}, "--bootstraps: .* <= 1000000"),
-        ({"interval": "bayesian", "resamples": 39}, "--bootstraps 39: .* takes 40 resamples"),
+        (ModelOptions(prior_sd=float("inf")), "--prior-sd: .* <= 1000000"),
+        (ModelOptions(prior_sd=1e-300), "--prior-sd: .* >= 0.01"),
+        (ModelOptions(level=ALMOST_SURE), "--level: .* <= 0.999999"),
+        (ModelOptions(level=1e-300), "--level: .* >= 0.001"),
+        (ModelOptions(resamples=BILLION), "--bootstraps: .* <= 1000000"),
         (
-            {"interval": "multinomial", "level": 0.999},
+            ModelOptions(interval="bayesian", resamples=39),
+            "--bootstraps 39: .* takes 40 resamples",
+        ),
+        (
+            ModelOptions(interval="multinomial", level=0.999),
             "--bootstraps 1000: .* takes 2,000",
         ),
     ],
 )
-def test_what_no_strength_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
+def test_what_no_strength_is_made_of_is_refused(chosen: ModelOptions, fault: str) -> None:
     """As of Elo; a level that is all but 1 had a traceback for an interval."""
     with pytest.raises(ConfigurationError, match=fault):
-        bt_parameters({}, chosen, None)
+        chosen.parameters({})
 
 
 def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
     """One is beyond each bound; of the sandwich, which draws none, any number is."""
-    enough = {"interval": "bayesian", "resamples": 40, "level": 0.95}
+    enough = ModelOptions(interval="bayesian", resamples=40, level=0.95)
 
-    assert bt_parameters({}, enough, None).resamples == 40
-    assert bt_parameters({}, {"resamples": 1}, None).resamples == 1
+    assert enough.parameters({}).resamples == 40
+    assert ModelOptions(resamples=1).parameters({}).resamples == 1
     assert elo_parameters(Tournament(STREAM), {"bootstraps": 40}).bootstraps == 40
 
 
 def test_an_anchor_is_at_a_rating_that_can_be() -> None:
     """The option is --anchor: there is no --anchor-rating to be corrected."""
     with pytest.raises(ConfigurationError, match=r"--anchor 'base=1e308': .* 1,000,000"):
-        bt_parameters({}, {}, "base=1e308")
+        ModelOptions(anchor="base=1e308").parameters({})
 
 
 def test_weights_have_a_sum() -> None:
