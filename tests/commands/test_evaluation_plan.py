@@ -7,7 +7,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, Refused
-from commands.evaluating.plan import Planned, evaluate_with_consent, plan_evaluations
+from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
 from commands.evaluating.samples import Inference
 from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
 from commands.settings.schema import Settings
@@ -42,7 +42,7 @@ def plan(
     who: tuple[Entrant, ...] = (entrant("base"), entrant("tuned")),
     entrant_id: str | None = None,
     evaluation: str | None = None,
-) -> Planned:
+) -> EvaluationPlans:
     """Plan evaluations on two prompts."""
     opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
     return plan_evaluations(
@@ -50,7 +50,7 @@ def plan(
     )
 
 
-def labels(planned: Planned) -> list[tuple[str, str]]:
+def labels(planned: EvaluationPlans) -> list[tuple[str, str]]:
     """Return who is evaluated on what."""
     return [(each.plan.entrant.label, each.plan.evaluation) for each in planned.evaluations]
 
