@@ -24,7 +24,7 @@ from ledger.storage.files import beside, flush, network_kind
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, Lock, NoLock, OnWait, say_nothing
 from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
-from ledger.storage.writer import Tail, Writer, draft
+from ledger.storage.writer import EventWriter, Tail, draft
 
 
 def utc_now() -> datetime:
@@ -176,7 +176,7 @@ class Ledger(LedgerReader):
         writer.update_tail()
 
     @contextmanager
-    def merging(self) -> Iterator[Writer]:
+    def merging(self) -> Iterator[EventWriter]:
         """Take events of another ledger unchanged; all of them when the block ends, or none.
 
         Raises:
@@ -198,6 +198,6 @@ class Ledger(LedgerReader):
             raise ValueError(f"{self.path} was closed; nothing can be appended to it")
         self._wal.require_sound()
 
-    def _writer(self) -> Writer:
+    def _writer(self) -> EventWriter:
         self._tail.catch_up(self._connection)
-        return Writer(self._connection, self._tail, microseconds(self._now()))
+        return EventWriter(self._connection, self._tail, microseconds(self._now()))

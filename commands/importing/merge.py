@@ -19,7 +19,7 @@ from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictRecei
 from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded, StoredEvent
-from ledger.storage.writer import Conflict, Writer, draft
+from ledger.storage.writer import Conflict, EventWriter, draft
 from ledger.store import Ledger
 from projections.evaluations.state import (
     EVALUATION_EVENTS,
@@ -58,7 +58,7 @@ class MergedPlans:
         self._position = ours.head.position
         self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
 
-    def catch_up(self, writer: Writer) -> None:
+    def catch_up(self, writer: EventWriter) -> None:
         """Read what was recorded before the merge locked the ledger."""
         self._learn(writer.committed_after(self._position))
 
@@ -173,7 +173,7 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
 class _Merge:
     """The merge of one ledger's events into another."""
 
-    def __init__(self, writer: Writer, plans: MergedPlans) -> None:
+    def __init__(self, writer: EventWriter, plans: MergedPlans) -> None:
         self._writer = writer
         self._plans = plans
         self._is_copy = writer.position == 0

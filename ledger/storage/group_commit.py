@@ -9,7 +9,7 @@ from typing import Final
 from ledger.errors import LedgerError
 from ledger.identity import StreamId
 from ledger.recorded import Receipt
-from ledger.storage.writer import Draft, Writer
+from ledger.storage.writer import Draft, EventWriter
 
 _LOOKS_UP_S: Final = 1.0  # who was to call it may have been interrupted just then
 
@@ -32,7 +32,7 @@ class Append:
     successor: "Append | None" = None  # whom this one calls: threads that wake at once jostle
     thread: int = field(default_factory=threading.get_ident)
 
-    def write(self, writer: Writer) -> None:
+    def write(self, writer: EventWriter) -> None:
         """Append these events, or keep the error; other appends go on."""
         try:
             self.answer = writer.append(self.stream, self.drafts, self.expected_version)

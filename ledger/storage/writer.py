@@ -72,7 +72,7 @@ class Conflict(NamedTuple):
     position: int  # of ours
 
 
-class Writer:
+class EventWriter:
     """Appends events after the tail, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, tail: Tail, now_us: int) -> None:

@@ -15,7 +15,7 @@ from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.verify import verify
 from commands.settings.sections import EvaluationOptions
-from ledger.storage.writer import Writer
+from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.builders import STREAM
 from tests.commands.builders import types_of
@@ -179,7 +179,7 @@ class Busy(Ledger):
     """A ledger on which an evaluation goes on until a merge has it to itself."""
 
     @contextmanager
-    def merging(self) -> Iterator[Writer]:
+    def merging(self) -> Iterator[EventWriter]:
         """Observe two samples more, then let the merge go on."""
         evaluate(self, limit=2)
         with super().merging() as writer:

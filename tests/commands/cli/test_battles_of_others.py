@@ -16,7 +16,7 @@ from commands.importing.formats.files import records_of
 from ledger.audit import audit
 from ledger.events.imports import MAX_BATTLES, BattlesImported
 from ledger.events.registry import Event
-from ledger.storage.writer import Writer
+from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.builders import STREAM, entrant, opened, prompt
 from tests.commands.cli.conftest import Tourney, launch
@@ -282,7 +282,7 @@ def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
     words = ("import", "battles", "votes.csv")
     expected = battles_of(tmp_path / "votes.csv")
 
-    death = before(Writer.append, call=N_EVENTS)
+    death = before(EventWriter.append, call=N_EVENTS)
     killed = begin(tmp_path, words, os.environ, death=death).wait()
     left = battles_in(tmp_path / "tournament.db")
     done = launch(tmp_path, *words)
