@@ -42,21 +42,21 @@ def generate_missing(
 
     The generator is made only if a response is missing.
     """
-    owed = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
-    if not owed:
+    missing = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
+    if not missing:
         return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
         GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
-        for key, cell in islice(owed.items(), limit)
+        for key, cell in islice(missing.items(), limit)
     ]
     n_done = n_failed = 0
     on_progress("responses", 0, len(tasks))
     for batch in make_generator().generate(tasks):
-        recorder.record(*(RecordResponse(owed[result.response_key], result) for result in batch))
+        recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
         n_failed += sum(isinstance(result, GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
-    return GenerationSummary(len(owed), n_done - n_failed, n_failed)
+    return GenerationSummary(len(missing), n_done - n_failed, n_failed)
 
 
 def generate_with_consent(
@@ -72,8 +72,8 @@ def generate_with_consent(
     Raises:
         Refused: The user did not confirm, or the cap is too low; nothing was sent.
     """
-    owed = islice(missing_responses(recorder.state, prompts), spending.limit)
-    requests = [Request(cell.entrant, cell.prompt.text) for cell in owed]
+    missing = islice(missing_responses(recorder.state, prompts), spending.limit)
+    requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
     approve_requests(recorder, requests, book, spending, console)
     return generate_missing(
         recorder,

@@ -167,12 +167,12 @@ def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
 
 def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
     """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
-    served: dict[tuple[object, ...], EndpointSection] = {}
+    endpoints: dict[tuple[object, ...], EndpointSection] = {}
     for n, each in enumerate(settings.entrants):
         if isinstance(each, EndpointSection):
             limit = each.max_new_tokens or settings.generation.max_new_tokens
             determinants = (each.model, each.revision, each.temperature, limit)
-            first = served.setdefault(determinants, each)
+            first = endpoints.setdefault(determinants, each)
             if first.base_url != each.base_url:
                 line = line_of(text, ("entrants", n, "base_url"))
                 yield (
