@@ -215,7 +215,7 @@ def found_by_checkpoint(scene: Scene) -> bool:
     """Ask the head that was noted elsewhere."""
     with Ledger.read_only(scene.path) as ledger:
         faults = verify(ledger, [scene.noted], no_progress).faults
-    return any(f"checkpoint {scene.noted}" in fault.why for fault in faults)
+    return any(f"head {scene.noted}" in fault.why for fault in faults)
 
 
 DEFENCES = {
