@@ -215,4 +215,7 @@ def test_a_cap_counts_what_evaluations_cost(tourney: Tourney, billed: Path) -> N
     generated = tourney("apply", "generate", "--yes", cap)
 
     assert (evaluated.returncode, generated.returncode) == (0, 5)
-    assert "raise --max-usd, or send fewer requests with `tourney apply ... --limit`" in generated.stderr
+    assert (
+        "raise --max-usd, or send fewer requests with `tourney apply ... --limit`"
+        in generated.stderr
+    )
