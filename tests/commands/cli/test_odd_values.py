@@ -25,7 +25,7 @@ ALMOST_SURE = 0.9999999999999999  # whose quantile is none
         ({"initial_rating": 1e308}, "--initial-rating: .* <= 1000000"),
         ({"permutations": BILLION}, "--permutations: .* <= 1000000"),
         ({"bootstraps": BILLION}, "--bootstraps: .* <= 1000000"),
-        ({"bootstraps": 39}, "--bootstraps 39: .* 95 % takes 40 resamples"),
+        ({"bootstraps": 39}, "--bootstraps 39: .* 95 % interval needs at least 40 resamples"),
     ],
 )
 def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
@@ -50,11 +50,11 @@ def test_no_k_of_a_sweep_is_endless() -> None:
         (ModelOptions(resamples=BILLION), "--bootstraps: .* <= 1000000"),
         (
             ModelOptions(interval="bayesian", resamples=39),
-            "--bootstraps 39: .* takes 40 resamples",
+            "--bootstraps 39: .* needs at least 40 resamples",
         ),
         (
             ModelOptions(interval="multinomial", level=0.999),
-            "--bootstraps 1000: .* takes 2,000",
+            "--bootstraps 1000: .* needs at least 2,000 resamples",
         ),
     ],
 )
