@@ -42,7 +42,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
     """It is somebody's, and nothing half written may lie beside it."""
     (tmp_path / "headline").write_bytes(b"mine")
 
-    with pytest.raises(FolderTaken, match="headline is there already"):
+    with pytest.raises(FolderTaken, match="headline exists already"):
         write_files(tmp_path / "headline", FILES)
 
     assert contents(tmp_path) == {"headline": b"mine"}

@@ -156,7 +156,7 @@ def test_a_file_that_joins_a_set_says_what_the_set_holds(place: Path, tourney: T
     assert joined.returncode == 0, joined.stderr
     assert "people now holds 9 battles, earlier ones included" in joined.stdout
     assert grown.returncode == 2
-    assert "grown.csv: 8 of its 9 battles are in set 'people' already" in grown.stderr
+    assert "grown.csv: 8 of its 9 battles are already in set 'people'" in grown.stderr
     assert people["battles"] == 9
 
 

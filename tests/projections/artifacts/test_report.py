@@ -80,7 +80,7 @@ def test_every_column_has_a_heading() -> None:
 
     assert page.headings == [
         *("Entrant", "Elo", "Order SEM", "Matches"),
-        *("Entrant", "Rating", "95 % low", "95 % high", "Rank", "At worst", "Battles"),
+        *("Entrant", "Rating", "95 % low", "95 % high", "Rank", "Worst rank", "Battles"),
         *("Pair", "Wins", "Ties", "Inconsistent", "Missing"),
     ]
     assert "Head to head" in page.texts
