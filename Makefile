@@ -6,7 +6,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist 
 # What these run of ledger/ and projections/ others test; tracing it would double their time.
 UNTRACED := tests/benchmarks tests/commands/backends tests/commands/cli
 
-.PHONY: demo test docs bench weights clean
+.PHONY: demo test nightly docs bench weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
 	$(BIN)/tourney demo tourney-demo
@@ -18,6 +18,9 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/lint-imports
 	$(PYTEST) tests $(addprefix --ignore=,$(UNTRACED)) --cov
 	$(PYTEST) $(UNTRACED)
+
+nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
+	$(PYTEST) tests -m "nightly or hypothesis" --hypothesis-profile nightly -rP
 
 docs: $(INSTALLED)  ## write the generated pages, and build all pages as a site in ./site
 	$(BIN)/python -m tests.docs.renew
