@@ -1,11 +1,11 @@
-"""The rows of a Parquet file, through pyarrow, batch by batch."""
+"""Read the rows of a Parquet file with pyarrow, batch by batch."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 from pyarrow import parquet as pq
 
 from commands.errors import ConfigurationError
@@ -15,19 +15,19 @@ from commands.importing.formats.rows import Record
 _BATCH: Final = 5_000  # rows that are in memory at once
 
 
-def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
-    """Open a Parquet file, to read those of the wanted columns that it has.
+def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
+    """Open a Parquet file, and read those of the columns that it has.
 
     Raises:
-        ConfigurationError: It is none, now or when its rows are read.
-        OSError: It cannot be opened.
+        ConfigurationError: The file is not Parquet, or its rows are damaged.
+        OSError: The file cannot be opened.
     """
     try:
         file = pq.ParquetFile(path)
     except pa.ArrowException as error:
         raise _unreadable(path, error) from error
     header = file.schema_arrow.names
-    return Sheet(header, _rows(path, file, [name for name in header if name in wanted]))
+    return Sheet(header, _rows(path, file, [name for name in header if name in columns]))
 
 
 def _rows(path: Path, file: pq.ParquetFile, names: Sequence[str]) -> Iterator[Record]:

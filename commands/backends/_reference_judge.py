@@ -2,7 +2,7 @@
 
 chrF is the F-score of character n-grams (Popović 2015, "chrF: character n-gram F-score for
 automatic MT evaluation"), here sacrebleu's with its defaults: n = 1..6, beta = 2, scale 0-100.
-It measures overlap of letters, not truth: good for rehearsals and tests, never for claims.
+It measures overlap of letters, not truth: use it for rehearsals and tests, never for claims.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from projections.verdicts.queries import JudgeQuery
 
 
 class ReferenceJudge:
-    """Compares with the gold answer; within the tie band it says TIE."""
+    """Compares both responses with the gold answer; a difference within the tie band is a TIE."""
 
     def __init__(self, *, tie_band: float) -> None:
         self._tie_band = tie_band

@@ -1,4 +1,7 @@
-"""Ask several things at a time, each in a thread's turn, and take the answers as they come."""
+"""What the clients of remote servers share.
+
+`run_concurrently` runs requests on threads; the others decode bodies and shorten error messages.
+"""
 
 import json
 from collections import deque
@@ -15,35 +18,34 @@ Answer = TypeVar("Answer")
 
 
 class Stopped(Exception):
-    """Raised by an `Ask` that had sent nothing when the asking stopped."""
+    """Raised by a request that had sent nothing when the run was stopped."""
 
 
 def run_concurrently(
-    questions: Sequence[Request],
+    requests: Sequence[Request],
     ask: Callable[[Request], Answer],
     *,
     n_at_a_time: int,
     stops: Event | None = None,
 ) -> Iterator[Answer]:
-    """Yield answers as they come.
+    """Run requests on threads; yield answers as they finish.
 
-    What was asked when an error stopped the rest is still answered, before that is raised. Once
-    the iterator is closed nothing more is asked, and nothing is waited for.
+    After an error, answers to requests already sent are still yielded before the error is raised.
+    Closing the iterator stops new requests and waits for none.
 
     Args:
-        questions: What is asked.
-        ask: Asks one of them, in a thread.
-        n_at_a_time: How many threads there are, at most.
-        stops: Is set when nothing more is to be asked: for an `ask` that may send twice, or by a
-            reader who has heard enough.
+        requests: The requests.
+        ask: Sends one request and returns its answer; runs in a thread.
+        n_at_a_time: Largest number of threads.
+        stops: Set it to start no further requests; an `ask` that retries should check it.
 
     Raises:
-        Exception: Whatever `ask` raised first.
+        Exception: The first error that `ask` raised.
     """
-    asking = _RequestPool(questions, ask, stops or Event())
-    n_threads = min(n_at_a_time, len(questions))
+    asking = _RequestPool(requests, ask, stops or Event())
+    n_threads = min(n_at_a_time, len(requests))
     for _ in range(n_threads):
-        # a daemon: a process that is told to end does not wait for what it would not record
+        # a daemon: an ending process must not wait for answers that it would not record
         Thread(target=asking.work, name=THREAD_NAME, daemon=True).start()
     try:
         yield from asking.answers(n_threads)
@@ -52,41 +54,43 @@ def run_concurrently(
 
 
 class _RequestPool(Generic[Request, Answer]):
-    """Questions on their way to the threads, and answers on their way back."""
+    """The queue of requests to the threads, and the queue of answers back."""
 
     def __init__(
-        self, questions: Sequence[Request], ask: Callable[[Request], Answer], stops: Event
+        self, requests: Sequence[Request], ask: Callable[[Request], Answer], stops: Event
     ) -> None:
-        self._questions = deque(questions)
+        self._requests = deque(requests)
         self._ask = ask
-        self._came: SimpleQueue[Answer | Exception | None] = SimpleQueue()  # None: a thread is done
+        self._finished: SimpleQueue[Answer | Exception | None] = (
+            SimpleQueue()
+        )  # None: a thread is done
         self.stops = stops
 
     def work(self) -> None:
-        """Ask one question after the other, until there is none or the asking stops."""
+        """Send one request after another, until none is left or the run is stopped."""
         try:
-            while (question := self._next()) is not None:
-                self._came.put(self._ask(question))
+            while (request := self._next()) is not None:
+                self._finished.put(self._ask(request))
         except Stopped:
             pass
-        except Exception as error:  # noqa: BLE001  # the reader raises it, in its own thread
+        except Exception as error:  # noqa: BLE001  # raised again in the reader's thread
             self.stops.set()
-            self._came.put(error)
+            self._finished.put(error)
         finally:
-            self._came.put(None)
+            self._finished.put(None)
 
     def _next(self) -> Request | None:
-        """Return a question that is not yet asked, unless the asking stops."""
+        """Return the next request; None if none is left or the run is stopped."""
         try:
-            return None if self.stops.is_set() else self._questions.popleft()
+            return None if self.stops.is_set() else self._requests.popleft()
         except IndexError:
             return None
 
     def answers(self, n_threads: int) -> Iterator[Answer]:
-        """Yield what came until all threads are done, then raise what stopped them."""
+        """Yield answers until all threads are done, then raise the first error."""
         error: Exception | None = None
         while n_threads:
-            match self._came.get():
+            match self._finished.get():
                 case None:
                     n_threads -= 1
                 case Exception() as failure:
@@ -98,28 +102,28 @@ class _RequestPool(Generic[Request, Answer]):
 
 
 def first_line(error: Exception | Warning) -> str:
-    """Return the first line of a library's message; the rest stays on the cause's traceback."""
+    """Return the first line of an error message; the rest stays in the traceback."""
     return str(error).strip().partition("\n")[0]
 
 
-_SHOWN: Final = 30  # bytes of what is no JSON, enough to know a web page by
+_SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a web page
 _Value = TypeVar("_Value")
 
 
 def decode_json(body: bytes, kind: type[_Value]) -> _Value:
-    """Return the value of a type that a body holds.
+    """Decode a JSON body as a value of a type.
 
     Raises:
-        msgspec.ValidationError: It is another value.
-        msgspec.DecodeError: It is no JSON.
+        msgspec.ValidationError: The body is JSON, but not of that type.
+        msgspec.DecodeError: The body is not JSON.
     """
     try:
         value = json.loads(body)
     except ValueError as error:
-        raise msgspec.DecodeError(f"no JSON, but {body[:_SHOWN]!r}") from error
+        raise msgspec.DecodeError(f"not JSON: {body[:_SHOWN]!r}") from error
     return msgspec.json.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)), type=kind)
 
 
 def replace_surrogates(text: str) -> str:
-    """Return a text that can be written: half a character, which JSON may hold, becomes "?"."""
+    """Replace lone surrogates, which JSON allows and UTF-8 cannot encode, with "?"."""
     return text.encode(errors="replace").decode()

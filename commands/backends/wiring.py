@@ -81,8 +81,8 @@ def _endpoint_generator(settings: Settings) -> Generator:
     api_key, served = os.environ.get(KEY_VARIABLE), {}
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
-            whom = f"{section.model!r} of entrant {section.id!r}"
-            server = Endpoint(section.base_url, whom, api_key)
+            name = f"{section.model!r} of entrant {section.id!r}"
+            server = Endpoint(section.base_url, name, api_key)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served)
 

@@ -302,7 +302,7 @@ def test_ledgers_that_both_took_in_a_third_do_not_contradict_each_other(
 
 
 def test_what_both_have_is_there_once_after_merging_either_way(pair: Pair) -> None:
-    """Whoever merges whom, both end up with the same facts."""
+    """Whoever merges model, both end up with the same facts."""
     judged(pair.recorder(), [P1])
     judged(Recorder(pair.theirs, STREAM), [P2])
     take(pair)

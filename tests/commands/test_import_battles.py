@@ -189,7 +189,7 @@ def agreeing(event: BattlesImported) -> BattlesImported:
 def test_what_was_exported_is_imported_as_the_same_battles(
     tmp_path_factory: pytest.TempPathFactory, event: BattlesImported
 ) -> None:
-    """Whatever was said, by whom and of what: the second export is the first, byte for byte."""
+    """Whatever was said, by model and of what: the second export is the first, byte for byte."""
     file = tmp_path_factory.mktemp("exported") / "battles.jsonl"
     file.write_text(told([event]), encoding="utf-8")
 

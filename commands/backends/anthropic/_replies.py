@@ -1,4 +1,4 @@
-"""Read what Anthropic's API tells of batches, checked: its SDK hands on whatever a server sends."""
+"""Decode and check the replies of Anthropic's API, since the SDK does not validate them."""
 
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
@@ -43,10 +43,10 @@ class _JudgeMessage(msgspec.Struct, frozen=True):
 
 
 def answer_of(query_key: Digest, body: bytes) -> Answer:
-    """Return what a message says, or that it cannot be read.
+    """Return the reply in a message, or a `NoReply` if it cannot be decoded.
 
     Raises:
-        msgspec.DecodeError: It is no message.
+        msgspec.DecodeError: The body is not a message.
     """
     decode_json(body, _MessageType)
     try:
@@ -56,13 +56,13 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
 
 
 def unreadable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
-    """Return that a query was answered to no use; asked again, it may fare better."""
-    detail = f"the answer cannot be read ({why}); {MAY_BE_BILLED}"
+    """Return a retryable `NoReply` for an answer that cannot be decoded."""
+    detail = f"the answer cannot be decoded ({why}); {MAY_BE_BILLED}"
     return NoReply(query_key, "errored", detail)
 
 
 def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:
-    """Return what a message says; blocks that are no text, as thinking, are left out."""
+    """Return a message's text blocks; others, such as thinking, are left out."""
     texts = [block.text or "" for block in message.content if block.type == "text"]
     return Reply(
         query_key=query_key,
@@ -74,7 +74,7 @@ def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:
 
 
 def _usage(used: _TokenUsage) -> Usage:
-    """Return the tokens; cache writes that are not told by life are those of five minutes."""
+    """Return the token usage; cache writes without a lifetime count as five-minute ones."""
     written = used.cache_creation
     n_5m = used.cache_creation_input_tokens or 0
     return Usage(
@@ -145,10 +145,10 @@ class _ResultLine(msgspec.Struct, frozen=True):
 
 
 def state_of(body: bytes) -> BatchState:
-    """Return how a batch is doing.
+    """Return the state of a batch.
 
     Raises:
-        msgspec.DecodeError: It is no batch.
+        msgspec.DecodeError: The body is not a batch.
     """
     return _state(decode_json(body, _MessageBatch))
 
@@ -157,18 +157,18 @@ def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
     """Return the batches of a page, and whether there are more.
 
     Raises:
-        msgspec.DecodeError: It is no list of batches.
+        msgspec.DecodeError: The body is not a list of batches.
     """
     page = decode_json(body, _BatchPage)
     return tuple(map(_state, page.data)), page.has_more and bool(page.data)
 
 
 def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
-    """Yield answers as the lines of a file of results come; what is no line of one is left out."""
+    """Yield the answers in a streamed results file; lines that are not results are skipped."""
     for line in _lines(chunks):
         try:
             answer = _result(line)
-        except msgspec.DecodeError:  # most often the last one of a stream that was cut
+        except msgspec.DecodeError:  # most often the last line of an interrupted stream
             continue
         yield answer
 
@@ -182,11 +182,11 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _result(line: bytes) -> Answer:
-    """Return an answer, or that it cannot be read: then it is in no other's way."""
-    told = decode_json(line, _ResultLine)
-    query_key = Digest(told.custom_id)
+    """Return the answer in a line; a result that cannot be decoded becomes a `NoReply`."""
+    result_line = decode_json(line, _ResultLine)
+    query_key = Digest(result_line.custom_id)
     try:
-        return _answer(query_key, msgspec.json.decode(told.result, type=_Result))
+        return _answer(query_key, msgspec.json.decode(result_line.result, type=_Result))
     except msgspec.DecodeError as error:
         return unreadable(query_key, error)
 
@@ -204,7 +204,7 @@ def _answer(query_key: Digest, result: _Result) -> Answer:
 
 
 def _errored(query_key: Digest, error: _Error) -> NoReply:
-    """Return why a query failed; what is invalid now is so at every further attempt."""
+    """Return why a query failed; an invalid request is rejected for good."""
     is_final = error.type in _FINAL_ERRORS and not is_out_of_credit(error.message)
     detail = f"{error.type}: {error.message}"
     return NoReply(query_key, "rejected" if is_final else "errored", detail)

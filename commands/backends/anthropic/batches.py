@@ -1,7 +1,7 @@
-"""A judge that is asked through the Message Batches API.
+"""A batch judge on Anthropic's Message Batches API.
 
-A batch carries no idempotency key, so sending it again may be paying again: `create` does so only
-where the provider certainly did nothing. Everything else may be repeated, and is.
+A batch has no idempotency key, so sending it twice may cost twice: `create` resends only if the
+provider certainly did nothing. All other calls are repeated on temporary failures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,18 +73,18 @@ class AnthropicBatches:
             return self._once.create(requests=requests).read()
 
         try:
-            return state_of(send_with_retries(send, self._pace, passes=was_not_processed))
+            return state_of(send_with_retries(send, self._pace, retry_if=was_not_processed))
         except APIError as error:
             raise _not_created(error) from without_key(error)
         except msgspec.DecodeError as error:
             raise _uncertain(not_the_api(error)) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
-        """Return the bytes that a batch grows by with a query."""
+        """Return the bytes that a query adds to a batch."""
         return self._form.n_bytes(query)
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
-        """Return how a batch is doing."""
+        """Return the state of a batch."""
         with translate_errors():
             try:
                 return state_of(self._again.retrieve(provider_batch_id).read())
@@ -105,7 +105,7 @@ class AnthropicBatches:
                 yield state
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
-        """Yield an ended batch's answers; what was cut off is read again from the start."""
+        """Yield an ended batch's answers; an interrupted stream is read again from the start."""
         state = self.retrieve(provider_batch_id)
         if not state.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
@@ -115,15 +115,15 @@ class AnthropicBatches:
         for attempt in range(_READS):
             self._pace.wait()
             yield from self._unread(provider_batch_id, read)
-            if len(read) >= state.n_queries:  # a stream may end early without a sign
+            if len(read) >= state.n_queries:  # a stream can end early without an error
                 return
             self._pace.back_off(attempt)
         raise ProviderError(
-            f"of batch {provider_batch_id} only {len(read)} of {state.n_queries} results arrived"
+            f"only {len(read)} of {state.n_queries} results of batch {provider_batch_id} arrived"
         )
 
     def cancel(self, provider_batch_id: str) -> BatchState:
-        """Stop what is not yet answered; a batch that has ended stays as it is."""
+        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
         with translate_errors():
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
@@ -131,7 +131,7 @@ class AnthropicBatches:
                 return self.retrieve(provider_batch_id)
 
     def _unread(self, provider_batch_id: str, read: set[str]) -> Iterator[Answer]:
-        """Yield the answers that are not among those read, until the stream ends or is cut."""
+        """Yield answers not read before, until the stream ends or is interrupted."""
         try:
             with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 for answer in answers_in(response.iter_bytes()):
@@ -144,18 +144,18 @@ class AnthropicBatches:
             return
         except APIError as error:
             raise provider_error(error) from without_key(error)
-        except AnthropicError as error:  # the SDK found that the batch names no results
+        except AnthropicError as error:  # the SDK found no results URL
             if self.retrieve(provider_batch_id).has_results:
                 raise ProviderError(str(error)) from error.with_traceback(None)
             raise ResultsLost(_results_lost(provider_batch_id)) from error.with_traceback(None)
 
 
 def _results_lost(provider_batch_id: str) -> str:
-    return f"the provider keeps the results of batch {provider_batch_id} no longer"
+    return f"the provider no longer keeps the results of batch {provider_batch_id}"
 
 
 def _not_created(error: APIError) -> TourneyError:
-    """Return the error that says whether a batch may exist."""
+    """Return the error for a failed `create`: it tells whether the batch may exist."""
     stop = fatal_error(error)
     if stop is not None:
         return stop
@@ -168,11 +168,11 @@ def _not_created(error: APIError) -> TourneyError:
 
 
 def _uncertain(why: str) -> BatchUncertain:
-    return BatchUncertain(f"{why}; the batch may exist all the same")
+    return BatchUncertain(f"{why}; the batch may still exist")
 
 
 def _was_not_created(error: APIError) -> bool:
-    """Tell whether nothing was created: the provider said no, or never had the request."""
+    """Return whether certainly no batch was created: refused, or never received."""
     if isinstance(error, APIStatusError):
         return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or was_not_processed(error)
     return not may_have_arrived(error)

@@ -1,7 +1,7 @@
-"""The SDK's client, and its errors in our words.
+"""The SDK's client, its errors as tourney's, and the pace and retries of requests.
 
-A key may stand in no message and no traceback, with its locals or without. What lies below the
-SDK quotes a header that cannot be sent, so its frames and causes are taken off each error.
+No message or traceback may show the API key. Libraries below the SDK quote headers in their
+errors, so their frames and causes are removed from each error.
 """
 
 import os
@@ -33,9 +33,9 @@ from ledger.errors import TourneyError
 from ledger.store import utc_now
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-_TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its own the SDK refuses long replies
+_TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its default the SDK rejects long replies
 _GET_RETRIES: Final = 5
-_LONGEST_WAIT_S: Final = 120.0  # nobody sees that it is waited for; OpenAI's client has the same
+_LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
 _NO_CREDIT: Final = "credit balance is too low"
 _NOT_SENT: Final = (
     *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
@@ -49,34 +49,34 @@ def make_client() -> Anthropic:
     The key is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, the server ANTHROPIC_BASE_URL.
 
     Raises:
-        NoCredentials: There is no key, or one that cannot be sent.
+        NoCredentials: No key is set, or it has characters that no header can hold.
     """
     name = next((name for name in _KEY_NAMES if os.environ.get(name)), None)
     if name is None:
         raise NoCredentials(f"{' and '.join(_KEY_NAMES)} are not set")
     if not _is_sendable(name):
-        raise NoCredentials(f"{name} holds a space, a line break or another unfit character")
+        raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
     return Anthropic(max_retries=0, timeout=_TIMEOUT)
 
 
 def with_retries(client: Anthropic) -> Anthropic:
-    """Return a client that sends again what fails: for calls that cost nothing."""
+    """Return a client that retries failed requests: for calls that cost nothing."""
     return client.with_options(max_retries=_GET_RETRIES, middleware=[_limit_waits])
 
 
 def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object]:
-    """Keep the SDK, which would wait for weeks, to the waits that `Pace` keeps."""
+    """Stop the SDK from waiting longer than `Pace` would."""
     response = call_next(request)
     headers = response.http_response.headers
     if _is_too_long(retry_after_s(headers)):
         headers["x-should-retry"] = "false"
     elif retry_after_s(headers) is None:
-        headers.pop("retry-after", None)  # a date, by a clock that is not ours
+        headers.pop("retry-after", None)  # a date by the server's clock
     return response
 
 
 def wants_long_wait(error: APIError) -> bool:
-    """Tell whether the provider wants to be left alone for longer than anyone waits unasked."""
+    """Return whether the provider asks for a longer wait than tourney keeps silently."""
     return isinstance(error, APIStatusError) and _is_too_long(retry_after_s(error.response.headers))
 
 
@@ -85,7 +85,7 @@ def _is_too_long(asked_s: float | None) -> bool:
 
 
 def retry_after_s(headers: httpx2.Headers) -> float | None:
-    """Return how long the provider wants to be left alone."""
+    """Return the wait that the provider asks for, in seconds; None if it asks for none."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) * unit_s)
@@ -96,12 +96,12 @@ def retry_after_s(headers: httpx2.Headers) -> float | None:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise the SDK's errors as ours, and an answer that is not the provider's.
+    """Translate the SDK's errors, and replies that cannot be decoded, into tourney's errors.
 
     Raises:
         NoCredentials: The provider refuses the key.
-        SpendLimitReached: The provider's limit.
-        ProviderError: Anything else.
+        SpendLimitReached: The provider's spend limit is reached.
+        ProviderError: Any other failure.
     """
     try:
         yield
@@ -112,24 +112,24 @@ def translate_errors() -> Iterator[None]:
 
 
 def not_the_api(why: msgspec.DecodeError) -> str:
-    """Return what to say of an answer that no server of Anthropic's gives."""
+    """Return a message for a reply that does not come from Anthropic's API."""
     return (
-        f"what answers is not Anthropic's API ({why}); correct ANTHROPIC_BASE_URL, or pass by the"
-        " proxy between"
+        f"the server does not reply like Anthropic's API ({why}); correct ANTHROPIC_BASE_URL, or"
+        " bypass the proxy"
     )
 
 
 def provider_error(error: APIError) -> TourneyError:
-    """Return an error of the SDK as ours."""
+    """Return the error of tourney for one of the SDK."""
     return fatal_error(error) or ProviderError(describe_error(error))
 
 
 def fatal_error(error: APIError) -> TourneyError | None:
-    """Return why no further request can go well, if that is so."""
+    """Return an error if no further request can succeed; else None."""
     if not isinstance(error, APIStatusError):
         return None
     code, status = error.error_code or "", error.status_code
-    # a RateLimitError as far as the SDK can tell, which it would send again
+    # the SDK takes this for a RateLimitError, and would retry
     is_limited = status == HTTPStatus.PAYMENT_REQUIRED or code.endswith("spend_limit_reached")
     if is_limited or (status == HTTPStatus.BAD_REQUEST and is_out_of_credit(error.api_message)):
         return SpendLimitReached(describe_error(error))
@@ -139,12 +139,12 @@ def fatal_error(error: APIError) -> TourneyError | None:
 
 
 def is_out_of_credit(message: object) -> bool:
-    """Tell whether an invalid request is one that cannot be paid for; only its words say so."""
+    """Return whether a message says that the credit is used up; no status code does."""
     return _NO_CREDIT in str(message).lower()
 
 
 def describe_error(error: APIError) -> str:
-    """Return in a line what happened; a key that the provider repeats is struck out."""
+    """Describe an error in one line, with the API key removed."""
     if isinstance(error, APITimeoutError):
         return "no answer from the provider in time"
     if not isinstance(error, APIStatusError):
@@ -157,23 +157,23 @@ def describe_error(error: APIError) -> str:
     for secret in _secrets(error.request.headers):
         line = line.replace(secret, "[key]")
     if wants_long_wait(error):
-        line += f"; it wants {retry_after_s(error.response.headers):g} s without requests"
+        line += f"; it asks to wait {retry_after_s(error.response.headers):g} s"
     return line if error.request_id is None else f"{line} (request {error.request_id})"
 
 
 def may_have_arrived(error: APIError) -> bool:
-    """Tell whether the provider may have had the request."""
+    """Return whether the provider may have received the request."""
     return not isinstance(error.__cause__, _NOT_SENT)
 
 
 def without_key(error: APIError) -> APIError:
-    """Return an error without the SDK's frames and the errors below it, which may hold the key."""
+    """Remove the frames and causes from an error, which may show the key."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 def _is_sendable(name: str) -> bool:
-    """Tell whether a header may hold the key; else the SDK would quote it as it complains."""
+    """Return whether a header can hold the key; else the SDK would quote it in an error."""
     return all("!" <= character <= "~" for character in os.environ[name])
 
 
@@ -185,7 +185,7 @@ def _secrets(headers: httpx2.Headers) -> tuple[str, ...]:
 _ATTEMPTS: Final = 6
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 32.0
-_LONGEST_HOLD_S: Final = 60.0  # limits fill up all the time, and the provider's clock is not ours
+_LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ
 _LIMITED: Final = ("requests", "input-tokens", "output-tokens", "tokens")
 _OVERLOADED: Final = 529
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, _OVERLOADED})
@@ -197,7 +197,7 @@ _T = TypeVar("_T")
 
 
 class Pace:
-    """Holds back all threads that send, until the provider is ready for more."""
+    """Delays requests of all threads until the provider accepts more."""
 
     def __init__(
         self,
@@ -211,18 +211,18 @@ class Pace:
         self._resumes_at = now()
 
     def wait(self) -> None:
-        """Sleep until the next request may go."""
+        """Sleep until the next request may be sent."""
         while (wait_s := (self._resumes_at - self._now()).total_seconds()) > 0:
             self._sleep(wait_s)
 
     def hold(self, seconds: float) -> None:
-        """Let no request go for a while."""
+        """Delay all requests by some seconds."""
         with self._lock:
             until = self._now() + timedelta(seconds=seconds)
             self._resumes_at = max(self._resumes_at, until)
 
     def follow_limits(self, headers: httpx2.Headers) -> None:
-        """Hold until a limit of which nothing remains is reset."""
+        """Delay requests until an exhausted rate limit resets."""
         for name in _LIMITED:
             remaining = headers.get(f"anthropic-ratelimit-{name}-remaining")
             resets_at = headers.get(f"anthropic-ratelimit-{name}-reset")
@@ -230,34 +230,34 @@ class Pace:
                 self.hold(min(self._seconds_until(resets_at), _LONGEST_HOLD_S))
 
     def _seconds_until(self, resets_at: str) -> float:
-        """Read a time; one that cannot be read holds nobody up, and loses no reply."""
+        """Return the seconds until a time; 0 if it cannot be parsed."""
         try:
             return (datetime.fromisoformat(resets_at) - self._now()).total_seconds()
         except (ValueError, TypeError):
             return 0.0
 
     def back_off(self, attempt: int, headers: httpx2.Headers | None = None) -> None:
-        """Hold as long as the provider asks for, else longer after each attempt."""
+        """Delay as long as the provider asks, else longer after each attempt, with jitter."""
         asked_s = None if headers is None else retry_after_s(headers)
         backoff_s = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_BACKOFF_S)
-        jitter = random.uniform(0.5, 1.0)  # noqa: S311 # no secret
+        jitter = random.uniform(0.5, 1.0)  # noqa: S311 # not for security
         self.hold(backoff_s * jitter if asked_s is None else asked_s)
 
 
 def send_with_retries(
-    send: Callable[[], _T], pace: Pace, *, passes: Callable[[APIError], bool]
+    send: Callable[[], _T], pace: Pace, *, retry_if: Callable[[APIError], bool]
 ) -> _T:
-    """Return what a request brings; it is sent again, so many times, after a failure that passes.
+    """Send a request, and retry after temporary failures.
 
     Raises:
-        APIError: The failure does not pass, or did not in time.
+        APIError: The failure is not temporary, or lasted too long.
     """
     for attempt in range(_ATTEMPTS - 1):
         pace.wait()
         try:
             return send()
         except APIError as error:
-            if not passes(error) or wants_long_wait(error):
+            if not retry_if(error) or wants_long_wait(error):
                 raise
             response = error.response if isinstance(error, APIStatusError) else None
             pace.back_off(attempt, None if response is None else response.headers)
@@ -266,12 +266,12 @@ def send_with_retries(
 
 
 def was_not_processed(error: APIError) -> bool:
-    """Tell whether the provider was too busy to begin, or never had the request."""
+    """Return whether the provider was too busy to begin, or never received the request."""
     return _is_temporary(error, _BUSY)
 
 
 def was_not_answered(error: APIError) -> bool:
-    """Tell whether a message was certainly not answered; what fails on the way is not billed."""
+    """Return whether a message was certainly not answered, and so not billed."""
     return _is_temporary(error, _UNANSWERED)
 
 

@@ -1,4 +1,4 @@
-"""A judge that is asked through the Messages API, several queries at a time."""
+"""A judge on Anthropic's Messages API, several queries at a time."""
 
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
@@ -39,7 +39,7 @@ _TIMED_OUT: Final = HTTPStatus.REQUEST_TIMEOUT
 
 
 class AnthropicJudge:
-    """Asks each query once; it is sent again only where it certainly was not answered."""
+    """Sends each query once, and again only if it certainly was not answered."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class AnthropicJudge:
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come.
 
-        What was sent when a failure stopped the rest is still answered, before that is raised.
-        Once the iterator is closed nothing more is sent, and nothing is waited for.
+        After a failure, answers to queries already sent are still yielded before it is raised.
+        Closing the iterator stops new queries and waits for none.
 
         Raises:
             NoCredentials: The provider refuses the key.
-            SpendLimitReached: The provider's own limit.
-            ProviderError: The provider cannot be reached, is too busy, lacks the model,
-                or is another's.
+            SpendLimitReached: The provider's spend limit is reached.
+            ProviderError: The provider cannot be reached, is too busy, lacks the model, or is
+                another API.
         """
         stops = Event()
         return run_concurrently(
@@ -78,7 +78,7 @@ class AnthropicJudge:
     def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
         try:
             body = send_with_retries(
-                lambda: self._ask(query, stops), self._pace, passes=was_not_answered
+                lambda: self._ask(query, stops), self._pace, retry_if=was_not_answered
             )
         except APIError as error:
             reason = _no_reply(query, error)
@@ -97,15 +97,15 @@ class AnthropicJudge:
 
 
 def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
-    """Return why this query has no answer; None where none of the others would have one."""
+    """Return why this query has no answer; None if the others would fail as well."""
     if fatal_error(error) is not None or was_not_processed(error):
         return None
     status = error.status_code if isinstance(error, APIStatusError) else None
     if status in _REJECTING:
         return NoReply(query.query_key, "rejected", describe_error(error))
     if was_not_answered(error):
-        is_everybodys = wants_long_wait(error)
-        return None if is_everybodys else NoReply(query.query_key, "errored", describe_error(error))
+        affects_all = wants_long_wait(error)
+        return None if affects_all else NoReply(query.query_key, "errored", describe_error(error))
     if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return NoReply(query.query_key, "errored", f"{describe_error(error)}; {MAY_BE_BILLED}")
     return None

@@ -1,6 +1,6 @@
-"""A judge query as a request to the Messages API.
+"""Judge queries as requests to the Messages API, and counting their tokens.
 
-Sampling settings are never sent: the API takes none since its version of 2026-10-21.
+Sampling settings are never sent: the API rejects them since its version of 2026-10-21.
 """
 
 import json
@@ -27,12 +27,12 @@ from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
-_COMMA: Final = 1  # stands between two requests of a batch
+_COMMA: Final = 1  # between two requests of a batch
 
 
 @dataclass(frozen=True)
 class RequestForm:
-    """What all requests of one judge share."""
+    """The settings that all requests of one judge share."""
 
     model: str
     max_tokens: int
@@ -44,7 +44,7 @@ class RequestForm:
         """Return the form of a judge's requests.
 
         Args:
-            judge: Whose parameters are `effort`, `max_tokens` and `protocol`.
+            judge: The judge, with parameters `effort`, `max_tokens` and `protocol`.
             cache: How long the provider keeps the system text, which a dimension's queries share.
         """
         parameters = dict(judge.parameters)
@@ -52,7 +52,7 @@ class RequestForm:
         return cls(judge.model, max_tokens, _output_config(judge, parameters["effort"]), cache)
 
     def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
-        """Return the params of a request."""
+        """Return the parameters of a request."""
         return {
             "model": self.model,
             "max_tokens": self.max_tokens,
@@ -62,7 +62,7 @@ class RequestForm:
         }
 
     def counted(self, query: JudgeQuery) -> MessageCountTokensParams:
-        """Return the params that have a request's input tokens counted."""
+        """Return the parameters of a request to count the input tokens."""
         return {
             "model": self.model,
             "system": [self._system(query)],
@@ -75,7 +75,7 @@ class RequestForm:
         return {"custom_id": query.query_key, "params": self.params(query)}
 
     def n_bytes(self, query: JudgeQuery) -> int:
-        """Return the bytes that a batch grows by with a query, as the SDK writes it."""
+        """Return the bytes that a query adds to a batch, as the SDK writes it."""
         written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
         return len(written.encode()) + _COMMA
 
@@ -93,9 +93,9 @@ class RequestForm:
 
 
 def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
-    """Return the effort, which has another default for each model, and a schema where asked."""
+    """Return the effort, whose default differs by model, and the schema if the protocol is one."""
     if effort not in get_args(Effort):
-        raise ValueError(f"judge {judge.judge_id!r} has no effort that is known: {effort!r}")
+        raise ValueError(f"judge {judge.judge_id!r} has an unknown effort: {effort!r}")
     config: OutputConfigParam = {"effort": cast("Effort", effort)}
     if judge.protocol == "schema":
         config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}

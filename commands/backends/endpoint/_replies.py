@@ -1,4 +1,4 @@
-"""Read a chat completion, checked: OpenAI's client hands on whatever a server sends."""
+"""Decode and check completions, since OpenAI's client does not validate them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -44,10 +44,10 @@ class _JudgeCompletion(msgspec.Struct, frozen=True):
 
 
 def reply_of(query_key: Digest, body: bytes) -> Reply:
-    """Return what a server answered to a query.
+    """Return the reply to a judge query.
 
     Raises:
-        msgspec.DecodeError: It is no chat completion.
+        msgspec.DecodeError: The body is not a chat completion.
     """
     completion = decode_json(body, _JudgeCompletion)
     choice = completion.choices[0]
@@ -63,10 +63,10 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
 
 
 def _usage(usage: _JudgeUsage) -> Usage:
-    """Return the tokens; those from the server's cache are not input again."""
+    """Return the token usage; cached tokens do not count as input again."""
     details = usage.prompt_tokens_details
-    n_told = (details.cached_tokens if details else None) or 0
-    n_cached = min(n_told, usage.prompt_tokens)
+    n_reported = (details.cached_tokens if details else None) or 0
+    n_cached = min(n_reported, usage.prompt_tokens)
     return Usage(
         n_input=usage.prompt_tokens - n_cached,
         n_output=usage.completion_tokens,
@@ -85,8 +85,8 @@ class _TextChoice(msgspec.Struct, frozen=True):
     text: str | None = None  # of a plain completion
 
     @property
-    def said(self) -> str:
-        """What the model said, wherever it stands."""
+    def generated(self) -> str:
+        """The generated text, of a chat or a plain completion."""
         if self.message is None:
             return self.text or ""
         return self.message.content or self.message.refusal or ""
@@ -94,16 +94,16 @@ class _TextChoice(msgspec.Struct, frozen=True):
 
 class _TextCompletion(msgspec.Struct, frozen=True):
     choices: Annotated[tuple[_TextChoice, ...], msgspec.Meta(min_length=1)]
-    usage: _TextUsage  # without it nobody knows how long a response is
+    usage: _TextUsage  # the only source of a response's length
 
 
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float
 ) -> GeneratedText | GenerationFailure | UnansweredRequest:
-    """Return what a server answered to a task, chat or not.
+    """Return the answer to a task, from a chat or a plain completion.
 
     Raises:
-        msgspec.DecodeError: It is no completion.
+        msgspec.DecodeError: The body is not a completion.
     """
     completion = decode_json(body, _TextCompletion)
     choice, usage = completion.choices[0], completion.usage
@@ -111,15 +111,15 @@ def text_of(
         case "stop" | "length" as finish_reason:
             return GeneratedText(
                 response_key=response_key,
-                text=choice.said,
+                text=choice.generated,
                 finish_reason=finish_reason,
                 n_prompt_tokens=usage.prompt_tokens,
                 n_generated_tokens=usage.completion_tokens,
                 elapsed_s=elapsed_s,
             )
         case "content_filter":
-            detail = "the server's filter kept the answer back, or part of it"
+            detail = "the server's content filter withheld the answer, or part of it"
             used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
             return GenerationFailure(response_key, "refused", detail, used)
         case other:
-            return UnansweredRequest("errored", f"the answer ended with {other!r}")
+            return UnansweredRequest("errored", f"unknown finish reason {other!r}")

@@ -1,4 +1,4 @@
-"""Answer prompts with what a server serves, one that speaks OpenAI's API as vLLM and SGLang do."""
+"""A generator on a server with OpenAI's API, such as vLLM or SGLang."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from ledger.identity import EntrantId
 
 @dataclass(frozen=True)
 class EntrantEndpoint:
-    """Where an entrant is served, and how many requests at a time are put there."""
+    """An entrant's server, and the largest number of simultaneous requests."""
 
     server: Endpoint
     n_at_a_time: int
 
 
 class _UnansweredTasks(NamedTuple):
-    """What a server said to requests that it left unanswered, and whether it fails altogether."""
+    """The error messages of unanswered requests, and whether the server failed altogether."""
 
     details: list[str]
     is_failing: bool
@@ -43,32 +43,32 @@ class _DecodingOptions(TypedDict):
 
 
 class EndpointGenerator:
-    """Answers tasks entrant by entrant, each by a request of its own.
+    """Answers tasks entrant by entrant, one request per task.
 
-    The server renders the chat, counts the tokens and ends the answer. What it refuses, a prompt
-    that is too long for it as well, has no answer; no prompt is cut.
+    The server renders the chat, counts the tokens and ends the answer. A prompt that it refuses,
+    for instance as too long, has no answer; no prompt is truncated.
     """
 
     def __init__(self, served: Mapping[EntrantId, EntrantEndpoint]) -> None:
-        """Ask these servers."""
+        """Set each entrant's server."""
         self._served = served
-        self._trials: dict[tuple[Entrant, GenerationOptions], ServerProbe] = {}
+        self._probes: dict[tuple[Entrant, GenerationOptions], ServerProbe] = {}
 
     def generate(
         self, tasks: Sequence[GenerationTask]
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
-        """Yield answers as they come, and raise at the end if there are tasks without one.
+        """Yield answers as they come; raise at the end if tasks are unanswered.
 
-        A prompt on which a server fails is in nobody's way. A fault that is everybody's ends it
-        at once; answers that are under way then still come.
+        A failed request does not stop the others. A failure that affects all requests stops the
+        run; answers to requests already sent are still yielded.
 
         Raises:
-            NoCredentials: A server wants a key, or another.
-            ConfigurationError: A server does not serve the model.
-            SpendLimitReached: Nothing is left to pay the server with.
-            ProviderError: A server cannot be reached, is none of its kind, rejects whatever it is
-                asked, or fails so often that it was asked no more.
-            LeftUnanswered: Servers answer, but for some of the tasks.
+            NoCredentials: A server needs a key, or refuses it.
+            ConfigurationError: A server does not have the model.
+            SpendLimitReached: The server's credit is used up.
+            ProviderError: A server cannot be reached, is another API, rejects every request, or
+                fails too often in a row.
+            LeftUnanswered: Some tasks got no answer.
         """
         by_entrant: dict[EntrantId, list[GenerationTask]] = {}
         for task in tasks:
@@ -77,29 +77,30 @@ class EndpointGenerator:
         is_failing = False
         for entrant_id, its_tasks in by_entrant.items():
             served = self._served[entrant_id]
-            how = its_tasks[0].entrant, its_tasks[0].options  # a server may take one, not another
-            trial = self._trials.setdefault(how, ServerProbe(served.server))
+            # a server may accept one kind of request and reject another
+            kind = its_tasks[0].entrant, its_tasks[0].options
+            probe = self._probes.setdefault(kind, ServerProbe(served.server))
             with served.server.client() as client:
-                left = yield from _answers(served, client, its_tasks, trial)
+                left = yield from _answers(served, client, its_tasks, probe)
             if left.details:
                 details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left.details
             is_failing |= left.is_failing
         if details:
-            lacking = LeftUnanswered(details)
-            raise ProviderError(lacking.why) if is_failing else lacking
+            unanswered = LeftUnanswered(details)
+            raise ProviderError(unanswered.why) if is_failing else unanswered
 
 
 def _answers(
     served: EntrantEndpoint,
     client: openai.OpenAI,
     tasks: Sequence[GenerationTask],
-    trial: ServerProbe,
+    probe: ServerProbe,
 ) -> Generator[tuple[GeneratedText | GenerationFailure], None, _UnansweredTasks]:
-    """Yield what is answered, and return what was not; a server that fails is left alone."""
+    """Yield answers, and return the unanswered tasks; stop after too many failures in a row."""
     details: list[str] = []
     n_in_a_row, is_failing, stops = 0, False, Event()
     ask = partial(_answer, served.server, client)
-    for answer in trial.ask_all(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
+    for answer in probe.ask_all(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
         if isinstance(answer, UnansweredRequest):
             details.append(answer.detail)
             n_in_a_row += 1
@@ -126,7 +127,7 @@ def _answer(
 
 
 def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:
-    """Put a task, as a user's turn or as it is."""
+    """Send a task, as a chat or as plain text; return the body."""
     decoding = _decoding_options(task)
     if task.options.is_chat:
         turn: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt_text}
@@ -136,14 +137,14 @@ def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:
 
 
 def _decoding_options(task: GenerationTask) -> _DecodingOptions:
-    """Say how to decode; what greedy decoding does not use is left out: servers may lack it."""
+    """Return the decoding options; those that greedy decoding ignores are left out."""
     entrant, options = task.entrant, task.options
-    is_drawn = entrant.temperature is not None
+    is_sampled = entrant.temperature is not None
     return _DecodingOptions(
         model=entrant.weights,
         max_tokens=entrant.max_new_tokens,
         temperature=entrant.temperature or 0.0,
-        seed=task.seed if is_drawn else openai.omit,
+        seed=task.seed if is_sampled else openai.omit,
         stop=list(options.stop) or openai.omit,
-        top_p=options.top_p if is_drawn and options.top_p < 1 else openai.omit,
+        top_p=options.top_p if is_sampled and options.top_p < 1 else openai.omit,
     )

@@ -1,4 +1,4 @@
-"""Judge by a server that speaks OpenAI's chat completions, as vLLM and SGLang do."""
+"""A judge on a server with OpenAI's chat completions, such as vLLM or SGLang."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,39 +21,39 @@ _VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
 
 
 class EndpointJudge:
-    """Asks several queries at a time, each by a request of its own."""
+    """Sends one request per query, several at a time."""
 
     def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
-        """Ask so many queries at a time; judge.model is the model's name on the server."""
+        """Send at most n_at_a_time queries at once; judge.model is its name on the server."""
         self._model, self._server = judge.model, server
         self._max_tokens = int(dict(judge.parameters)["max_tokens"])
         self._format: ResponseFormatJSONSchema | openai.Omit
         self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
-        self._n_at_a_time, self._trial = n_at_a_time, ServerProbe(server)
+        self._n_at_a_time, self._probe = n_at_a_time, ServerProbe(server)
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-        """Yield answers as they come; those under way at a fault come before it.
+        """Yield answers as they come; after a failure, those to queries already sent come first.
 
         Raises:
-            NoCredentials: The server wants a key, or another.
-            ConfigurationError: The server does not serve the model.
-            SpendLimitReached: Nothing is left to pay the server with.
-            ProviderError: The server cannot be reached, is none of its kind, or rejects whatever
-                it is asked.
+            NoCredentials: The server needs a key, or refuses it.
+            ConfigurationError: The server does not have the model.
+            SpendLimitReached: The server's credit is used up.
+            ProviderError: The server cannot be reached, is another API, or rejects every
+                request.
         """
         with self._server.client() as client:
             ask = partial(self._answer, client)
-            yield from self._trial.ask_all(queries, ask, n_at_a_time=self._n_at_a_time)
+            yield from self._probe.ask_all(queries, ask, n_at_a_time=self._n_at_a_time)
 
     def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer:
-        send, read = partial(self._sent, client, query), partial(reply_of, query.query_key)
+        send, read = partial(self._send, client, query), partial(reply_of, query.query_key)
         reply = self._server.answer(send, read)
         if isinstance(reply, UnansweredRequest):
             bill = f"; {MAY_BE_BILLED}" if reply.may_be_billed else ""
             return NoReply(query.query_key, reply.reason, reply.detail + bill)
         return reply
 
-    def _sent(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
+    def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
         response = client.chat.completions.with_raw_response.create(
             model=self._model,
             messages=[

@@ -1,4 +1,8 @@
-"""Requests to a server that speaks OpenAI's API, as vLLM and SGLang do, and what faults mean."""
+"""Send requests to a server with OpenAI's API, and interpret its failures.
+
+`Endpoint` handles one request; `ServerProbe` tests a server with a few requests before it trusts
+the server's rejections.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +19,10 @@ from commands.errors import ConfigurationError, NoCredentials, ProviderError, Sp
 from commands.ports import GenerationFailure, NoReply
 
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
-_NO_KEY: Final = "none"  # the client wants one, and a server that needs none takes any
+_NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-_REJECTED: Final = frozenset({400, 413, 422})  # the request itself is refused, and would be again
-_OVERLOADED: Final = frozenset({503, 529})  # a server that is full, or starts, takes no request
+_REJECTED: Final = frozenset({400, 413, 422})  # the request is invalid, and would be rejected again
+_OVERLOADED: Final = frozenset({503, 529})  # a full or starting server takes no request
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -31,25 +35,25 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class UnansweredRequest:
-    """A request that got no answer, where others may."""
+    """A request without an answer; other requests may still get one."""
 
     reason: Literal["errored", "rejected"]
     detail: str
-    may_be_billed: bool = False  # the server took it, and may have worked on it
+    may_be_billed: bool = False  # the server accepted it, and may have worked on it
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One server, and who is asked there."""
+    """A server, and the entrant or judge that it runs."""
 
-    base_url: str  # as http://localhost:8000/v1
-    whom: str  # for messages
-    api_key: str | None = field(repr=False)  # None or empty where the server needs none
-    max_retries: int = 2  # of a request that got no answer, a 429, or an error of the server's
+    base_url: str  # such as http://localhost:8000/v1
+    model: str  # its name in messages
+    api_key: str | None = field(repr=False)  # None or empty if the server needs none
+    max_retries: int = 2  # after a timeout, a 429 or a server error
     timeout_s: float = 600.0  # for each part of an answer
 
     def client(self) -> openai.OpenAI:
-        """Return a client, for as many threads as you like; whoever asks for it closes it."""
+        """Return a thread-safe client; the caller must close it."""
         return openai.OpenAI(
             base_url=self.base_url,
             api_key=self.api_key or _NO_KEY,
@@ -60,17 +64,17 @@ class Endpoint:
     def answer(
         self, send: Callable[[], bytes], read: Callable[[bytes], Read]
     ) -> Read | UnansweredRequest:
-        """Return what is read out of the answer to a request.
+        """Send a request, and decode the answer.
 
         Args:
-            send: Puts the request by a client, and returns the answer's body.
-            read: Raises msgspec.DecodeError where the body is no such answer.
+            send: Sends the request, and returns the answer's body.
+            read: Decodes the body; raises msgspec.DecodeError if it is not such an answer.
 
         Raises:
-            NoCredentials: The server wants a key, or another.
-            ConfigurationError: The server does not serve the model.
-            SpendLimitReached: Nothing is left to pay the server with.
-            ProviderError: The server cannot be reached, or is none of its kind.
+            NoCredentials: The server needs a key, or refuses it.
+            ConfigurationError: The server does not have the model.
+            SpendLimitReached: The server's credit is used up.
+            ProviderError: The server cannot be reached, or is another API.
         """
         try:
             return read(send())
@@ -90,23 +94,23 @@ class Endpoint:
         match error:
             case openai.AuthenticationError() | openai.PermissionDeniedError():
                 why = f"{self.base_url} refuses the key with HTTP {error.status_code}"
-                instead = "name another server by base_url"
+                instead = "set base_url to another server"
                 raise NoCredentials(why, KEY_VARIABLE, instead=instead) from None  # quotes it
             case _ if _is_out_of_credit(error):
                 raise SpendLimitReached(detail) from error
             case openai.NotFoundError():
                 raise ConfigurationError([self._not_served(detail)]) from error
-            case openai.InternalServerError():  # of this request, perhaps; others may fare better
+            case openai.InternalServerError():  # perhaps of this request only
                 is_taken = error.status_code not in _OVERLOADED
                 return UnansweredRequest("errored", detail, may_be_billed=is_taken)
             case _ if error.status_code in _REJECTED:
                 return UnansweredRequest("rejected", detail)
             case _:
-                raise ProviderError(f"{self.base_url} answers {detail}") from error
+                raise ProviderError(f"{self.base_url} replied {detail}") from error
 
     def _not_served(self, detail: str) -> str:
         return (
-            f"{self.whom} is not at {self.base_url} ({detail}); correct the model's name or"
+            f"{self.base_url} does not have {self.model} ({detail}); correct the model's name, or"
             " base_url, which often ends in /v1"
         )
 
@@ -122,18 +126,18 @@ class Endpoint:
 
     def _not_the_api(self, why: str) -> ProviderError:
         return ProviderError(
-            f"{self.base_url} does not answer as OpenAI's API does ({why}); correct base_url"
+            f"{self.base_url} does not reply like OpenAI's API ({why}); correct base_url"
         )
 
 
 def _error_message(error: openai.APIStatusError) -> str:
-    """Return what a server said in words; vLLM and SGLang put it in different places."""
+    """Return a server's error message; vLLM and SGLang put it in different places."""
     words = error.body.get("message") if isinstance(error.body, dict) else None
     return replace_surrogates(f"HTTP {error.status_code}: {words or first_line(error)}")
 
 
 def _is_out_of_credit(error: openai.APIStatusError) -> bool:
-    """Tell whether a request cannot be paid for; some servers say so only in words."""
+    """Return whether the credit is used up; some servers say so only in the message."""
     is_told = not _OUT_OF_CREDIT.isdisjoint({str(error.code), str(error.type)})
     is_said = error.status_code == HTTPStatus.BAD_REQUEST and _NO_CREDIT.search(
         _error_message(error)
@@ -141,49 +145,49 @@ def _is_out_of_credit(error: openai.APIStatusError) -> bool:
     return is_told or bool(is_said) or error.status_code == HTTPStatus.PAYMENT_REQUIRED
 
 
-N_PROBES: Final = 8  # requests in vain: it is the server that fails, and not a prompt
+N_PROBES: Final = 8  # requests; if all of them fail, the server is at fault, not a prompt
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
 class ServerProbe:
-    """What is found out about a server, call by call: whether it takes what it is asked at all.
+    """Finds out whether a server accepts requests at all, before its rejections are trusted.
 
-    It is trusted once it answers, or says different things of different questions. That it broke
-    on one, or took too long, says nothing either way.
+    A server is trusted once it answers a request, or rejects requests with different messages.
+    Timeouts and server errors prove nothing.
     """
 
     def __init__(self, server: Endpoint) -> None:
-        """Trust the server with nothing yet."""
+        """Start without trust in the server."""
         self._server, self._is_trusted = server, False
-        self._n_in_vain = 0  # questions so far that it did not answer
-        self._words: set[str] = set()  # of its rejections so far
-        self._n_kept = 0  # of those, yielded
+        self._n_failed = 0  # requests so far without an answer
+        self._messages: set[str] = set()  # of its rejections so far
+        self._n_kept = 0  # rejections yielded so far
 
     def ask_all(
         self,
-        questions: Sequence[Request],
+        requests: Sequence[Request],
         ask: Callable[[Request], Answer],
         *,
         n_at_a_time: int,
         stops: Event | None = None,
     ) -> Iterator[Answer]:
-        """Yield answers as `run_concurrently` does, a few at a time until the server is trusted.
+        """Yield answers like `run_concurrently`, but in small groups until the server is trusted.
 
-        `stops` is heeded between those: a few are too few to be stopped.
+        `stops` takes effect between groups.
 
         Raises:
-            ProviderError: The server answered nothing, and all that it rejected, in this call and
-                before, it rejected in the same words; the last few are not yielded.
+            ProviderError: The server answered none of the first requests, and rejected them with
+                the same message; the last few rejections are not yielded.
         """
-        rest, stops = questions, stops or Event()
+        rest, stops = requests, stops or Event()
         while rest and not self._is_trusted and not stops.is_set():
             few, rest = _probe_requests(rest)
             yield from self._hold_rejections(run_concurrently(few, ask, n_at_a_time=n_at_a_time))
         yield from run_concurrently(rest, ask, n_at_a_time=n_at_a_time, stops=stops)
 
     def _hold_rejections(self, answers: Iterator[Answer]) -> Iterator[Answer]:
-        """Yield answers, rejections last: by then it is known whose fault they are."""
+        """Yield answers, rejections last: by then it is known whether the server is at fault."""
         rejections: list[Answer] = []
         for answer in answers:
             self._note(answer)
@@ -191,46 +195,46 @@ class ServerProbe:
                 yield answer
             else:
                 rejections.append(answer)
-        if rejections and self._n_in_vain >= N_PROBES and not self._is_trusted:
+        if rejections and self._n_failed >= N_PROBES and not self._is_trusted:
             raise self._rejecting(len(rejections))
         self._n_kept += len(rejections)
         yield from rejections
 
     def _note(self, answer: object) -> None:
-        """Take note of what an answer says about the server."""
-        said = _rejection_message(answer)
-        if said is not None:
-            self._words.add(said)
-        is_in_vain = said is not None or _is_retryable(answer)
-        self._n_in_vain += is_in_vain
-        self._is_trusted |= not is_in_vain or len(self._words) > 1
+        """Update the trust in the server by an answer."""
+        message = _rejection_message(answer)
+        if message is not None:
+            self._messages.add(message)
+        is_failure = message is not None or _is_retryable(answer)
+        self._n_failed += is_failure
+        self._is_trusted |= not is_failure or len(self._messages) > 1
 
     def _rejecting(self, n_held: int) -> ProviderError:
-        [words] = self._words
+        [message] = self._messages
         return ProviderError(
-            f"{self._server.whom} at {self._server.base_url} answered none of the first"
-            f" {self._n_in_vain} requests and rejected {self._n_kept + n_held} in the same words,"
-            f" {words!r}, {self._n_kept or 'none'} of them on record; put the server or the"
-            f" settings right (if it is those prompts, `tourney apply ... --limit {N_PROBES - 1}`"
-            f" records them, {N_PROBES - 1} at a time)"
+            f"{self._server.model} at {self._server.base_url} answered none of the first"
+            f" {self._n_failed} requests and rejected {self._n_kept + n_held} with the same"
+            f" message, {message!r} ({self._n_kept or 'none'} recorded); correct the server or the"
+            f" settings. If the prompts are at fault, `tourney apply ... --limit {N_PROBES - 1}`"
+            f" records {N_PROBES - 1} rejections at a time"
         )
 
 
-def _probe_requests(questions: Sequence[Request]) -> tuple[Sequence[Request], Sequence[Request]]:
-    """Take a few from all over, as neighbours may be of one prompt, and return the rest, too."""
-    step = max(1, len(questions) // N_PROBES)
-    chosen = range(0, len(questions), step)[:N_PROBES]
-    rest = [question for index, question in enumerate(questions) if index not in chosen]
-    return [questions[index] for index in chosen], rest
+def _probe_requests(requests: Sequence[Request]) -> tuple[Sequence[Request], Sequence[Request]]:
+    """Split off a few requests from all over, since neighbours may share a prompt."""
+    step = max(1, len(requests) // N_PROBES)
+    chosen = range(0, len(requests), step)[:N_PROBES]
+    rest = [request for index, request in enumerate(requests) if index not in chosen]
+    return [requests[index] for index in chosen], rest
 
 
 def _rejection_message(answer: object) -> str | None:
-    """Return the words of a rejection; None: the answer is none."""
+    """Return the message of a rejection; None if the answer is not a rejection."""
     if isinstance(answer, NoReply | GenerationFailure) and answer.reason == "rejected":
         return answer.detail
     return None
 
 
 def _is_retryable(answer: object) -> bool:
-    """Tell whether a server left a question without an answer, which may be asked again."""
+    """Return whether a request was left unanswered and may be sent again."""
     return isinstance(answer, NoReply | UnansweredRequest)

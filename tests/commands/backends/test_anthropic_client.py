@@ -42,7 +42,7 @@ def test_a_key_that_no_header_may_hold_is_refused_unquoted(
     """A file's last line break is easily exported with it; the HTTP library would quote it."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY + flaw)
 
-    with pytest.raises(NoCredentials, match="ANTHROPIC_API_KEY holds a space") as caught:
+    with pytest.raises(NoCredentials, match="ANTHROPIC_API_KEY contains a space") as caught:
         make_client()
 
     assert CANARY not in told_of(caught.value)
@@ -111,7 +111,7 @@ def test_what_costs_nothing_is_not_waited_for_either(
         Fault(endpoint="models.retrieve", kind="rate_limited", retry_after_s=asked_s)
     )
 
-    with pytest.raises(ProviderError, match="s without requests"), translate_errors():
+    with pytest.raises(ProviderError, match=r"asks to wait .* s"), translate_errors():
         with_retries(anthropic_client).models.retrieve("claude-sonnet-5-5")
 
     assert len(fake_anthropic.bill().calls) == 1

@@ -206,7 +206,7 @@ def test_a_provider_that_wants_an_hour_is_not_waited_for(
     clock = FakeTime()
     fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=asked_s))
 
-    with pytest.raises(ProviderError, match=f"it wants {told} without requests"):
+    with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
         list(judging(anthropic_client, clock=clock).answer(queries(3)))
 
     assert clock.slept == []

@@ -56,7 +56,7 @@ def served(
     """Return a judge on a server that sends nothing again."""
     parameters = (("max_tokens", 64.0), ("protocol", protocol))
     judge = JudgeSettings(JudgeId("steady"), "endpoint", model, parameters)
-    given = {"api_key": None, "whom": f"judge {model!r}", "max_retries": 0, **fields}
+    given = {"api_key": None, "model": f"judge {model!r}", "max_retries": 0, **fields}
     server = Endpoint(url, **given)  # type: ignore[arg-type]  # as each test needs
     return EndpointJudge(judge, server, n_at_a_time=n_at_a_time)
 
@@ -422,13 +422,15 @@ def test_something_else_at_that_address_is_found_out(fake: FakeOpenAI, kind: str
     """A proxy's welcome page is no reply, and no empty one either."""
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
 
-    with pytest.raises(ProviderError, match="does not answer as OpenAI's API does"):
+    with pytest.raises(ProviderError, match="does not reply like OpenAI's API"):
         answers_of(served(fake.url))
 
 
 def test_a_model_that_is_not_served_is_a_fault_of_the_settings(fake: FakeOpenAI) -> None:
     """Every query would fail alike."""
-    with pytest.raises(ConfigurationError, match=r"judge 'other' is not at .*The model `other`"):
+    with pytest.raises(
+        ConfigurationError, match=r"does not have judge 'other' \(.*The model `other`"
+    ):
         answers_of(served(fake.url, model="other"))
 
 

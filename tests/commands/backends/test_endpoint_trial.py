@@ -63,8 +63,8 @@ def test_a_server_that_rejects_everything_is_told_in_its_words() -> None:
 
     said = str(caught.value)
     assert said.startswith("judge 'steady' at http://localhost:1/v1 answered none of the first 8 ")
-    assert "rejected 8 in the same words, 'HTTP 400: no chat template', none of them" in said
-    assert "`tourney apply ... --limit 7` records them, 7 at a time" in said
+    assert "rejected 8 with the same message, 'HTTP 400: no chat template' (none recorded)" in said
+    assert "`tourney apply ... --limit 7` records 7 rejections at a time" in said
 
 
 def test_a_server_that_rejects_everything_is_asked_no_more() -> None:
@@ -124,11 +124,11 @@ def test_rejections_are_counted_over_every_chunk(chunk: int) -> None:
         for n in range(0, 100, chunk)
     )
 
-    with pytest.raises(ProviderError, match="in the same words, 'no'") as caught:
+    with pytest.raises(ProviderError, match="with the same message, 'no'") as caught:
         kept.extend(chain.from_iterable(rounds))
 
     assert 1 <= len(kept) < N_PROBES
-    assert f"{len(kept)} of them on record" in str(caught.value)
+    assert f"({len(kept)} recorded)" in str(caught.value)
 
 
 def test_chunks_that_are_rejected_in_different_words_are_believed() -> None:
@@ -147,7 +147,7 @@ def test_a_server_that_breaks_is_not_cleared_by_that(n_broken: int) -> None:
         seen.append(1)
         return BROKEN if len(seen) <= n_broken else "no chat template"
 
-    with pytest.raises(ProviderError, match="in the same words, 'no chat template'"):
+    with pytest.raises(ProviderError, match="with the same message, 'no chat template'"):
         asked_of(words, range(200))
 
     assert len(seen) < n_broken + 2 * N_PROBES
