@@ -28,7 +28,7 @@ from commands.runs.verify import noted_heads
 from commands.runs.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
-from ledger.reader import newest
+from ledger.search import newest
 from ledger.store import Ledger
 
 _LOOKS_EVERY_S: Final = 0.5

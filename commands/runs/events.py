@@ -8,8 +8,8 @@ from ledger.errors import CannotRead
 from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleUnscorable
 from ledger.events.registration import Registered
 from ledger.identity import Digest
-from ledger.reader import with_id
 from ledger.recorded import Recorded, StoredEvent
+from ledger.search import with_id
 from ledger.store import Ledger
 
 

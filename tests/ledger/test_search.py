@@ -6,8 +6,8 @@ import pytest
 
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
-from ledger.reader import newest, with_id
 from ledger.recorded import StoredEvent
+from ledger.search import newest, with_id
 from ledger.storage.connection import open_for_reading
 from ledger.store import Ledger
 from tests.builders import STREAM, opened
