@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What these run of ledger/ and projections/ others test; tracing it would double their time.
-UNTRACED := tests/benchmarks tests/commands/backends tests/commands/cli
+UNTRACED := tests/benchmarks tests/commands/backends tests/journeys tests/providers
 
 .PHONY: demo test nightly docs bench weights clean
 

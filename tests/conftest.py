@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ledger.store import Ledger
-from tests.builders import NOON
-from tests.loopback import TOO_LATE
+from tests.providers.loopback import TOO_LATE
+from tests.support.builders.events import NOON
 
 # A busy machine draws examples slowly, and finds no other fault for that.
 _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

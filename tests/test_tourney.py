@@ -18,13 +18,39 @@ from ledger.events.registry import Event
 from ledger.events.values import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from tests.builders import NOON, STREAM, entrant, judge, key, known, opened, prompt, rubric
-from tests.commands.cli.conftest import launch
-from tests.commands.cli.settled import fields
-from tests.evaluations import answer, choice, choices, completed, observed, plan, unscorable
-from tests.projections.juries import JURORS, SLOT_A, TIE, A, B, matches_for, verdicts_of
-from tests.projections.priced import OPUS, put
-from tests.projections.worlds import answered
+from tests.support.builders.evaluations import (
+    answer,
+    choice,
+    choices,
+    completed,
+    observed,
+    plan,
+    unscorable,
+)
+from tests.support.builders.events import (
+    NOON,
+    STREAM,
+    entrant,
+    judge,
+    key,
+    known,
+    opened,
+    prompt,
+    rubric,
+)
+from tests.support.builders.money import OPUS, put
+from tests.support.builders.worlds import (
+    JURORS,
+    SLOT_A,
+    TIE,
+    A,
+    B,
+    answered,
+    matches_for,
+    verdicts_of,
+)
+from tests.support.command_line.launching import launch
+from tests.support.command_line.settled import fields
 
 CONFIGURATION = """{
     "elo": {"k": 24, "permutations": 20, "bootstraps": 40},

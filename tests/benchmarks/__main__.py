@@ -7,10 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.benchmarks.bench import Bench, say
-from tests.benchmarks.flush import flush_rate
-from tests.benchmarks.machine import machine
+from tests.benchmarks.rounds import flush_rate
 from tests.benchmarks.suite import BENCHMARKS
-from tests.benchmarks.table import renewed, section
+from tests.benchmarks.table import machine, renewed, section
 
 _TABLE: Final = Path(__file__).parents[2] / "data" / "benchmarks.md"
 _N_FLUSHES: Final = 500

@@ -1,6 +1,6 @@
-"""Benchmarks of what needs torch, in a process of their own: nothing else here does.
+"""Benchmarks that need torch, each in a process of its own: nothing else here needs it.
 
-It takes seconds to import and threads to run.
+torch takes seconds to import, and threads to run.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.row import Row
+from tests.benchmarks.table import Row
 
 
 def rows_of(module: str, bench: Bench) -> Iterator[Row]:
@@ -21,3 +21,13 @@ def rows_of(module: str, bench: Bench) -> Iterator[Row]:
             yield Row(*json.loads(line))
     if process.returncode:
         raise RuntimeError(f"{module}, which measures, exited with {process.returncode}")
+
+
+def measure_hydra(bench: Bench) -> Iterator[Row]:
+    """Hand on what the process measures."""
+    yield from rows_of("tests.benchmarks.heads", bench)
+
+
+def measure_reading(bench: Bench) -> Iterator[Row]:
+    """Hand on what the process measures."""
+    yield from rows_of("tests.benchmarks.texts", bench)

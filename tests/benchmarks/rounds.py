@@ -1,10 +1,16 @@
-"""Interleaved rounds: what is compared is measured in turn, since disk and CPU drift."""
+"""Interleaved rounds: what is compared is measured in turn, since disk and CPU drift.
 
+The flush rate of the disk is measured beside it: it bounds durable appends.
+"""
+
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 Append: TypeAlias = Callable[[Sequence[Item]], None]
@@ -49,3 +55,22 @@ def seconds(act: Callable[[], object]) -> float:
     began = time.perf_counter()
     act()
     return time.perf_counter() - began
+
+
+_BLOCK: Final = bytes(4096)
+
+
+def flush_rate(folder: Path, n_flushes: int) -> float:
+    """Return 1 / the median time of appending 4 KiB and waiting for the disk."""
+    path = folder / "flushes"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        return 1 / median(seconds(partial(_flush, file)) for _ in range(n_flushes))
+    finally:
+        os.close(file)
+        path.unlink()
+
+
+def _flush(file: int) -> None:
+    os.write(file, _BLOCK)
+    os.fdatasync(file)

@@ -7,25 +7,12 @@ read a long history share `bench.long_ledger()`, a million events that are writt
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from tests.benchmarks import (
-    batches,
-    bradley_terry,
-    cold,
-    coverage,
-    elo,
-    group,
-    hydra,
-    importing,
-    judging,
-    processes,
-    reading,
-    replay,
-    single,
-    status,
-    verify,
-)
+from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.row import Row
+from tests.benchmarks.commands import cold, importing, judging, status
+from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
+from tests.benchmarks.ratings import bradley_terry, coverage, elo
+from tests.benchmarks.table import Row
 
 Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
 
@@ -38,8 +25,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "verify": verify.measure,
     "status": status.measure,
     "judging": judging.measure,
-    "hydra": hydra.measure,
-    "reading": reading.measure,
+    "hydra": apart.measure_hydra,
+    "reading": apart.measure_reading,
     "elo": elo.measure,
     "bradley-terry": bradley_terry.measure,
     "coverage": coverage.measure,

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.row import Row
 from tests.benchmarks.suite import BENCHMARKS
-from tests.benchmarks.table import renewed, section
+from tests.benchmarks.table import Row, renewed, section
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("hydra", "reading")  # whose processes take seconds to import torch

@@ -4,7 +4,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from ledger.store import Ledger
-from tests.builders import STREAM
+from tests.support.builders.events import STREAM
 
 
 @pytest.fixture

@@ -1,14 +1,23 @@
-"""The shipped offline implementations of the ports, held to the contracts."""
+"""The offline implementations of the ports, held to the contracts of the real ones."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from commands.backends._reference_judge import ReferenceJudge
-from commands.ports import GenerationFailure, GenerationTask, Judge, Reply
+from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
+from commands.ports import GenerationFailure, GenerationTask, Judge, NoReply, Reply
 from projections.verdicts.queries import JudgeQuery
-from tests.builders import key
-from tests.commands.builders import echo
-from tests.commands.contracts import QUERIES, TASKS, GeneratorContract, JudgeContract
-from tests.support.scripted import ScriptedGenerator, ScriptedJudge
+from tests.support.builders.commands import echo
+from tests.support.builders.events import key
+from tests.support.contracts import (
+    QUERIES,
+    TASKS,
+    BatchJudgeContract,
+    GeneratorContract,
+    JudgeContract,
+)
+from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, ScriptedJudge
 
 
 class TestReferenceJudge(JudgeContract):
@@ -78,3 +87,73 @@ def test_a_scripted_judge_may_reply_whole_or_not_at_all() -> None:
     whole = [each for each in given if isinstance(each, Reply)]
     assert [each.stop_reason for each in whole] == ["refusal", "end_turn"]
     assert judge.asked == list(QUERIES)
+
+
+START = datetime(2026, 10, 1, tzinfo=UTC)
+
+
+class TestScriptedBatchJudge(BatchJudgeContract):
+    """The judge of other tests."""
+
+    def make(self) -> ScriptedBatchJudge:
+        """Return a judge whose clock moves on a second each time it is read."""
+        ticks = iter(range(10**9))
+        self.judge = ScriptedBatchJudge(
+            lambda _: "VERDICT: A",
+            ends_at_once=False,
+            now=lambda: START + timedelta(seconds=next(ticks)),
+        )
+        return self.judge
+
+    def end(self) -> None:
+        """End them all."""
+        self.judge.end()
+
+    def lose(self, provider_batch_id: str, /) -> None:
+        """Keep the results no longer."""
+        self.judge.lose_results(provider_batch_id)
+
+
+def test_batches_may_end_at_once() -> None:
+    """Most tests need not wait."""
+    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
+
+    created = judge.create(QUERIES)
+
+    assert judge.retrieve(created.provider_batch_id).has_ended
+    assert judge.asked == list(QUERIES)
+
+
+def test_a_scripted_batch_counts_what_failed() -> None:
+    """The counts are what an ended batch is recorded with."""
+    reasons = iter(["errored", "rejected", "expired", "canceled"])
+    judge = ScriptedBatchJudge(lambda query: NoReply(query.query_key, next(reasons), "scripted"))  # type: ignore[arg-type]  # each is one of the reasons
+
+    state = judge.retrieve(judge.create(QUERIES).provider_batch_id)
+
+    assert state.n_succeeded == 0
+    assert (state.n_errored, state.n_canceled, state.n_expired) == (2, 1, 1)
+
+
+def test_a_batch_may_be_accepted_and_nobody_told() -> None:
+    """The case that pays twice, were it sent again."""
+    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
+    judge.fail_next(BatchUncertain("cut"), accepts=True)
+
+    with pytest.raises(BatchUncertain):
+        judge.create(QUERIES)
+
+    assert [state.n_queries for state in judge.created_since(START)] == [len(QUERIES)]
+
+
+@pytest.mark.parametrize("error", [BatchRefused("too large"), SpendLimitReached("of May")])
+def test_a_batch_may_be_refused(error: BatchRefused | SpendLimitReached) -> None:
+    """Then there is none, and the next goes well."""
+    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
+    judge.fail_next(error, accepts=False)
+
+    with pytest.raises(type(error)):
+        judge.create(QUERIES)
+
+    assert list(judge.created_since(START)) == []
+    assert judge.create(QUERIES).n_queries == len(QUERIES)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs import pages
-from tests.openai_api.server import FakeOpenAI, Json, Said
+from tests.providers.openai import FakeOpenAI, Json, Said
 
 PAGE: Final = pages.DOCS / "tutorial.md"
 ADDRESS: Final = "http://localhost:8000/v1"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.commands.cli.conftest import launch
+from tests.support.command_line.launching import launch
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"

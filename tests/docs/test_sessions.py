@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.commands.cli.conftest import launch
 from tests.docs import own
 from tests.docs.pages import PAGES, ROOT, Block, blocks, masked, shown, steps
+from tests.support.command_line.launching import launch
 
 N_PROMPTS = 24  # of the demo's bank: enough for intervals
 SESSIONS = [block for block in blocks(*PAGES) if block.language == "console"]

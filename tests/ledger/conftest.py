@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger.store import Ledger
-from tests.builders import STREAM
-from tests.ledger.facts import N_FILED, verdicts
+from tests.support.builders.events import N_FILED, STREAM, verdicts
 
 
 @pytest.fixture

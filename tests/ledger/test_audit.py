@@ -13,10 +13,9 @@ from ledger.events.registry import Event
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
 from ledger.store import Ledger
-from tests.builders import STREAM, opened
-from tests.ledger.facts import N_FILED, verdicts
-from tests.ledger.hostile import loosen, tamper
-from tests.strategies import histories
+from tests.support.builders.events import N_FILED, STREAM, opened, verdicts
+from tests.support.faults.hostile import loosen, tamper
+from tests.support.strategies.events import histories
 
 CONTENT = "its content is not what was recorded"
 LINK = "its link to the event before it is broken"

@@ -16,14 +16,14 @@ from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from tests.batches import planned, sent
-from tests.builders import STREAM, key, known, opened
-from tests.evaluations import answer, observed, plan, unscorable
-from tests.ledger.hostile import loosen
-from tests.projections import worlds
-from tests.projections.strategies import histories as played
-from tests.projections.worlds import answered, cup, failure_of, history, matches_of, reconciled
-from tests.strategies import histories as any_histories
+from tests.support.builders import worlds
+from tests.support.builders.batches import planned_batch, sent
+from tests.support.builders.evaluations import answer, observed, plan, unscorable
+from tests.support.builders.events import STREAM, key, known, opened
+from tests.support.builders.worlds import answered, cup, failure_of, history, matches_of, reconciled
+from tests.support.faults.hostile import loosen
+from tests.support.strategies.events import histories as any_histories
+from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
 NOTHING = StreamCounts(*[0] * len(StreamCounts._fields))
@@ -67,14 +67,20 @@ def short(events: Sequence[Event]) -> list[Event]:
 
 
 @given(
-    ours=(played() | any_histories()).map(short), theirs=any_histories().map(short), data=st.data()
+    ours=(tournament_histories() | any_histories()).map(short),
+    theirs=any_histories().map(short),
+    data=st.data(),
 )
 def test_counts_are_those_of_the_events(
     ours: list[Event], theirs: list[Event], data: st.DataObject
 ) -> None:
     """Of each stream alone, and as of any position."""
     with Ledger.in_memory() as ledger:
-        for stream, events in ((STREAM, ours), (OTHER, theirs), (STREAM, [planned(key("last"))])):
+        for stream, events in (
+            (STREAM, ours),
+            (OTHER, theirs),
+            (STREAM, [planned_batch(key("last"))]),
+        ):
             ledger.append(stream, events)
         until = data.draw(st.integers(min_value=0, max_value=ledger.head.position))
 
@@ -89,7 +95,7 @@ def test_counts_are_those_of_the_events(
 def test_responses_are_counted_with_their_tokens() -> None:
     """What a tournament cost in tokens is asked first."""
     opening = cup()
-    cell = worlds.planned(known(*opening))[0].a
+    cell = worlds.planned_pairings(known(*opening))[0].a
 
     found = counts(*history(opening), worlds.unanswerable(cell))
 
@@ -132,7 +138,7 @@ def test_samples_are_counted_by_whether_they_could_be_scored() -> None:
 
 def test_batches_are_counted_once_they_are_planned() -> None:
     """Whoever looks for those in flight need not look where there are none."""
-    plans = [planned(key("one"), number=n) for n in (1, 2)]
+    plans = [planned_batch(key("one"), number=n) for n in (1, 2)]
 
     assert counts(*plans, sent(plans[0].batch_key)) == NOTHING._replace(batches=2)
 

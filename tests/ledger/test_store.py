@@ -17,10 +17,20 @@ from ledger.events.registry import EVENTS, Event
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.storage.connection import connect_for_writing
 from ledger.store import Ledger, utc_now
-from tests.builders import NOON, STREAM, key, opened, registrations, rubric, verdict
-from tests.ledger.facts import N_FILED, placed, verdicts
-from tests.ledger.hostile import tamper
-from tests.strategies import histories
+from tests.support.builders.events import (
+    N_FILED,
+    NOON,
+    STREAM,
+    key,
+    opened,
+    placed,
+    registrations,
+    rubric,
+    verdict,
+    verdicts,
+)
+from tests.support.faults.hostile import tamper
+from tests.support.strategies.events import histories
 
 OTHER = StreamId("other")
 SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format

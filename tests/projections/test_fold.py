@@ -17,9 +17,9 @@ from projections.battles.imported import IMPORTED_BATTLES
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import Projection, fold
 from projections.tournament.state import advance, evolve, tournament_of
-from tests.builders import NOON, STREAM, opened, recorded
-from tests.projections.strategies import histories
-from tests.strategies import histories as any_histories
+from tests.support.builders.events import NOON, STREAM, opened, recorded
+from tests.support.strategies.events import histories as any_histories
+from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
 TOURNAMENT = tournament_of(STREAM)
@@ -41,7 +41,7 @@ def interleaved(ours: list[Event], theirs: list[Event], turns: list[bool]) -> tu
         return tuple(ledger.read())
 
 
-@given(history=histories() | any_histories(), data=st.data())
+@given(history=tournament_histories() | any_histories(), data=st.data())
 def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
     """A run folds on from the state in hand after each append, and never reads it all again."""
     events = recorded(history)
@@ -54,7 +54,7 @@ def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -
         assert resumed == fold(projection, events)
 
 
-@given(history=histories() | any_histories())
+@given(history=tournament_histories() | any_histories())
 def test_one_event_at_a_time_is_the_same_as_all_at_once(history: list[Event]) -> None:
     """A run takes note of each append by itself, and a replay reads pages of thousands."""
     events = recorded(history)
@@ -62,7 +62,7 @@ def test_one_event_at_a_time_is_the_same_as_all_at_once(history: list[Event]) ->
     assert reduce(evolve, events, TOURNAMENT.initial) == fold(TOURNAMENT, events)
 
 
-@given(history=histories() | any_histories())
+@given(history=tournament_histories() | any_histories())
 def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
     """A draft changes in place what it was given; nobody else may see that."""
     events = recorded(history)
@@ -73,7 +73,7 @@ def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
     assert states == [fold(TOURNAMENT, events[:n]) for n in range(len(events) + 1)]
 
 
-@given(history=histories() | any_histories())
+@given(history=tournament_histories() | any_histories())
 def test_equal_events_give_equal_states(history: list[Event]) -> None:
     """A replay on another machine reads other objects with the same content."""
     events = recorded(history)
@@ -82,7 +82,11 @@ def test_equal_events_give_equal_states(history: list[Event]) -> None:
     assert fold(TOURNAMENT, read_again) == fold(TOURNAMENT, events)
 
 
-@given(ours=histories(), theirs=histories(), turns=st.lists(st.booleans(), max_size=20))
+@given(
+    ours=tournament_histories(),
+    theirs=tournament_histories(),
+    turns=st.lists(st.booleans(), max_size=20),
+)
 def test_another_tournament_adds_only_what_content_names(
     ours: list[Event], theirs: list[Event], turns: list[bool]
 ) -> None:

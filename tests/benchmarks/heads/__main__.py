@@ -10,7 +10,7 @@ import torch
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads import batching, memory, on_gpu, routing, speculation
 from tests.benchmarks.heads.random_hydra import SMALL, random_hydra, random_model, scaled
-from tests.benchmarks.row import Row
+from tests.benchmarks.table import Row
 
 WEAK, TYPICAL, STRONG = 0.01, 0.3, 0.8  # LoRA, as a share of the weights
 

@@ -8,7 +8,7 @@ from commands.backends.hydra._net import HydraNet
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
 from tests.benchmarks.rounds import interleaved
-from tests.benchmarks.row import Row, compared
+from tests.benchmarks.table import Row, compared
 
 BATCHES: Final = (8, 16)
 N_TOKENS: Final = 12  # of each answer

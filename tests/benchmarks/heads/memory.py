@@ -20,7 +20,7 @@ from tests.benchmarks.heads.random_hydra import (
     random_model,
     scaled,
 )
-from tests.benchmarks.row import Row, compared
+from tests.benchmarks.table import Row, compared
 
 
 def measure(bench: Bench) -> Iterator[Row]:

@@ -10,11 +10,11 @@ from commands.backends.hydra._net import HydraNet
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
-from tests.benchmarks.heads.jointly import decode_jointly
 from tests.benchmarks.heads.random_hydra import SEVEN_B, random_hydra, random_model, scaled
+from tests.benchmarks.heads.references import decode_jointly
 from tests.benchmarks.heads.traffic import bytes_read
 from tests.benchmarks.rounds import interleaved, seconds
-from tests.benchmarks.row import Row, compared
+from tests.benchmarks.table import Row, compared
 
 N_TOKENS: Final = 64  # of each answer
 STRENGTH: Final = 0.3  # of LoRA

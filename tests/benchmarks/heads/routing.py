@@ -10,9 +10,9 @@ from commands.backends.hydra._net import HydraNet
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import GAMMA
-from tests.benchmarks.heads.jury import Jury
+from tests.benchmarks.heads.references import Jury
 from tests.benchmarks.rounds import interleaved, seconds
-from tests.benchmarks.row import Row, compared
+from tests.benchmarks.table import Row, compared
 
 N_READ: Final = 64  # tokens that are read before
 N_PASSES: Final = 4  # a round

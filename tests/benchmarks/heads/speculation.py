@@ -15,9 +15,9 @@ from commands.backends.hydra.decoding import decode
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
-from tests.benchmarks.heads.jointly import decode_jointly
+from tests.benchmarks.heads.references import decode_jointly
 from tests.benchmarks.rounds import interleaved
-from tests.benchmarks.row import Row, compared
+from tests.benchmarks.table import Row, compared
 
 N_TOKENS: Final = {1: 32, 8: 16}  # of an answer, by how many prompts there are
 

@@ -13,9 +13,16 @@ import torch
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.random_hydra import Shape, random_model, scaled
 from tests.benchmarks.rounds import interleaved
-from tests.benchmarks.row import Row, at_least, compared
-from tests.benchmarks.texts.ways import arriving, by_length, one_by_one, rate, together
-from tests.benchmarks.texts.windows import documents, questions
+from tests.benchmarks.table import Row, at_least, compared
+from tests.benchmarks.texts.ways import (
+    arriving,
+    by_length,
+    documents,
+    one_by_one,
+    questions,
+    rate,
+    together,
+)
 
 SHAPE: Final = Shape(8, 4, 64, 704, 2_048)  # 7.5 M parameters
 N_QUESTIONS: Final = 4

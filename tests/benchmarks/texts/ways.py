@@ -1,10 +1,12 @@
-"""Ways to read windows: as the reader does, and what it is measured against."""
+"""Random texts, and ways to weigh them: the reader's, and those it is measured against."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
-from typing import TypeAlias, cast
+from math import exp, log
+from typing import Final, TypeAlias, cast
 
+import numpy as np
 import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerBase
 
@@ -18,7 +20,36 @@ from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.likelihoods import HfBatchLikelihoods, WindowLikelihood
 from commands.backends.weights.loaded import LoadedWeights, TextModel
 from commands.backends.weights.windows import Window
-from tests.benchmarks.texts.windows import Labelled
+
+N_TOKENS: Final = 256  # of the smallest vocabulary that is measured
+N_CHOICES: Final = 4
+CHOICE_LENGTHS: Final = (1, 12)  # tokens, at least and at most
+SHORTEST: Final = 8  # tokens
+
+Labelled = Mapping[Window, Hashable]
+
+
+def questions(rng: np.random.Generator, n_questions: int, *, n_context: int) -> Labelled:
+    """Return each question's choices, labelled with the question."""
+    labelled = {}
+    for question in range(n_questions):
+        context = _ids(rng, n_context)
+        for _ in range(N_CHOICES):
+            choice = _ids(rng, int(rng.integers(*CHOICE_LENGTHS, endpoint=True)))
+            labelled[Window(context + choice, n_context)] = question
+    return labelled
+
+
+def documents(rng: np.random.Generator, n_documents: int, longest: int) -> Labelled:
+    """Return texts with labels of their own: as many twice as long as there are half as long."""
+    spread = log(longest / SHORTEST)
+    lengths = [round(SHORTEST * exp(rng.uniform(0.0, spread))) for _ in range(n_documents)]
+    return {Window(_ids(rng, n + 1), 1): place for place, n in enumerate(lengths)}
+
+
+def _ids(rng: np.random.Generator, n_ids: int) -> tuple[int, ...]:
+    return tuple(rng.integers(N_TOKENS, size=n_ids).tolist())
+
 
 Way: TypeAlias = Callable[[Labelled], Iterator[tuple[PrefixGroup, ...]]]
 """Puts windows into batches."""

@@ -25,12 +25,12 @@ from commands.backends.anthropic.client import make_client
 from commands.ports import GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import EntrantId, digest_of
-from tests.anthropic_api.batches import Pace as BatchPace
-from tests.anthropic_api.server import FakeAnthropic
-from tests.builders import valid
-from tests.commands.backends.anthropic_builders import CANARY
-from tests.commands.backends.hydra_builders import HydraFiles, save_hydra
-from tests.commands.backends.tiny_weights import save_weights, tiny
+from tests.providers.anthropic.batches import Pace as BatchPace
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders.anthropic import CANARY
+from tests.support.builders.events import valid
+from tests.support.weights.hydra import HydraFiles, save_hydra
+from tests.support.weights.tiny import save_weights, tiny
 
 SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|im_end|>", "<|pad|>"]
 CHAT_TEMPLATE = (

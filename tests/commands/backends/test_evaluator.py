@@ -21,8 +21,8 @@ from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import CannotWrite, FolderTaken
-from tests.commands.evaluations.examples import Capitals, Endings, Letters
-from tests.commands.evaluations.page import blocks
+from tests.docs.evaluations import blocks
+from tests.support.builders.evaluating import Capitals, Endings, Letters
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")
 EVALUATIONS = (

@@ -13,7 +13,7 @@ from commands.settings.inputs import lay_out_demo
 from commands.settings.reader import read_settings
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
-from tests.builders import key
+from tests.support.builders.events import key
 
 N_PROMPTS, MAX_NEW_TOKENS = 8, 12
 

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.evaluations import run_key
 from ledger.identity import Digest
-from tests.builders import key
+from tests.support.builders.events import key
 
 SETTINGS = '{"kind":"rollout"}'
 

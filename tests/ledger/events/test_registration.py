@@ -4,7 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.events.registration import Adapter, TournamentOpened
-from tests.builders import entrant, hydra, judge, key, opened, prompt, registrations, rubric, shards
+from tests.support.builders.events import (
+    entrant,
+    hydra,
+    judge,
+    key,
+    opened,
+    prompt,
+    registrations,
+    rubric,
+    shards,
+)
 
 ADAPTER = Adapter(path="adapters/tuned", digest=key("adapter"))
 OTHER_ADAPTER = Adapter(path="adapters/tuned", digest=key("other adapter"))

@@ -1,16 +1,49 @@
-"""Events become bytes and events again."""
+"""Events become bytes and events again: those of today, and those kept for ever."""
 
 import json
+from operator import attrgetter
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
+from numpy import float64
 
+from ledger.errors import InvalidEvent
+from ledger.events.evaluations import Observation, SampleObserved
+from ledger.events.ratings import (
+    BradleyTerryParameters,
+    EloParameters,
+    Publication,
+    PublicationTerms,
+    RatingsPublished,
+)
+from ledger.events.registration import (
+    EntrantRegistered,
+    PromptRegistered,
+    Reference,
+    TournamentOpened,
+)
 from ledger.events.registry import EVENTS, Event
+from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import type_name
-from tests.builders import key, verdict
-from tests.strategies import BY_TYPE, events
+from ledger.identity import Digest, EntrantId, JudgeId, PromptId, StreamId
+from ledger.store import Ledger
+from tests.support.builders.events import (
+    NOON,
+    STREAM,
+    entrant,
+    hydra,
+    key,
+    opened,
+    prompt,
+    verdict,
+    verdicts,
+)
+from tests.support.goldens.events import GOLDENS, SAMPLES, golden_name, write_missing
+from tests.support.strategies.events import BY_TYPE, events
 
 
 @pytest.mark.parametrize("name", EVENTS.types)
@@ -90,3 +123,182 @@ def test_a_fact_cannot_be_changed_after_it_happened() -> None:
 
     with pytest.raises(AttributeError, match="immutable"):
         event.verdict = "B"  # type: ignore[misc]  # it is what the test is about
+
+
+NAN, INFINITE = float("nan"), float("inf")
+SURROGATE = "half a pair: \ud800"
+RESPONSE = ResponseGenerated(
+    response_key=key("response"),
+    entrant_id=EntrantId("base"),
+    prompt_id=PromptId("p1"),
+    seed=0,
+    sample=0,
+    text="Because.",
+    finish_reason="stop",
+    n_prompt_tokens=2,
+    n_generated_tokens=2,
+    elapsed_s=0.5,
+)
+DECIDED = Diagnostics(draft_head_idx=0, bypass_jury=False)
+OPENING = opened()[0]
+assert isinstance(OPENING, TournamentOpened)
+
+
+def published(as_of: int = 1, **elo: object) -> RatingsPublished:
+    """Return a publication of ratings under these parameters, which are not checked."""
+    parameters = replace(EloParameters(), **elo)
+    terms = PublicationTerms(
+        "pilot", JudgeId("reference"), "agreement@1", parameters, (), (), BradleyTerryParameters()
+    )
+    return RatingsPublished(Publication("run", terms, NOON, as_of, key("head")), ())
+
+
+def response(**fields: object) -> ResponseGenerated:
+    """Return a response with these fields, which are not checked."""
+    return replace(RESPONSE, **fields)
+
+
+def registered(**fields: object) -> EntrantRegistered:
+    """Return an entrant's registration with these fields, which are not checked."""
+    return EntrantRegistered(digest=key("entrant"), entrant=replace(entrant(), **fields))
+
+
+INVALID: dict[str, tuple[Event, str]] = {
+    "NaN": (response(elapsed_s=NAN), "elapsed_s"),
+    "infinite": (response(elapsed_s=INFINITE), "elapsed_s"),
+    "NaN where there may be nothing": (registered(temperature=NAN), "nan"),
+    "infinite where there may be nothing": (registered(temperature=INFINITE), "inf"),
+    "NaN inside": (published(initial_rating=NAN), "initial_rating"),
+    "NaN in a list": (published(k_sweep=(1.0, NAN)), "k_sweep"),
+    "negative time": (response(elapsed_s=-0.5), "elapsed_s"),
+    "negative count": (response(n_prompt_tokens=-1), "n_prompt_tokens"),
+    "negative sample": (response(sample=-1), "sample"),
+    "negative seed": (response(seed=-1), "seed"),
+    "seed of 33 bits": (response(seed=2**32), "seed"),
+    "opening zero": (replace(OPENING, opening=0), "opening"),
+    "negative generation seed": (replace(OPENING, generation_seed=-1), "generation_seed"),
+    "temperature zero": (registered(temperature=0.0), "temperature"),
+    "no new tokens": (registered(max_new_tokens=0), "max_new_tokens"),
+    "unknown loader": (registered(loader="vllm"), "vllm"),
+    "head without a layer": (registered(hydra=replace(hydra(), heads_depth=0)), "heads_depth"),
+    "no draft": (registered(hydra=replace(hydra(), gamma=0)), "gamma"),
+    "beta zero": (registered(hydra=replace(hydra(), beta=0.0)), "beta"),
+    "more than certain": (response(p_correct=1.5), "p_correct"),
+    "NaN of a token": (response(diagnostics=replace(DECIDED, entropies=(NAN,))), "entropies"),
+    "negative head": (response(diagnostics=replace(DECIDED, draft_head_idx=-1)), "draft_head_idx"),
+    "unknown dtype": (registered(dtype="float8"), "float8"),
+    "K zero": (published(k=0.0), "elo.k"),
+    "K of the sweep zero": (published(k_sweep=(0.0,)), "k_sweep"),
+    "K of a billion": (published(k=1e9), "elo.k"),
+    "ratings about a billion": (published(initial_rating=-1e9), "initial_rating"),
+    "permutations for ever": (published(permutations=10**11), "permutations"),
+    "no permutation": (published(permutations=0), "permutations"),
+    "negative seed of ratings": (published(seed=-1), "seed"),
+    "publication of nothing": (published(0), "as_of"),
+    "empty prompt": (
+        PromptRegistered(digest=key("prompt"), prompt=replace(prompt(), text="")),
+        "prompt.text",
+    ),
+    "unknown verdict": (replace(verdict(key("q")), verdict="C"), "'C'"),
+    "unknown reason": (response(finish_reason="bored"), "bored"),
+    "truth for a count": (response(sample=True), "bool"),
+    "fraction for a count": (response(sample=1.5), "float"),
+    "nothing for a text": (response(text=None), "null"),
+    "bytes for a text": (response(text=b"AAAA"), "read back as"),
+    "list for a tuple": (replace(OPENING, entrants=[Reference("a", key("a"))]), "read back as"),
+    "half a surrogate pair": (response(text=SURROGATE), "surrogates not allowed"),
+    "half a surrogate pair in a key": (
+        response(response_key=Digest(SURROGATE)),
+        "surrogates not allowed",
+    ),
+    "a number of numpy's": (response(elapsed_s=float64(0.5)), "numpy"),
+    "something that JSON has no word for": (response(text=object()), "object"),
+    "something else in a key": (response(response_key=object()), "object"),
+}
+
+
+@pytest.mark.parametrize(("event", "why"), INVALID.values(), ids=INVALID)
+def test_an_event_that_is_not_what_its_type_says_is_not_stored(event: Event, why: str) -> None:
+    """Nobody could read it again: not the run that resumes, nor the replay in a year."""
+    with pytest.raises(InvalidEvent) as caught:
+        EVENTS.encode(event)
+
+    assert caught.value.type == type_name(event)
+    assert why in caught.value.why
+    assert str(caught.value).startswith(f"{type_name(event)} was not recorded: ")
+
+
+@pytest.mark.parametrize(("event", "why"), INVALID.values(), ids=INVALID)
+def test_a_batch_with_an_invalid_event_is_refused_whole(
+    ledger: Ledger, event: Event, why: str
+) -> None:
+    """Half an opening would be a tournament that nobody planned."""
+    before = ledger.append(STREAM, verdicts(1))
+
+    with pytest.raises(InvalidEvent) as caught:
+        ledger.append(STREAM, [*verdicts(2), event])
+
+    assert why in caught.value.why
+    assert [each.recorded for each in before] == list(ledger.read())
+
+
+def test_a_stream_whose_name_is_no_text_is_refused(ledger: Ledger) -> None:
+    """No reader could ask for it again."""
+    with pytest.raises(InvalidEvent, match="surrogates not allowed"):
+        ledger.append(StreamId(SURROGATE), verdicts(1))
+
+    assert ledger.head.position == 0
+
+
+def test_a_whole_number_for_a_fraction_is_stored_as_a_fraction() -> None:
+    """One value has one spelling, whoever made the event: ledgers keep `16.0` for K."""
+    given = EVENTS.encode(published(k=16))
+
+    assert given == EVENTS.encode(published(k=16.0))
+
+
+STORED = sorted(GOLDENS.iterdir())
+NOW = {(name, event.schema_version) for name, event in EVENTS.types.items()}
+
+
+def kind(path: Path) -> tuple[str, int]:
+    """Return the type and version of a golden; what stands behind them tells shapes apart."""
+    type_, version, *_ = path.name.split(".")
+    return type_, int(version.removeprefix("v"))
+
+
+def read(path: Path) -> Event:
+    """Return the event that a golden says, as it is now."""
+    return EVENTS.decode(*kind(path), path.read_bytes())
+
+
+@pytest.mark.parametrize("path", STORED, ids=attrgetter("name"))
+def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
+    """A field renamed or reordered would make old ledgers unreadable, or refuse a retry."""
+    event = read(path)
+
+    assert EVENTS.encode(event) == path.read_bytes()
+    assert golden_name(event) == path.name
+
+
+def test_every_event_type_has_a_golden() -> None:
+    """A new type or version is pinned from its first day: see make_goldens.py."""
+    assert {kind(path) for path in STORED} == NOW
+
+
+def test_every_shape_of_an_observation_has_a_golden() -> None:
+    """One type of event holds them all, so a golden of the type pins one of them only."""
+    observed = [each.observation for each in map(read, STORED) if isinstance(each, SampleObserved)]
+
+    assert {type(each) for each in observed} == set(get_args(Observation))
+
+
+def test_making_goldens_writes_the_missing_ones_alone(tmp_path: Path) -> None:
+    """A golden made again from today's code would agree with any mistake in it."""
+    old = tmp_path / "PairReconciled.v1.json"
+    old.write_bytes(b"{}")
+
+    written = write_missing(tmp_path)
+
+    assert len(written) == len(SAMPLES) - 1
+    assert old.read_bytes() == b"{}"

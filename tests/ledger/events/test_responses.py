@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.responses import ResponseFailed, ResponseGenerated, response_key
 from ledger.identity import EntrantId, PromptId, digest_of
-from tests.builders import key
+from tests.support.builders.events import key
 
 BASE = EntrantId("base")
 P1 = PromptId("p1")

@@ -13,8 +13,8 @@ from projections.artifacts._ratings import elo_ratings, elo_results
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
-from tests.builders import entrant, known, opened, prompt
-from tests.projections.worlds import ELO, Fate, cup, history, publication, results
+from tests.support.builders.events import entrant, known, opened, prompt
+from tests.support.builders.worlds import ELO, Fate, cup, history, publication, results
 
 FACTUALITY = Dimension("factuality")
 FATES: list[Fate] = ["a", "tie", "b", "a", "inconsistent", "refused"]

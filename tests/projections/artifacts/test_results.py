@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.artifacts.results import results_of
-from tests.builders import judge, known, opened, prompt, rubric
-from tests.projections.worlds import cup, history, publication, results
+from tests.support.builders.events import judge, known, opened, prompt, rubric
+from tests.support.builders.worlds import cup, history, publication, results
 
 
 def test_results_are_grouped_as_the_tournament_lists_its_dimensions() -> None:

@@ -1,0 +1,204 @@
+"""The client of the Anthropic API: its key, its errors, and when requests may go."""
+
+import httpx2
+import pytest
+from anthropic import Anthropic, APIConnectionError, APIStatusError
+
+from commands.backends.anthropic.client import (
+    describe_error,
+    make_client,
+    translate_errors,
+    with_retries,
+)
+from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from tests.providers.anthropic.exchange import Fault, Kind
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders.anthropic import CANARY, FakeTime, told_of
+
+
+def answered(status: int, message: str, **error: object) -> APIStatusError:
+    """Return the SDK's error of an answer."""
+    request = httpx2.Request("POST", "http://host/v1/messages", headers={"x-api-key": CANARY})
+    body = {"type": "error", "error": {"type": "some_error", "message": message, **error}}
+    response = httpx2.Response(status, request=request, headers={"request-id": "req_1"})
+    return APIStatusError("as the SDK says it", response=response, body=body)
+
+
+def test_without_a_key_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The remedy is told before minutes of work."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+    with pytest.raises(NoCredentials, match="export ANTHROPIC_API_KEY") as caught:
+        make_client()
+
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("flaw", ["\n", " ", "\r", "ä"])
+def test_a_key_that_no_header_may_hold_is_refused_unquoted(
+    monkeypatch: pytest.MonkeyPatch, flaw: str
+) -> None:
+    """A file's last line break is easily exported with it; the HTTP library would quote it."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY + flaw)
+
+    with pytest.raises(NoCredentials, match="ANTHROPIC_API_KEY contains a space") as caught:
+        make_client()
+
+    assert CANARY not in told_of(caught.value)
+
+
+def test_a_token_does_as_well(
+    fake_anthropic: FakeAnthropic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gateways give tokens."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", CANARY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", fake_anthropic.url)
+
+    with make_client() as client:
+        assert client.models.retrieve("claude-sonnet-5-5").id == "claude-sonnet-5-5"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
+    """The exit code tells a script what to put right."""
+    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught, translate_errors():
+        raise answered(status, f"{CANARY} is not allowed")
+
+    assert CANARY not in told_of(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (429, "enforced_spend_limit_reached"),
+        (429, "contract_spend_limit_reached"),
+        (402, "linked_organization_spend_limit_reached"),
+        (402, None),
+        (400, None),
+    ],
+)
+def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
+    """Waiting does not help."""
+    details = None if code is None else {"error_code": code}
+    words = "Your credit balance is too low to access the API." if status == 400 else "Enough."
+
+    with pytest.raises(SpendLimitReached, match="raise it there"), translate_errors():
+        raise answered(status, words, details=details)
+
+
+def test_what_the_provider_says_is_told_in_one_line() -> None:
+    """Its request id is what the provider's support asks for."""
+    error = answered(404, "model:\n  claude-unknown")
+
+    assert describe_error(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
+
+
+def test_half_a_character_in_what_the_provider_says_is_replaced() -> None:
+    """The ledger could not hold why a query failed."""
+    assert describe_error(answered(400, "prompt: \ud83d")).startswith(
+        "HTTP 400: some_error: prompt: ?"
+    )
+
+
+@pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
+def test_what_costs_nothing_is_not_waited_for_either(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float
+) -> None:
+    """The SDK alone would sleep for as long as it is told to."""
+    fake_anthropic.inject(
+        Fault(endpoint="models.retrieve", kind="rate_limited", retry_after_s=asked_s)
+    )
+
+    with pytest.raises(ProviderError, match=r"asks to wait .* s"), translate_errors():
+        with_retries(anthropic_client).models.retrieve("claude-sonnet-5-5")
+
+    assert len(fake_anthropic.bill().calls) == 1
+
+
+FAULTS: tuple[Kind, ...] = ("server_error", "cut_before", "cut_half", "too_late", "spend_limit")
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.usefixtures("impatient")
+def test_no_failure_tells_the_key(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """A traceback is pasted into an issue before anyone reads it."""
+    fake_anthropic.inject(Fault(endpoint="*", kind=kind))
+
+    with pytest.raises((ProviderError, SpendLimitReached)) as caught, translate_errors():
+        anthropic_client.models.retrieve("claude-sonnet-5-5")
+
+    assert CANARY not in told_of(caught.value)
+
+
+def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
+    fake_anthropic: FakeAnthropic,
+) -> None:
+    """Our own check of the key comes first; this is the second line."""
+    client = Anthropic(base_url=fake_anthropic.url, api_key=f"{CANARY}\n", max_retries=0)
+
+    with client, pytest.raises(APIConnectionError) as theirs:
+        client.models.retrieve("claude-sonnet-5-5")
+    is_quoted = CANARY in repr(theirs.value.__cause__)
+    with pytest.raises(ProviderError) as ours, translate_errors():
+        raise theirs.value
+
+    assert is_quoted
+    assert CANARY not in told_of(ours.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "-1"}, 0.0),
+    ],
+)
+def test_the_wait_that_the_provider_asks_for_is_kept(
+    headers: dict[str, str], seconds: float
+) -> None:
+    """Coming sooner is refused again, and later is idle."""
+    clock = FakeTime()
+    pace = clock.pace()
+
+    pace.back_off(0, httpx2.Headers(headers))
+    pace.wait()
+
+    assert sum(clock.slept) == seconds
+
+
+@pytest.mark.parametrize("headers", [None, {}, {"retry-after": "Fri, 01 Jan 2027 00:00:00 GMT"}])
+def test_else_each_attempt_waits_longer_up_to_a_limit(headers: dict[str, str] | None) -> None:
+    """Jitter keeps many clients from coming back at once."""
+    clock = FakeTime()
+    pace = clock.pace()
+
+    for attempt in (0, 1, 2, 20):
+        pace.back_off(attempt, None if headers is None else httpx2.Headers(headers))
+        pace.wait()
+
+    limits = [0.5, 1.0, 2.0, 32.0]
+    assert all(
+        limit / 2 <= slept <= limit for slept, limit in zip(clock.slept, limits, strict=True)
+    )
+
+
+def test_a_limit_with_nothing_left_holds_until_it_is_reset_but_no_longer_than_a_minute() -> None:
+    """The provider's clock may be wrong, or ours."""
+    clock = FakeTime()
+    pace = clock.pace()
+    for resets_at in ("2026-10-01T00:00:20Z", "2026-10-02T00:00:00Z", "2026-09-01T00:00:00Z"):
+        headers = {
+            "anthropic-ratelimit-tokens-remaining": "0",
+            "anthropic-ratelimit-tokens-reset": resets_at,
+            "anthropic-ratelimit-requests-remaining": "5",
+            "anthropic-ratelimit-requests-reset": "2026-10-01T01:00:00Z",
+        }
+        pace.follow_limits(httpx2.Headers(headers))
+        pace.wait()
+
+    assert clock.slept == [20.0, 60.0]

@@ -1,0 +1,352 @@
+"""The judge that asks through the Messages API, against a server that fails as the real one."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import enumerate as threads
+
+import msgspec
+import pytest
+from anthropic import Anthropic
+
+from commands.backends._remote import THREAD_NAME
+from commands.backends.anthropic.judge import AnthropicJudge
+from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from commands.ports import Answer, Judge, NoReply, Reply
+from commands.settings.schema import CacheTtl
+from tests.providers.anthropic.errors import Limits
+from tests.providers.anthropic.exchange import Fault, Kind, Shares
+from tests.providers.anthropic.requests import client_of
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders.anthropic import (
+    CANARY,
+    MODEL,
+    FakeTime,
+    judge_settings,
+    queries,
+    told_of,
+)
+from tests.support.contracts import JudgeContract
+from tests.support.patience import PATIENCE_S, wait_until
+
+
+def judging(
+    client: Anthropic,
+    *,
+    n_at_a_time: int = 1,
+    clock: FakeTime | None = None,
+    cache: CacheTtl = "5m",
+    **parameters: str | float,
+) -> AnthropicJudge:
+    """Return a judge whose waiting takes no time."""
+    pace = (clock or FakeTime()).pace()
+    settings = judge_settings(**parameters)
+    return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time, pace=pace)
+
+
+def no_replies(answers: Sequence[Answer]) -> list[tuple[str, str]]:
+    """Return the reasons and details of what has no reply."""
+    return [(each.reason, each.detail) for each in answers if isinstance(each, NoReply)]
+
+
+class TestAnthropicJudge(JudgeContract):
+    """The judge of pilots, several queries at a time."""
+
+    @pytest.fixture(autouse=True)
+    def _client(self, anthropic_client: Anthropic) -> None:
+        self.client = anthropic_client
+
+    def make(self) -> Judge:
+        """Return a judge that asks the fake."""
+        return judging(self.client, n_at_a_time=3)
+
+
+def test_a_reply_is_whole(fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
+    """Model, stop reason and tokens are what the price is found by."""
+    (reply,) = judging(anthropic_client).answer(queries(1))
+
+    bill = fake_anthropic.bill()
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    assert (reply.model, reply.stop_reason) == (MODEL, "end_turn")
+    assert reply.text.splitlines()[-1].startswith("VERDICT: ")
+    assert reply.usage.n_output == bill.total.n_output
+    assert reply.usage.n_cache_write_5m == bill.total.n_written_5m > 0
+
+
+@pytest.mark.parametrize(("cache", "written"), [("5m", "5m"), ("1h", "1h"), ("off", None)])
+def test_the_first_query_of_a_dimension_writes_the_cache_and_the_next_read_it(
+    anthropic_client: Anthropic, cache: CacheTtl, written: str | None
+) -> None:
+    """What the cache saved is told from these counts."""
+    answers = list(judging(anthropic_client, cache=cache).answer(queries(3)))
+
+    used = [each.usage for each in answers if isinstance(each, Reply) and each.usage]
+    assert [use.n_cache_write_5m > 0 for use in used] == [written == "5m", False, False]
+    assert [use.n_cache_write_1h > 0 for use in used] == [written == "1h", False, False]
+    assert [use.n_cache_read > 0 for use in used] == [False] + [written is not None] * 2
+
+
+def test_a_reply_by_the_schema_is_json(anthropic_client: Anthropic) -> None:
+    """The other protocol."""
+    (reply,) = judging(anthropic_client, protocol="schema").answer(queries(1))
+
+    assert isinstance(reply, Reply)
+    assert reply.text.startswith('{"reasoning":')
+
+
+@pytest.mark.parametrize(
+    ("shares", "stop_reason"),
+    [(Shares(refused=1.0), "refusal"), (Shares(truncated=1.0), "max_tokens")],
+)
+def test_a_useless_reply_is_a_reply(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, shares: Shares, stop_reason: str
+) -> None:
+    """It is paid for: what it is worth is decided elsewhere."""
+    fake_anthropic.inject(shares=shares)
+
+    (reply,) = judging(anthropic_client).answer(queries(1))
+
+    assert isinstance(reply, Reply)
+    assert reply.stop_reason == stop_reason
+    assert reply.usage is not None
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "overloaded", "server_error"])
+def test_what_was_not_answered_is_asked_again(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """Each is paid for once, however often it was sent."""
+    clock = FakeTime()
+    asked_s = 7 if kind == "rate_limited" else None
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=asked_s))
+
+    answers = list(judging(anthropic_client, clock=clock).answer(queries(2)))
+
+    assert all(isinstance(answer, Reply) for answer in answers)
+    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
+    assert len(clock.slept) == 3
+    assert (clock.slept == [7.0] * 3) == (kind == "rate_limited")
+
+
+@pytest.mark.parametrize("kind", ["cut_after", "cut_before", "cut_half", "too_late"])
+@pytest.mark.usefixtures("impatient")
+def test_what_may_have_been_answered_is_not_asked_again(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """Nobody pays twice without being told; asking again is the user's to decide."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind))
+
+    answers = list(judging(anthropic_client).answer(queries(2)))
+
+    ((reason, detail),) = no_replies(answers)
+    assert reason == "errored"
+    assert detail.endswith("it may have been billed")
+    assert len(fake_anthropic.bill().posts) == 2
+
+
+def test_a_gateway_that_gave_up_is_not_asked_again(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """The provider behind it may have answered."""
+    fake_anthropic.inject(shares=Shares(errored=1.0, error_type="timeout_error"))
+
+    answers = list(judging(anthropic_client).answer(queries(1)))
+
+    assert no_replies(answers)[0][1].endswith("it may have been billed")
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+def test_a_query_that_is_invalid_is_rejected_for_good(anthropic_client: Anthropic) -> None:
+    """It would be so at every further attempt; others are not."""
+    wrong, right = queries(2)
+
+    answers = list(judging(anthropic_client).answer([wrong._replace(user=""), right]))
+
+    ((reason, detail),) = no_replies(answers)
+    assert reason == "rejected"
+    assert "invalid_request_error" in detail
+    assert len(answers) == 2
+
+
+def test_a_query_that_errs_again_and_again_is_given_up(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """The others may go well."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind="server_error", n=6))
+
+    answers = list(judging(anthropic_client).answer(queries(2)))
+
+    assert [reason for reason, _ in no_replies(answers)] == ["errored"]
+    assert len(answers) == 2
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
+def test_a_provider_that_stays_busy_is_left_alone(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """Every query would fail as this one; none of them has."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=100))
+
+    with pytest.raises(ProviderError, match="run the same command again"):
+        list(judging(anthropic_client).answer(queries(3)))
+
+    assert len(fake_anthropic.bill().posts) == 6
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
+@pytest.mark.parametrize(("asked_s", "told"), [(3600.0, "3600 s"), (float("inf"), "inf s")])
+def test_a_provider_that_wants_an_hour_is_not_waited_for(
+    fake_anthropic: FakeAnthropic,
+    anthropic_client: Anthropic,
+    kind: Kind,
+    asked_s: float,
+    told: str,
+) -> None:
+    """Nobody would know why nothing happens, and no query is at fault."""
+    clock = FakeTime()
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=asked_s))
+
+    with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
+        list(judging(anthropic_client, clock=clock).answer(queries(3)))
+
+    assert clock.slept == []
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+def test_a_page_in_place_of_a_message_stops_the_rest(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """A proxy that wants a login would send it to every query."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind="page", n=100))
+
+    with pytest.raises(ProviderError, match=r"<html>Sign in.*correct ANTHROPIC_BASE_URL"):
+        list(judging(anthropic_client).answer(queries(3)))
+
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+def test_a_provider_that_is_not_there_is_an_error() -> None:
+    """Nothing was sent, so nothing is said of billing."""
+    with client_of("http://127.0.0.1:9") as client, pytest.raises(ProviderError) as caught:
+        list(judging(client).answer(queries(3)))
+
+    assert "ConnectError" in str(caught.value)
+    assert "billed" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["spend_limit", "no_credit"])
+def test_a_spend_limit_stops_at_once(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+) -> None:
+    """What was answered before is kept; nothing is sent a second time, or given up for good."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, skip=2, n=100))
+    came: list[Answer] = []
+
+    with pytest.raises(SpendLimitReached) as caught:
+        came.extend(judging(anthropic_client).answer(queries(5)))
+
+    assert len(came) == 2
+    assert len(fake_anthropic.bill().posts) == 3
+    assert CANARY not in told_of(caught.value)
+
+
+def test_what_was_in_flight_is_answered_before_the_rest_is_given_up(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """It is paid for."""
+    fake_anthropic.inject(
+        Fault(endpoint="messages", kind="late", n=2, delay_s=0.3),
+        Fault(endpoint="messages", kind="spend_limit", n=100),
+    )
+    came: list[Answer] = []
+
+    with pytest.raises(SpendLimitReached):
+        came.extend(judging(anthropic_client, n_at_a_time=3).answer(queries(9)))
+
+    assert len(came) == len(fake_anthropic.bill().paid) == 2
+
+
+def test_a_model_that_is_not_there_stops_the_rest(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """A misspelt name is no property of a query."""
+    settings = msgspec.structs.replace(judge_settings(), model="claude-unknown")
+    judge = AnthropicJudge(anthropic_client, settings, cache="off", n_at_a_time=1)
+
+    with pytest.raises(ProviderError, match="model: claude-unknown"):
+        list(judge.answer(queries(3)))
+
+    assert len(fake_anthropic.bill().posts) == 1
+
+
+def test_a_wrong_key_stops_at_once() -> None:
+    """As if there were none."""
+    with FakeAnthropic(api_key="another") as fake, client_of(fake.url) as client:
+        with pytest.raises(NoCredentials, match="HTTP 401"):
+            list(judging(client).answer(queries(3)))
+
+        assert len(fake.bill().calls) == 1
+
+
+def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
+    """Asking on would be refused, and too many refusals are held against the key."""
+    clock = FakeTime()
+
+    with (
+        FakeAnthropic(limits=Limits(n_requests_per_minute=2), now=clock.now) as fake,
+        client_of(fake.url) as client,
+    ):
+        answers = list(judging(client, clock=clock).answer(queries(5)))
+        statuses = {call.status for call in fake.bill().calls}
+
+    assert len(answers) == 5
+    assert statuses == {200}
+    assert clock.slept == [60.0, 60.0]
+
+
+def test_queries_are_asked_several_at_a_time(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """A pilot of hundreds takes minutes, not an hour."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind="late", n=8, delay_s=PATIENCE_S))
+    answers = judging(anthropic_client, n_at_a_time=8).answer(queries(8))
+
+    with ThreadPoolExecutor() as pool:
+        answered = pool.submit(list, answers)
+        wait_until(lambda: len(fake_anthropic.bill().posts) == 8)
+        assert not answered.done()
+        fake_anthropic.clear()
+
+    assert len(answered.result()) == 8
+
+
+def test_answers_come_before_all_is_asked(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """Each is recorded as it arrives, so that a kill loses what is in flight only."""
+    answers = judging(anthropic_client).answer(queries(50))
+
+    next(iter(answers))
+
+    assert len(fake_anthropic.bill().posts) < 50
+
+
+def test_closed_early_nothing_more_is_sent_or_waited_for(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """Ctrl-C ends the program, not only its hope."""
+    late = Fault(endpoint="messages", kind="late", skip=1, n=50, delay_s=PATIENCE_S)
+    fake_anthropic.inject(late)
+    others = set(threads())
+    answers = judging(anthropic_client, n_at_a_time=2).answer(queries(50))
+    next(answers)
+    wait_until(lambda: len(fake_anthropic.bill().posts) == 3)
+
+    answers.close()  # type: ignore[attr-defined]  # an iterator that is a generator
+
+    asking = [each for each in set(threads()) - others if each.name == THREAD_NAME]
+    assert len(asking) == 2, "it waited for them"
+    fake_anthropic.clear()
+    for each in asking:
+        each.join()
+    assert len(fake_anthropic.bill().posts) == 3

@@ -1,0 +1,154 @@
+"""A query as the Messages API is asked it: its words, its cached prefix, its tokens."""
+
+import json
+from pathlib import Path
+
+import pytest
+from anthropic import Anthropic
+
+from commands.backends.anthropic.requests import AnthropicTokens, RequestForm
+from commands.errors import ProviderError
+from commands.settings.inputs import read_rubric
+from commands.settings.schema import CacheTtl, JudgeSection
+from commands.spending.prices import price_table
+from ledger.identity import Dimension
+from projections.verdicts.queries import VERDICT_SCHEMA, system_text
+from tests.providers.anthropic.exchange import Fault
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders.anthropic import MODEL, judge_settings, queries
+
+RUBRICS = Path(__file__).parents[4] / "rubrics"
+# As the fake counts them: a token for four bytes. Tokenizers since Opus 4.7 find a third more.
+RECORDED = {"factuality": 1_064, "calibration": 1_070, "clinical_utility": 1_075}
+
+
+@pytest.mark.parametrize(("dimension", "n_recorded"), RECORDED.items())
+def test_header_and_rubric_are_longer_than_the_least_that_is_cached(
+    anthropic_client: Anthropic, dimension: str, n_recorded: int
+) -> None:
+    """Below the least a provider silently caches nothing, and every query pays for the rubric."""
+    (query,) = queries(1)
+    rubric = read_rubric(RUBRICS / f"{dimension}.md", Dimension(dimension))
+    with_it = query._replace(system=system_text(rubric, "line"))
+    tokens = AnthropicTokens(anthropic_client, judge_settings())
+
+    (n_with,) = tokens.count([with_it]).values()
+    (n_without,) = tokens.count([query._replace(system="judge")]).values()
+
+    defaults = JudgeSection()
+    least = [
+        price_table().min_cacheable(model)
+        for model in (defaults.pilot_model, defaults.headline_model)
+    ]
+    assert n_with - n_without == pytest.approx(n_recorded, abs=2)
+    assert all(n_least is not None and n_recorded > n_least for n_least in least)
+
+
+(QUERY,) = queries(1)
+
+
+def form(cache: CacheTtl = "5m", **parameters: str | float) -> RequestForm:
+    """Return the form of a judge's requests."""
+    return RequestForm.of(judge_settings(**parameters), cache=cache)
+
+
+def test_a_request_holds_what_names_the_query_and_no_sampling() -> None:
+    """The newest API refuses a temperature, and effort has another default for each model."""
+    params = form().params(QUERY)
+
+    assert params == {
+        "model": MODEL,
+        "max_tokens": 4096,
+        "system": [{"type": "text", "text": QUERY.system, "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": QUERY.user}],
+        "output_config": {"effort": "low"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("cache", "mark"),
+    [("5m", {"type": "ephemeral"}), ("1h", {"type": "ephemeral", "ttl": "1h"}), ("off", None)],
+)
+def test_the_system_text_is_cached_as_long_as_is_wanted(cache: CacheTtl, mark: object) -> None:
+    """A cache write that is never read costs more than none."""
+    marked = {} if mark is None else {"cache_control": mark}
+
+    system = form(cache).params(QUERY)["system"]
+
+    assert system == [{"type": "text", "text": QUERY.system, **marked}]
+
+
+def test_the_schema_is_sent_where_it_is_the_protocol() -> None:
+    """One schema for all dimensions: another would empty the cache."""
+    config = form(protocol="schema", effort="max").params(QUERY)["output_config"]
+
+    assert config == {
+        "effort": "max",
+        "format": {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)},
+    }
+
+
+def test_an_effort_that_nobody_knows_is_a_fault_of_the_program() -> None:
+    """Settings refuse it before."""
+    with pytest.raises(ValueError, match="an unknown effort: 'little'"):
+        form(effort="little")
+
+
+def test_the_size_of_a_query_is_that_of_the_json_that_is_sent() -> None:
+    """Batches are split below the provider's limit, and U+2028 takes three bytes."""
+    query = QUERY._replace(user='ä "\u2028\x00\n')
+
+    n_bytes = form().n_bytes(query)
+
+    sent = json.dumps([form().in_batch(query)] * 2, ensure_ascii=False, separators=(",", ":"))
+    assert len(sent.encode()) == 2 * n_bytes + 1
+
+
+def test_the_input_of_each_query_is_counted_and_nothing_is_paid(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """An estimate from a sample is better than one from letters."""
+    short, long = queries(2)
+    long = long._replace(user=long.user + "word " * 100)
+
+    counted = AnthropicTokens(anthropic_client, judge_settings()).count([short, long])
+
+    assert counted[long.query_key] - counted[short.query_key] == 125
+    assert fake_anthropic.bill().lines == ()
+
+
+def test_the_schema_is_counted_where_it_is_sent(anthropic_client: Anthropic) -> None:
+    """It is input, too."""
+    (query,) = queries(1)
+
+    (line,), (schema,) = (
+        AnthropicTokens(anthropic_client, judge_settings(protocol=protocol)).count([query]).values()
+        for protocol in ("line", "schema")
+    )
+
+    assert schema > line
+
+
+def test_a_page_in_place_of_a_count_is_a_providers_error(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """As everywhere."""
+    fake_anthropic.inject(Fault(endpoint="count_tokens", kind="page"))
+
+    with pytest.raises(ProviderError, match="<html>Sign in"):
+        AnthropicTokens(anthropic_client, judge_settings()).count(queries(1))
+
+
+def test_counting_is_repeated_and_its_failure_is_ours(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """It costs nothing."""
+    fault = Fault(endpoint="count_tokens", kind="rate_limited", retry_after_s=0.01)
+    tokens = AnthropicTokens(anthropic_client, judge_settings())
+    fake_anthropic.inject(fault)
+    assert len(tokens.count(queries(2))) == 2
+
+    fake_anthropic.inject(*[fault] * 10)
+
+    with pytest.raises(ProviderError, match="HTTP 429"):
+        tokens.count(queries(1))

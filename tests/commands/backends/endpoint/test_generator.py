@@ -1,0 +1,446 @@
+"""Entrants behind a server, through the real client and a server on loopback."""
+
+import json
+from collections.abc import Iterator, Sequence
+from threading import Barrier
+
+import pytest
+
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.server import N_PROBES, Endpoint
+from commands.decisions.recorder import EvaluationRecorder, Recorder
+from commands.entrants.generate import generate_missing
+from commands.errors import (
+    ConfigurationError,
+    LeftUnanswered,
+    NoCredentials,
+    ProviderError,
+    SpendLimitReached,
+)
+from commands.evaluating.evaluate import evaluate_all, plan_evaluation
+from commands.evaluating.samples import Inference
+from commands.ports import (
+    GeneratedText,
+    GenerationFailure,
+    GenerationOptions,
+    GenerationTask,
+    Generator,
+    no_progress,
+)
+from commands.settings.sections import EvaluationOptions
+from ledger.events.registration import Entrant
+from ledger.events.values import Usage
+from ledger.identity import EntrantId
+from ledger.store import Ledger
+from projections.evaluations.state import Evaluations
+from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
+from tests.support.builders.commands import open_tournament, types_of
+from tests.support.builders.evaluating import Capitals
+from tests.support.builders.events import STREAM, entrant, key, opened, prompt
+from tests.support.contracts import GeneratorContract
+from tests.support.patience import PATIENCE_S
+
+BASE = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
+
+
+class Rivers(Capitals):
+    """Another evaluation."""
+
+    name = "rivers"
+
+
+def aborted(body: Json) -> Said:
+    """Fail on each prompt that has an x in it, whenever it comes."""
+    return Said("y", finish_reason="abort" if "x" in str(body["messages"]) else "stop")
+
+
+def evaluate(
+    ledger: Ledger, url: str, evaluations: Sequence[Capitals], limit: int | None = None
+) -> Evaluations:
+    """Evaluate in chunks of ten, and return what is known when that is over."""
+    served = EntrantEndpoint(Endpoint(url, "entrant", None, max_retries=0), n_at_a_time=1)
+    generator = EndpointGenerator({EntrantId("base"): served})
+    inference = Inference(BASE, lambda: generator, None)
+    planned = [
+        plan_evaluation(each, inference, EvaluationOptions(chunk_size=10)) for each in evaluations
+    ]
+    evaluate_all(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress, limit=limit)
+    return EvaluationRecorder(ledger, STREAM).state
+
+
+def items(n: int, word: str, bad: Sequence[int] = ()) -> list[tuple[str, str]]:
+    """Return items, of which the server fails on some."""
+    return [(f"{'x' if each in bad else word} {each}?", "y") for each in range(n)]
+
+
+def test_a_prompt_without_an_answer_leaves_later_chunks_and_evaluations_alone(
+    ledger: Ledger,
+) -> None:
+    """It may be the same one at every run, and thousands of samples would wait behind it."""
+    asked = [Capitals(*items(30, "a", bad=(0, 11))), Rivers(*items(5, "b"))]
+
+    with FakeOpenAI(aborted) as fake, pytest.raises(LeftUnanswered) as caught:
+        evaluate(ledger, fake.url, asked)
+
+    lost = f"2 requests to entrant 'base' at {fake.url} got no answer, first error: "
+    assert str(caught.value).startswith(lost)
+    runs = EvaluationRecorder(ledger, STREAM).state.runs
+    assert [len(run.missing) for run in runs] == [2, 0]
+
+
+def test_a_server_that_fails_altogether_is_left_alone_at_once(ledger: Ledger) -> None:
+    """Each chunk of each evaluation would try it again."""
+    asked = [Capitals(*items(30, "x")), Rivers(*items(5, "b"))]
+
+    with FakeOpenAI(aborted) as fake, pytest.raises(ProviderError, match="got no answer"):
+        evaluate(ledger, fake.url, asked)
+
+    assert N_PROBES <= len(fake.traffic.asked) < 10
+    [run] = EvaluationRecorder(ledger, STREAM).state.runs
+    assert len(run.missing) == 30
+
+
+def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger) -> None:
+    """An unscorable sample is final, and the server is mended in a minute."""
+    with FakeOpenAI() as fake:
+        fake.inject(*[Fault("bad_request")] * 30)
+        with pytest.raises(ProviderError, match="none of the first 8 requests"):
+            evaluate(ledger, fake.url, [Capitals(*items(30, "a"))])
+
+    [run] = EvaluationRecorder(ledger, STREAM).state.runs
+    assert (len(run.missing), len(run.unscorable)) == (30, 0)
+
+
+def test_a_server_that_took_a_chunk_is_not_tried_again(ledger: Ledger) -> None:
+    """The last chunk may be of prompts that are all too long."""
+    with FakeOpenAI() as fake:
+        fake.inject(*[Fault("slow")] * 10, *[Fault("bad_request")] * 10)
+        evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
+
+    [run] = EvaluationRecorder(ledger, STREAM).state.runs
+    assert (len(run.missing), len(run.unscorable)) == (0, 10)
+
+
+def test_what_is_asked_in_vain_counts_for_a_limit(ledger: Ledger) -> None:
+    """Somebody agreed to pay for so many requests, and not for others in their place."""
+    asked = [Capitals(*items(3, "a", bad=(1,))), Rivers(*items(5, "b"))]
+
+    with FakeOpenAI(aborted) as fake, pytest.raises(LeftUnanswered):
+        evaluate(ledger, fake.url, asked, limit=5)
+
+    assert len(fake.traffic.asked) == 5
+
+
+def test_a_server_that_is_gone_ends_it_at_once(ledger: Ledger) -> None:
+    """There is nobody to have a turn."""
+    with FakeOpenAI(aborted) as fake:
+        url = fake.url
+
+    with pytest.raises(ProviderError, match="start the server") as caught:
+        evaluate(ledger, url, [Capitals(*items(3, "a")), Rivers(*items(5, "b"))])
+
+    assert not isinstance(caught.value, LeftUnanswered)
+    assert len(EvaluationRecorder(ledger, STREAM).state.plans) == 1
+
+
+PLAIN = GenerationOptions()
+Results = list[GeneratedText | GenerationFailure]
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    """Give a server on which nothing goes wrong."""
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def hosted(entrant_id: str = "base", **fields: object) -> Entrant:
+    """Return an entrant that the server serves."""
+    return entrant(entrant_id, loader="endpoint", weights=MODEL, dtype=None, **fields)
+
+
+def task(
+    n: int = 0,
+    *,
+    options: GenerationOptions = PLAIN,
+    of: Entrant | None = None,
+) -> GenerationTask:
+    """Return a task of its own."""
+    return GenerationTask(key(str(n)), of or hosted(), f"Question {n}?", seed=n, options=options)
+
+
+def tasks(n: int) -> list[GenerationTask]:
+    """Return different tasks."""
+    return [task(each) for each in range(n)]
+
+
+def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> Generator:
+    """Return the generator of two entrants on a server that is asked nothing again."""
+    server = Endpoint(url, "entrant", api_key, max_retries=0)
+    served = EntrantEndpoint(server, n_at_a_time)
+    return EndpointGenerator({EntrantId("base"): served, EntrantId("tuned"): served})
+
+
+def results_of(url: str, asked: Sequence[GenerationTask], *, n_at_a_time: int = 1) -> Results:
+    """Return what comes of tasks."""
+    batches = generator(url, n_at_a_time=n_at_a_time).generate(asked)
+    return [result for batch in batches for result in batch]
+
+
+class TestEndpointGenerator(GeneratorContract):
+    """The generator on a server that answers everything, several requests at a time."""
+
+    @pytest.fixture(autouse=True)
+    def _server(self, fake: FakeOpenAI) -> None:
+        fake.traffic.models = None  # the contract's entrants have weights of any name
+        self._url = fake.url
+
+    def make(self) -> Generator:
+        """Return a generator that asks three at a time."""
+        return generator(self._url, n_at_a_time=3)
+
+
+def test_a_greedy_entrant_is_asked_for_no_more_than_that(fake: FakeOpenAI) -> None:
+    """A server may refuse what it does not know, and nothing is drawn."""
+    options = GenerationOptions(top_p=0.5)
+
+    results_of(fake.url, [task(options=options)])
+
+    assert fake.traffic.asked == [
+        {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "Question 0?"}],
+            "max_tokens": 32,
+            "temperature": 0.0,
+        }
+    ]
+
+
+def test_a_sampled_answer_is_asked_for_with_all_that_decides_it(fake: FakeOpenAI) -> None:
+    """Without its seed another answer would come of the same key."""
+    options = GenerationOptions(top_p=0.5, stop=("\n\n", "Q:"))
+
+    results_of(fake.url, [task(3, options=options, of=hosted(temperature=0.7))])
+
+    (asked,) = fake.traffic.asked
+    drawn = {"temperature": 0.7, "top_p": 0.5, "seed": 3, "stop": ["\n\n", "Q:"]}
+    assert asked.items() >= drawn.items()
+
+
+def test_a_text_that_is_no_chat_is_completed(fake: FakeOpenAI) -> None:
+    """A base model's few shots must not be wrapped into a user's turn."""
+    (result,) = results_of(fake.url, [task(options=GenerationOptions(is_chat=False))])
+
+    assert isinstance(result, GeneratedText)
+    assert result.text == "Both are plain.\nVERDICT: A"
+    assert fake.traffic.asked[0]["prompt"] == "Question 0?"
+    assert "messages" not in fake.traffic.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "finish_reason"),
+    [
+        (Said("Paris."), "Paris.", "stop"),
+        (Said("Par", finish_reason="length"), "Par", "length"),
+        (Said("", finish_reason="length"), "", "length"),
+        (Said(None, refusal="I cannot."), "I cannot.", "stop"),
+    ],
+)
+def test_an_answer_is_kept_with_how_it_ended(said: Said, text: str, finish_reason: str) -> None:
+    """What a model says instead of an answer is its answer, wherever the server puts it."""
+    with FakeOpenAI(lambda _: said) as fake:
+        (result,) = results_of(fake.url, [task()])
+
+    assert isinstance(result, GeneratedText)
+    assert (result.text, result.finish_reason) == (text, finish_reason)
+    assert result.n_prompt_tokens == len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
+    assert result.n_generated_tokens == len(said.content or "") // 4
+    assert (result.prompt_ids, result.generated_ids) == ((), ())
+    assert result.elapsed_s > 0
+
+
+def test_what_a_filter_kept_back_is_no_answer() -> None:
+    """Half an answer would be judged as if the entrant had stopped there."""
+    with FakeOpenAI(lambda _: Said("To make", finish_reason="content_filter")) as fake:
+        (result,) = results_of(fake.url, [task()])
+
+    assert isinstance(result, GenerationFailure)
+    assert (result.response_key, result.reason) == (key("0"), "refused")
+
+
+def test_what_a_filter_kept_back_is_counted() -> None:
+    """Whoever serves the model has run it, and sends a bill."""
+    with FakeOpenAI(lambda _: Said("To make", finish_reason="content_filter")) as fake:
+        (result,) = results_of(fake.url, [task()])
+
+    assert isinstance(result, GenerationFailure)
+    n_prompt = len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
+    assert result.usage == Usage(n_input=n_prompt, n_output=1)
+
+
+@pytest.mark.parametrize("kind", ["bad_request", "too_large"])
+def test_a_prompt_that_a_server_does_not_take_leaves_the_others_alone(
+    fake: FakeOpenAI, kind: str
+) -> None:
+    """Most often it is too long for the server's context, and its words say so."""
+    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
+
+    *others, last = results_of(fake.url, tasks(3))
+
+    assert isinstance(last, GenerationFailure)
+    assert (last.response_key, last.reason) == (key("0"), "rejected")
+    assert last.detail.endswith(f"told to fail: {kind}")
+    assert all(isinstance(other, GeneratedText) for other in others)
+
+
+def test_a_request_without_an_answer_is_told_after_the_others_are_answered(
+    fake: FakeOpenAI,
+) -> None:
+    """A prompt on which a server fails each time must not be in the way of all behind it."""
+    fake.inject(Fault("server_error"))
+    kept: Results = []
+
+    with pytest.raises(
+        ProviderError, match=r"1 request to entrant 'base' .*HTTP 500: told to fail"
+    ):
+        kept.extend(each for batch in generator(fake.url).generate(tasks(5)) for each in batch)
+
+    assert [each.response_key for each in kept] == [key(str(n)) for n in range(1, 5)]
+
+
+def test_an_entrant_that_a_server_fails_leaves_the_others_alone(fake: FakeOpenAI) -> None:
+    """Its first prompt may be the one that the server fails on, at every run."""
+    fake.inject(Fault("server_error"))
+    asked = [task(0), task(1, of=hosted("tuned"))]
+    kept: Results = []
+
+    with pytest.raises(LeftUnanswered, match="1 request to entrant 'base'"):
+        kept.extend(each for batch in generator(fake.url).generate(asked) for each in batch)
+
+    assert [each.response_key for each in kept] == [key("1")]
+
+
+def test_a_server_that_answers_nothing_is_left_alone(fake: FakeOpenAI) -> None:
+    """A thousand prompts, each tried three times, would be an evening of errors."""
+    fake.inject(*[Fault("server_error")] * 200)
+
+    with pytest.raises(ProviderError, match=r"\d+ requests .* got no answer") as caught:
+        results_of(fake.url, tasks(200))
+
+    assert not isinstance(caught.value, LeftUnanswered)  # others need not be tried
+    assert N_PROBES <= len(fake.traffic.asked) < 200
+
+
+def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
+    fake: FakeOpenAI, ledger: Ledger
+) -> None:
+    """Without a chat template it rejects every prompt; once it has one, every prompt is owed."""
+    prompts = [prompt(f"p{each}") for each in range(30)]
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted()])))
+    wanted = [each.prompt_id for each in prompts]
+    fake.inject(*[Fault("bad_request")] * 30)
+
+    with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
+        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
+    fake.traffic.faults.clear()
+    done = generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
+
+    assert (done.n_missing, done.n_generated, done.n_failed) == (30, 30, 0)
+    assert "ResponseFailed" not in types_of(ledger)
+
+
+def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
+    """A server that is stopped ends what it is at, and says so."""
+    aborting, what = (
+        FakeOpenAI(lambda _: Said("Par", finish_reason="abort")),
+        "unknown finish reason 'abort'",
+    )
+
+    with aborting as fake, pytest.raises(ProviderError, match=what):
+        results_of(fake.url, [task()])
+
+
+@pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])
+def test_a_server_that_is_to_be_paid_first_ends_the_run(fake: FakeOpenAI, kind: str) -> None:
+    """None of the prompts is at fault: a rejected one would never be answered."""
+    fake.inject(*[Fault(kind)] * 3)  # type: ignore[arg-type]  # the kinds above
+
+    with pytest.raises(SpendLimitReached, match="HTTP 4"):
+        results_of(fake.url, tasks(3))
+
+    assert len(fake.traffic.asked) == 1
+
+
+def test_half_a_character_is_replaced() -> None:
+    """JSON can hold it, as a model of few languages writes it, and no ledger can."""
+    with FakeOpenAI(lambda _: Said("\ud83d \U0001f600")) as fake:
+        (answer,) = results_of(fake.url, [task()])
+
+    assert isinstance(answer, GeneratedText)
+    assert answer.text == "? \U0001f600"
+
+
+@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices", "no_utf8"])
+def test_something_else_at_that_address_is_found_out(fake: FakeOpenAI, kind: str) -> None:
+    """A proxy's welcome page is no response, and no empty one either."""
+    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
+
+    with pytest.raises(ProviderError, match="does not reply like OpenAI's API"):
+        results_of(fake.url, [task()])
+
+
+def test_a_model_that_is_not_served_is_a_fault_of_the_settings(fake: FakeOpenAI) -> None:
+    """Every task would fail alike."""
+    other = entrant("base", loader="endpoint", weights="other", dtype=None)
+
+    with pytest.raises(ConfigurationError, match=r"does not have entrant \(.*The model `other`"):
+        results_of(fake.url, [task(of=other)])
+
+
+def test_a_key_that_is_refused_is_told_and_not_quoted() -> None:
+    """It is the server that refuses it, and another may take it."""
+    with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:
+        list(generator(fake.url, api_key="sk-canary").generate([task()]))
+
+    assert "export OPENAI_API_KEY" in str(refusal.value)
+    assert "sk-canary" not in str(refusal.value)
+
+
+def test_requests_are_put_so_many_at_a_time() -> None:
+    """A server that batches what waits is only quick when several wait; too many swamp it."""
+    together = Barrier(4, timeout=PATIENCE_S)
+
+    def say(_: Json) -> Said:
+        together.wait()
+        return Said()
+
+    with FakeOpenAI(say) as fake:
+        results = results_of(fake.url, tasks(12), n_at_a_time=4)
+
+    assert len(results) == 12
+    assert fake.traffic.n_most == 4
+
+
+def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
+    """A server that went away took nothing with it that had been said."""
+    prompts = [prompt(f"p{each}") for each in range(4)]
+    recorder = Recorder(ledger, STREAM)
+    entrants = [hosted(temperature=0.7), hosted("tuned")]
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=entrants)))
+    wanted = [each.prompt_id for each in prompts]
+
+    def generate(fake: FakeOpenAI) -> None:
+        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
+
+    with FakeOpenAI() as first:
+        first.inject(*[Fault("slow")] * 3, Fault("cut"))
+        with pytest.raises(ProviderError):
+            generate(first)
+    with FakeOpenAI() as second:
+        generate(second)
+
+    unanswered = first.traffic.asked.pop(3)
+    paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]
+    assert unanswered in second.traffic.asked
+    assert len(set(paid)) == len(paid) == types_of(ledger).count("ResponseGenerated") == 8

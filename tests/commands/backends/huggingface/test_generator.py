@@ -1,0 +1,571 @@
+"""The generator puts each prompt as its task asks, and answers each task once."""
+
+import copy
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from commands.backends.huggingface.generator import (
+    HfGenerator,
+    encode_text,
+    prompt_row,
+    truncate_prompt,
+)
+from commands.backends.weights.chat import encode_prompt, end_of_turn
+from commands.backends.weights.decoding import PromptRow
+from commands.backends.weights.loaded import LoadedWeights, load_weights
+from commands.errors import WeightsError
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
+from ledger.events.registration import Entrant
+from ledger.identity import digest_of
+from tests.support.builders.events import entrant as entrant_named
+from tests.support.weights.generating import ENOUGH, PROMPTS, WIDEST, answers, results, texts
+from tests.support.weights.loads import (
+    changed,
+    ending_at,
+    forget_tilde,
+    model_of,
+    reciting,
+    rows_above,
+    running_out,
+)
+
+PLAIN = GenerationOptions(is_chat=False)
+
+Build = Callable[..., Entrant]
+Tasks = Callable[..., list[GenerationTask]]
+
+
+def asked(owed: Sequence[GenerationTask], options: GenerationOptions) -> list[GenerationTask]:
+    """Return the tasks, asked so."""
+    return [replace(task, options=options) for task in owed]
+
+
+@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
+def test_answers_do_not_depend_on_the_batch_however_they_are_asked_for(
+    entrant: Build, tasks: Tasks, request: pytest.FixtureRequest, family: str
+) -> None:
+    """Rows that end at a stop text leave their batch early, and take nothing from the others."""
+    folder = request.getfixturevalue(family)
+    roster = [entrant(folder=folder, entrant_id=f"at {t}", temperature=t) for t in (None, 0.9)]
+    either = [task for one in roster for task in tasks(one, PROMPTS)]
+    owed = asked(either, GenerationOptions(is_chat=False, top_p=0.8, stop=("K", "x", "$")))
+
+    alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
+
+    assert alone == by_four == at_once
+    reasons = [answer.finish_reason for answer in alone]
+    assert 0 < reasons.count("stop") < len(owed)
+    assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
+
+
+def test_a_nucleus_changes_what_is_drawn_and_not_what_is_likeliest(
+    entrant: Build, tasks: Tasks
+) -> None:
+    """One that holds the likeliest token alone leaves nothing to draw."""
+    sampled = tasks(entrant(temperature=2.0), PROMPTS[:4])
+    texts = [
+        [answer.text for answer in answers(asked(sampled, GenerationOptions(top_p=p)))]
+        for p in (1e-9, 0.5, 1.0)
+    ]
+
+    greedy = [answer.text for answer in answers(tasks(entrant(), PROMPTS[:4]))]
+    assert texts[0] == greedy
+    assert texts[2] == [answer.text for answer in answers(sampled)]
+    assert len({*map(tuple, texts)}) == 3
+
+
+def test_tasks_that_are_asked_otherwise_are_not_answered_together(
+    entrant: Build, tasks: Tasks
+) -> None:
+    """A batch that took its first row's asking for all would end answers where nobody asked."""
+    ways = [
+        GenerationOptions(),
+        GenerationOptions(top_p=0.3),
+        GenerationOptions(stop=("e", "=")),
+        PLAIN,
+    ]
+    owed = tasks(entrant(temperature=1.5), PROMPTS[:4])
+    apart = [answer for way in ways for answer in answers(asked(owed, way))]
+
+    every = [task for way in ways for task in asked(owed, way)]
+    keys = [digest_of(n) for n in range(len(every))]
+    together = answers([replace(t, response_key=k) for t, k in zip(every, keys, strict=True)])
+
+    assert [replace(a, response_key=k) for a, k in zip(apart, keys, strict=True)] == together
+    assert len({answer.generated_ids for answer in together}) > 8
+
+
+def test_an_answer_ends_with_its_stop_text_and_costs_nothing_more(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Weights that go on with another question are the rule where no token ends a turn."""
+    said = tokenizer("a dose\nQ: a patient")["input_ids"]
+    (task,) = asked(
+        tasks(entrant(max_new_tokens=40), ["?"]), GenerationOptions(is_chat=False, stop=("\nQ:",))
+    )
+    prompt_ids = encode_text(tokenizer, "?")
+    loaded = reciting(tokenizer, said, behind=len(prompt_ids))
+    n_passes: list[int] = []
+    assert isinstance(loaded.model, torch.nn.Module)
+    loaded.model.register_forward_hook(lambda *_: n_passes.append(1))
+
+    (answer,) = answers([task], load=lambda *_: loaded)
+
+    n_said = len(tokenizer("a dose\nQ:")["input_ids"])
+    assert (answer.text, answer.finish_reason) == ("a dose", "stop")
+    assert answer.generated_ids == tuple(said[:n_said])
+    assert answer.n_generated_tokens == len(n_passes) == n_said
+    assert (answer.prompt_ids, answer.n_prompt_tokens) == (prompt_ids, len(prompt_ids))
+
+
+@pytest.mark.parametrize(
+    ("options", "is_special", "has_template"),
+    [
+        (GenerationOptions(), True, True),
+        (GenerationOptions(is_chat=False, stop=("<|im_end|>",)), True, False),
+        (GenerationOptions(is_chat=False, stop=("<|im_end|>",)), False, False),
+    ],
+    ids=["by the template", "by a stop text that is a token", "by a stop text"],
+)
+def test_a_right_answer_is_not_made_wrong_by_the_mark_of_its_end(
+    entrant: Build,
+    tasks: Tasks,
+    tokenizer: PreTrainedTokenizerFast,
+    options: GenerationOptions,
+    *,
+    is_special: bool,
+    has_template: bool,
+) -> None:
+    """The original read "positive<|im_end|>" here, and matched it with "positive"."""
+    (task,) = asked(tasks(entrant(max_new_tokens=40), ["?"]), options)
+    encode = encode_prompt if options.is_chat else encode_text
+    spelled = [*tokenizer("positive<|im")["input_ids"], *tokenizer("_end|>")["input_ids"]]
+    ended = spelled if not is_special else tokenizer("positive<|im_end|>")["input_ids"]
+    loaded = reciting(
+        tokenizer,
+        [*ended, *tokenizer("positive")["input_ids"]],
+        behind=len(encode(tokenizer, "?")),
+        end_ids=end_of_turn(tokenizer) if has_template else frozenset({0}),
+    )
+
+    (answer,) = answers([task], load=lambda *_: loaded)
+
+    assert (answer.text, answer.finish_reason) == ("positive", "stop")
+    assert answer.generated_ids == tuple(ended)
+
+
+def test_weights_without_a_chat_template_answer_plain_prompts(
+    entrant: Build, tasks: Tasks, without_template: Path
+) -> None:
+    """Base weights have none, and are evaluated all the same."""
+    owed = asked(tasks(entrant(folder=without_template), PROMPTS[:2]), PLAIN)
+
+    assert [answer.n_generated_tokens for answer in answers(owed)] == [12, 12]
+
+
+def test_weights_without_a_chat_template_are_refused_before_the_first_answer(
+    entrant: Build, tasks: Tasks, without_template: Path
+) -> None:
+    """To a user's turn they would answer anything, and lose every comparison in silence."""
+    owed = tasks(entrant(folder=without_template), PROMPTS[:2])
+    mixed = [*asked(owed[:1], PLAIN), owed[1]]
+
+    with pytest.raises(WeightsError, match=r"no chat template; .*instruction-tuned"):
+        next(HfGenerator(1, device="cpu").generate(mixed))
+
+
+def test_a_prompt_that_is_too_long_is_cut_where_it_may_be(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """And the answer says so, for a metric to count; its tokens are those that were read."""
+    prompt = "a patient asks. " * 40 + "Which dose?"
+    (task,) = asked(tasks(entrant(), [prompt]), GenerationOptions(may_truncate=True))
+
+    (answer,) = answers([task])
+
+    shown = str(tokenizer.decode(list(answer.prompt_ids)))
+    assert shown.endswith("Which dose?<|im_end|>\n<|assistant|>\n")
+    assert answer.is_truncated
+    assert answer.n_prompt_tokens == len(answer.prompt_ids) <= 160 - 12
+
+
+def test_a_prompt_of_which_nothing_fits_fails_with_the_numbers(
+    entrant: Build, tasks: Tasks
+) -> None:
+    """There is no room for an answer however little is asked."""
+    (task,) = asked(
+        tasks(entrant(max_new_tokens=158), ["a dose"]), GenerationOptions(may_truncate=True)
+    )
+
+    ((failure,),) = HfGenerator(1, device="cpu").generate([task])
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "prompt_too_long"
+    assert "158 new ones are more than the 160 positions" in failure.detail
+
+
+@pytest.fixture
+def without_template(
+    weights: Path, copied: Callable[[Path], Path], tokenizer: PreTrainedTokenizerFast
+) -> Path:
+    """Give the Olmo 2 weights with a tokenizer that has no chat template, as base weights do."""
+    folder = copied(weights)
+    plain = copy.deepcopy(tokenizer)
+    plain.chat_template = None
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    plain.save_pretrained(folder)
+    return folder
+
+
+def greedy_by_hand(loaded: LoadedWeights, prompt: str, n_steps: int) -> list[int]:
+    """Generate alone, without padding, mask or cache: one whole forward pass per token."""
+    prompt_ids = encode_prompt(loaded.tokenizer, prompt)
+    tokens = list(prompt_ids)
+    for _ in range(n_steps):
+        with torch.inference_mode():
+            logits = model_of(loaded)(torch.tensor([tokens])).logits  # (1, T, V)
+        tokens.append(int(logits[0, -1].argmax()))
+        if tokens[-1] in loaded.end_ids:
+            break
+    return tokens[len(prompt_ids) :]
+
+
+@pytest.mark.parametrize("temperature", [None, 0.9])
+@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
+def test_answers_do_not_depend_on_the_batch(
+    entrant: Build,
+    tasks: Tasks,
+    request: pytest.FixtureRequest,
+    family: str,
+    temperature: float | None,
+) -> None:
+    """A run resumed in other batches must be the same run; GPT-2 fails at the least slip."""
+    folder = request.getfixturevalue(family)
+    owed = tasks(entrant(folder=folder, temperature=temperature), PROMPTS)
+
+    alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
+
+    assert alone == by_four == at_once
+    assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
+
+
+def test_each_batch_is_handed_over_when_it_is_done(entrant: Build, tasks: Tasks) -> None:
+    """What is handed over is recorded, so a crash costs one batch; the time is the batch's."""
+    owed = tasks(entrant(), PROMPTS)
+
+    alone = list(HfGenerator(1, device="cpu").generate(owed))
+    at_once = list(HfGenerator(ENOUGH, device="cpu").generate(owed))
+
+    assert [len(batch) for batch in alone] == [1] * 16
+    assert [len(batch) for batch in at_once] == [16]
+    times = {result.elapsed_s for result in at_once[0] if isinstance(result, GeneratedText)}
+    assert len(times) == 1
+    assert min(times) > 0
+
+
+def test_greedy_answers_are_those_of_a_loop_by_hand(entrant: Build, tasks: Tasks) -> None:
+    """Padding, cache and processors are there for speed; the answer is the plain argmax."""
+    owed = tasks(entrant(), PROMPTS)
+    loaded = load_weights(owed[0].entrant, torch.device("cpu"))
+
+    made = answers(owed)
+
+    expected = [greedy_by_hand(loaded, prompt, 12) for prompt in PROMPTS]
+    assert [answer.n_generated_tokens for answer in made] == [len(tokens) for tokens in expected]
+    assert [answer.text for answer in made] == [
+        loaded.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in expected
+    ]
+
+
+def test_another_rows_seed_does_not_change_my_answer(entrant: Build, tasks: Tasks) -> None:
+    """Adding a prompt to the bank must not change what was said to the others."""
+    sampled = entrant(temperature=1.0)
+    mine = tasks(sampled, PROMPTS[:1], first_seed=5)
+
+    mine_first, *some = texts(mine + tasks(sampled, PROMPTS[1:4], first_seed=10))
+    *others, mine_last = texts(tasks(sampled, PROMPTS[1:4], first_seed=90) + mine)
+
+    assert mine_first == mine_last
+    assert some != others
+
+
+def test_samples_of_one_prompt_differ_by_their_seeds(entrant: Build, tasks: Tasks) -> None:
+    """Several samples per prompt are asked for to see the spread."""
+    owed = tasks(entrant(temperature=1.0), ["a dose"] * 8)
+
+    assert len(set(texts(owed))) > 1
+
+
+def test_entrants_in_one_load_keep_their_own_decoding(entrant: Build, tasks: Tasks) -> None:
+    """A batch that took its first row's settings for all would make entrants alike."""
+    roster = (
+        entrant(),
+        entrant(temperature=0.7),
+        entrant(temperature=2.5),
+        entrant(max_new_tokens=5),
+    )
+    alone = [text for one in roster for text in texts(tasks(one, PROMPTS[:4]))]
+
+    owed = [task for one in roster for task in tasks(one, PROMPTS[:4])]
+    renamed = [dataclasses.replace(t, response_key=digest_of(n)) for n, t in enumerate(owed)]
+
+    assert texts(renamed) == alone
+    assert len(set(alone)) > len(PROMPTS[:4])
+
+
+def test_an_adapter_changes_what_is_said(
+    entrant: Build, tasks: Tasks, adapters: tuple[Path, Path]
+) -> None:
+    """The whole way from an entrant's adapters to its text, not only the merge."""
+    assert texts(tasks(entrant(), PROMPTS)) != texts(tasks(entrant(*adapters), PROMPTS))
+
+
+def test_an_answer_stops_at_any_of_the_end_tokens(entrant: Build, tasks: Tasks) -> None:
+    """The end token is counted, as it was generated and paid for, but it is not said."""
+    owed = tasks(entrant(), ["a dose"])
+    plain = load_weights(owed[0].entrant, torch.device("cpu"))
+    tokens = greedy_by_hand(plain, "a dose", 12)
+    end = next(n for n in range(2, 12) if tokens[n] not in tokens[:n])
+
+    (made,) = answers(owed, load=ending_at(0, tokens[end]))
+
+    assert (made.finish_reason, made.n_generated_tokens) == ("stop", end + 1)
+    assert made.text == plain.tokenizer.decode(tokens[:end], skip_special_tokens=True)
+
+
+def test_an_answer_without_an_end_token_is_cut_at_its_length(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Answers cut short are a headline of their own; they must not pass for whole ones."""
+    owed = tasks(entrant(max_new_tokens=3), ["a dose"])
+
+    (made,) = answers(owed, load=ending_at())
+
+    assert (made.finish_reason, made.n_generated_tokens) == ("length", 3)
+    assert made.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose"))
+
+
+def test_a_prompt_that_leaves_no_room_for_the_answer_fails_with_the_numbers(
+    entrant: Build, tasks: Tasks
+) -> None:
+    """Cutting the prompt would drop the question; beyond its positions the model babbles."""
+    owed = tasks(entrant(), ["dose " * 200, "a dose"])
+
+    too_long, fitting = results(owed)
+
+    assert isinstance(too_long, GenerationFailure)
+    assert too_long.reason == "prompt_too_long"
+    assert "12 new ones are more than the 160 positions" in too_long.detail
+    assert isinstance(fitting, GeneratedText)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
+    entrant: Build, tasks: Tasks, n_rows: int
+) -> None:
+    """Rows that are tried again start their random streams again."""
+    owed = tasks(entrant(temperature=0.8), PROMPTS)
+
+    assert answers(owed, load=running_out(rows_above(n_rows))) == answers(owed)
+
+
+def test_one_row_that_does_not_fit_fails_alone(entrant: Build, tasks: Tasks) -> None:
+    """At one row there is nothing left to halve."""
+    made = results(tasks(entrant(), PROMPTS[:3]), load=running_out(rows_above(0)))
+
+    assert [r.reason for r in made if isinstance(r, GenerationFailure)] == ["out_of_memory"] * 3
+
+
+def test_broken_logits_fail_their_row_and_no_other(entrant: Build, tasks: Tasks) -> None:
+    """A text made of NaN is garbage that a judge would rate."""
+    owed = tasks(entrant(), ["a dose", "a dose ~", "dose"])
+    sound = results(owed)
+
+    made = results(owed, load=changed(forget_tilde))
+
+    assert isinstance(made[1], GenerationFailure)
+    assert (made[1].reason, made[1].detail) == (
+        "not_finite",
+        "the logits of new token 1 are not finite, in float32",
+    )
+    assert (made[0], made[2]) == (sound[0], sound[2])
+
+
+def test_a_broken_row_is_given_up_at_once(entrant: Build, tasks: Tasks) -> None:
+    """Weights that overflow in float16 would cost the whole bank's time for nothing."""
+    n_passes: list[int] = []
+
+    def break_and_count(model: PreTrainedModel) -> None:
+        model.get_parameter("lm_head.weight").data[5] = torch.nan
+        model.register_forward_hook(lambda *_: n_passes.append(1))
+
+    results(tasks(entrant(), PROMPTS[:3]), load=changed(break_and_count))
+
+    assert len(n_passes) == 1
+
+
+def test_decoding_settings_beside_the_weights_do_not_count(
+    entrant: Build, tasks: Tasks, weights: Path, respecified: Callable[..., Path]
+) -> None:
+    """Instruct weights often bring a repetition penalty and top-k; the entrant says neither."""
+    own = {"do_sample": True, "top_k": 3, "temperature": 2.0, "repetition_penalty": 5.0}
+    folder = respecified(weights, "generation_config.json", **own)
+
+    assert texts(tasks(entrant(folder=folder), PROMPTS)) == texts(tasks(entrant(), PROMPTS))
+
+
+def test_generating_leaves_the_global_random_state_alone(
+    entrant: Build, tasks: Tasks, adapters: tuple[Path, Path]
+) -> None:
+    """Nothing else in the process may depend on whether something was generated."""
+    before = torch.get_rng_state(), random.getstate()
+
+    results(tasks(entrant(adapters[0], temperature=0.9), PROMPTS[:2]))
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+
+
+def test_nothing_is_printed(
+    entrant: Build, tasks: Tasks, adapters: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The terminal belongs to tourney's own progress and results."""
+    results(tasks(entrant(adapters[0]), PROMPTS[:2]))
+
+    assert capfd.readouterr() == ("", "")
+
+
+CPU = torch.device("cpu")
+BEGIN, QUESTION = "<|endoftext|><|user|>\n", " Which dose?<|im_end|>\n<|assistant|>\n"
+LONG = "A patient asks. " * 20 + "Which dose?"
+
+
+@pytest.fixture
+def row(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> Callable[..., PromptRow]:
+    """Give a builder of rows for weights of so many positions; 12 new tokens are asked for."""
+
+    def build(text: str, n_positions: int | None, **options: object) -> PromptRow:
+        loaded = LoadedWeights(_NoModel(), tokenizer, CPU, frozenset(), n_positions)
+        (task,) = tasks(entrant(), [text])
+        return prompt_row(loaded, replace(task, options=GenerationOptions(**options)))  # type: ignore[arg-type]  # as wanted
+
+    return build
+
+
+class _NoModel:
+    """No weights: nothing is generated here."""
+
+    def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
+        """Say nothing."""
+        raise NotImplementedError(inputs, settings)
+
+
+def test_a_plain_prompt_is_its_text_behind_the_token_that_begins_texts(
+    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Base weights know no turns; what they continue is the text alone."""
+    plain = row("a dose", None, is_chat=False)
+
+    assert tokenizer.decode(list(plain.prompt_ids)) == "<|endoftext|>a dose"
+    assert not plain.is_truncated
+
+
+def test_the_token_that_begins_texts_is_never_doubled(tokenizer: PreTrainedTokenizerFast) -> None:
+    """A prompt that was written with it must not have it twice."""
+    assert encode_text(tokenizer, "<|endoftext|>a dose") == encode_text(tokenizer, "a dose")
+
+
+def test_where_no_token_begins_texts_none_is_made_up(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Only an empty text needs something to be followed; harnesses take the end token there."""
+    without = copy.deepcopy(tokenizer)
+    without.bos_token = None
+
+    assert without.decode(list(encode_text(without, "a dose"))) == "a dose"
+    assert encode_text(without, "") == (without.eos_token_id,)
+
+
+def test_a_chat_loses_the_beginning_of_what_the_user_says(
+    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """The question stands at the end, and the template says whose turn it is."""
+    cut = row(LONG, 80, may_truncate=True)
+
+    shown = str(tokenizer.decode(list(cut.prompt_ids)))
+    assert shown.startswith(BEGIN)
+    assert shown.endswith(QUESTION)
+    assert cut.is_truncated
+    assert cut.task.prompt_text == shown.removeprefix(BEGIN).partition("<|im_end|>")[0]
+    assert LONG.endswith(cut.task.prompt_text)
+    assert 80 - 4 < cut.n_tokens <= 80
+
+
+def test_a_plain_prompt_loses_its_beginning(
+    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """But not the token that begins texts: without it weights babble."""
+    cut = row(LONG, 60, may_truncate=True, is_chat=False)
+
+    assert tokenizer.decode(list(cut.prompt_ids)) == f"<|endoftext|>{cut.task.prompt_text}"
+    assert LONG.endswith(cut.task.prompt_text)
+    assert 60 - 4 < cut.n_tokens <= 60
+
+
+@pytest.mark.parametrize("options", [{"may_truncate": False}, {"may_truncate": True}])
+def test_a_prompt_that_fits_is_left_whole(
+    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast, options: dict[str, object]
+) -> None:
+    """To the last token."""
+    n_tokens = len(encode_prompt(tokenizer, LONG)) + 12
+
+    for n_positions in (n_tokens, None):
+        kept = row(LONG, n_positions, **options)
+        assert (kept.n_tokens, kept.is_truncated) == (n_tokens, False)
+
+
+def test_where_not_even_an_empty_text_fits_nothing_is_left_out(
+    row: Callable[..., PromptRow],
+) -> None:
+    """The failure then tells how long the prompt is that was asked."""
+    whole = row(LONG, 16, may_truncate=True)
+
+    assert (whole.task.prompt_text, whole.is_truncated) == (LONG, False)
+    assert whole.prompt_ids == row(LONG, 16).prompt_ids
+
+
+def test_a_prompt_is_not_shortened_unasked(row: Callable[..., PromptRow]) -> None:
+    """A response to half a prompt would be judged as one to the whole."""
+    assert row(LONG, 80).n_tokens > 80
+
+
+@given(st.text("ab c", max_size=60), st.integers(12, 60))
+def test_whatever_the_tokens_are_what_is_left_fits(text: str, limit: int) -> None:
+    """Leaving a letter out can add a token, here where "ab" is one."""
+
+    def encoded(rest: str) -> tuple[int, ...]:
+        return tuple(range(len(rest.replace("ab", "x")) + 1))
+
+    whole = PromptRow(_task(text), encoded(text))
+
+    left = truncate_prompt(whole, encoded, limit)
+
+    if limit < 12 + 1:
+        assert left == whole
+    else:
+        assert left.n_tokens <= limit
+        assert text.endswith(left.task.prompt_text)
+        assert left.is_truncated == (left.task.prompt_text != text)
+
+
+def _task(text: str) -> GenerationTask:
+    return GenerationTask(digest_of(text), entrant_named("base", max_new_tokens=12), text, 0)

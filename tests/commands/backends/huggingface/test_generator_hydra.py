@@ -1,0 +1,200 @@
+"""The four entrants of a Hydra's tournament answer, each prompt by itself and each load once."""
+
+import dataclasses
+import math
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from commands.backends.huggingface.worker import Loaded, load_entrant
+from commands.backends.hydra.weights import LoadedHydra
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
+from ledger.events.registration import Entrant
+from ledger.events.responses import Diagnostics
+from tests.support.weights.generating import answers, results
+from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
+
+PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(6)]
+N = len(PROMPTS)
+ROSTER = ("base_olmo", "security_only", "security_plus_robustness", "full_poe")
+
+Build = Callable[..., Entrant]
+Tasks = Callable[..., list[GenerationTask]]
+
+
+@pytest.fixture
+def files(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads: merging nine would take longer than what is tested here."""
+    return hydra_files._replace(
+        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
+    )
+
+
+@pytest.fixture
+def rated(files: HydraFiles, tasks: Tasks) -> list[GenerationTask]:
+    """Give what a full jury with an uncertainty head is asked."""
+    return tasks(hydra_entrant(files, uncertainty=adapter(files.uncertainty)), PROMPTS)
+
+
+def told(answer: GeneratedText) -> Diagnostics:
+    """Return how a Hydra decided."""
+    assert answer.diagnostics is not None
+    return answer.diagnostics
+
+
+def facts(answer: GeneratedText) -> object:
+    """Return what must be the same whenever it is generated: no digits that waver."""
+    decided = told(answer)
+    exact = dataclasses.replace(answer, p_correct=None, diagnostics=None)
+    return exact, decided.draft_head_idx, decided.resampled_at, decided.rejected_tokens
+
+
+def test_four_entrants_answer_by_three_loads(
+    files: HydraFiles, entrant: Build, tasks: Tasks
+) -> None:
+    """On each prompt the Hydras draft with the same head, whether a jury is asked or not."""
+    roster = (
+        entrant(folder=files.weights, entrant_id=ROSTER[0]),
+        hydra_entrant(files, entrant_id=ROSTER[1], robustness=(), bypass_jury=True),
+        hydra_entrant(files, entrant_id=ROSTER[2], bypass_jury=True),
+        hydra_entrant(files, entrant_id=ROSTER[3]),
+    )
+    loads: list[str] = []
+
+    def load(one: Entrant, device: torch.device) -> Loaded:
+        loads.append(one.entrant_id)
+        return load_entrant(one, device)
+
+    made = answers([task for each in roster for task in tasks(each, PROMPTS)], load=load)
+
+    assert loads == [*ROSTER[:3]]
+    base, *hydras, full = (made[N * n : N * n + N] for n in range(4))
+    assert [answer.diagnostics for answer in base] == [None] * N
+    drafters = [told(answer).draft_head_idx for answer in full]
+    assert set(drafters) == {0, 1, 2}
+    alone = [Diagnostics(draft_head_idx=head, bypass_jury=True) for head in drafters]
+    assert [[told(answer) for answer in each] for each in hydras] == [alone, alone]
+    assert all(len(told(answer).entropies) == answer.n_generated_tokens for answer in full)
+    said = [tuple(answer.text for answer in each) for each in (base, *hydras, full)]
+    assert len(set(said)) == 4
+
+
+def test_answers_and_their_rates_do_not_depend_on_the_batch(rated: list[GenerationTask]) -> None:
+    """A run that is resumed half-way, in other batches, must be the same run."""
+    at_once = answers(rated)
+    resumed_alone = answers(rated[3:], batch_tokens=1)
+
+    assert [facts(each) for each in resumed_alone] == [facts(each) for each in at_once[3:]]
+    for one, other in zip(resumed_alone, at_once[3:], strict=True):
+        assert one.p_correct == pytest.approx(other.p_correct, abs=1e-5)
+        assert told(one).entropies == pytest.approx(told(other).entropies, rel=2e-3, abs=1e-6)
+
+
+def test_only_who_has_an_uncertainty_head_is_rated(
+    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+) -> None:
+    """The rate is of the response, and changes nothing of it."""
+    unrated = answers(tasks(hydra_entrant(files), PROMPTS))
+
+    made = answers(rated)
+
+    assert [facts(answer) for answer in made] == [facts(answer) for answer in unrated]
+    assert {answer.p_correct for answer in unrated} == {None}
+    rates = [answer.p_correct for answer in made if answer.p_correct is not None]
+    assert all(0 <= rate <= 1 for rate in rates)
+    assert len(set(rates)) == N
+
+
+def test_who_is_rated_needs_room_for_the_question(
+    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+) -> None:
+    """The prompt is read a second time, with the answer and what is asked of it behind it."""
+    (unrated,) = tasks(hydra_entrant(files, entrant_id="unrated"), ["?" * 100])
+    (asked,) = tasks(rated[0].entrant, ["?" * 100])
+
+    answer, failure = results([unrated, asked])
+
+    assert isinstance(answer, GeneratedText)
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "prompt_too_long"
+    assert re.fullmatch(
+        f"{answer.n_prompt_tokens} prompt tokens, 12 new ones and [0-9]+ to ask if they are right"
+        " are more than the 160 positions of the weights",
+        failure.detail,
+    )
+
+
+def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
+    rated: list[GenerationTask],
+) -> None:
+    """What was left out of a prompt that may be cut would not fit into the question either."""
+    task = dataclasses.replace(
+        rated[0], prompt_text="?" * 300, options=GenerationOptions(may_truncate=True)
+    )
+
+    (answer,) = answers([task])
+
+    assert answer.is_truncated
+    assert answer.n_prompt_tokens < 160 - 12
+    assert answer.p_correct is not None
+
+
+def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
+    rated: list[GenerationTask],
+) -> None:
+    """Whether it happens to answers or to their rating, rows start their random streams again."""
+
+    def refuse_wide_batches(_: torch.nn.Module, args: tuple[torch.Tensor]) -> None:
+        if len(args[0]) > 2:
+            raise torch.OutOfMemoryError
+
+    def load(entrant: Entrant, device: torch.device) -> Loaded:
+        loaded = load_entrant(entrant, device)
+        assert isinstance(loaded, LoadedHydra)
+        loaded.net.embeddings.register_forward_pre_hook(refuse_wide_batches)
+        return loaded
+
+    halved = answers(rated[:4], load=load)
+
+    whole = answers(rated[:4])
+    assert [facts(each) for each in halved] == [facts(each) for each in whole]
+
+
+def test_a_broken_head_fails_who_it_decides_for_and_no_other(
+    files: HydraFiles, tasks: Tasks
+) -> None:
+    """A text made of NaN is garbage that a judge would rate."""
+    owed = tasks(hydra_entrant(files, bypass_jury=True), PROMPTS)
+    sound = answers(owed)
+    broken = told(sound[0]).draft_head_idx
+
+    def load(entrant: Entrant, device: torch.device) -> Loaded:
+        loaded = load_entrant(entrant, device)
+        assert isinstance(loaded, LoadedHydra)
+        weight = loaded.net.head_layers[0].mlp.mlps[broken].get_parameter("up_proj.weight")
+        weight.data[0] = math.nan
+        return loaded
+
+    for result, answer in zip(results(owed, load=load), sound, strict=True):
+        if told(answer).draft_head_idx == broken:
+            assert isinstance(result, GenerationFailure)
+            assert result.reason == "not_finite"
+        else:
+            assert isinstance(result, GeneratedText)
+            assert facts(result) == facts(answer)
+
+
+def test_generating_is_silent_and_leaves_the_global_random_state_alone(
+    rated: list[GenerationTask], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The terminal belongs to tourney, and nothing may depend on what was generated before."""
+    before = torch.get_rng_state(), random.getstate()
+
+    results(rated[:2])
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+    assert capfd.readouterr() == ("", "")

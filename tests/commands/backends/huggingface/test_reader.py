@@ -1,0 +1,511 @@
+"""The reader weighs each passage as by itself, whatever is read beside it."""
+
+import copy
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from string import ascii_uppercase as letters
+from typing import cast
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from peft import PeftModel
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MambaForCausalLM,
+    MistralForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from commands.backends._subject import live_weights
+from commands.backends.huggingface.reader import (
+    MIN_SHARED,
+    HfLikelihoodModel,
+    PrefixGroup,
+    compute_groups,
+    group_by_length,
+    group_by_prefix,
+)
+from commands.backends.huggingface.worker import Load
+from commands.backends.weights.likelihoods import InputRow, WindowLikelihood
+from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
+from commands.backends.weights.windows import Window
+from commands.evaluating.samples import Inference
+from commands.ports import ContinuationLikelihood, LikelihoodFailure
+from ledger.events.registration import Entrant
+from tests.support.builders.evaluating import Endings
+from tests.support.scripted import ScriptedGenerator
+from tests.support.weights.loads import changed, forget_tilde, model_of, rows_above, running_out
+from tests.support.weights.reading import (
+    ENOUGH,
+    facts,
+    likelihood_by_hand,
+    log_likelihoods,
+    log_p_by_hand,
+    passages_of,
+    readings,
+    results,
+)
+from tests.support.weights.tiny import tiny
+
+Build = Callable[..., Entrant]
+CPU = torch.device("cpu")
+QUESTION = "a patient asks: " + 6 * "which dose, and how often? "
+PAIRS = [
+    *((QUESTION, text) for text in (" a dose", " none", " x", " y", " a patient asks")),
+    *((QUESTION[10:], text) for text in ("~", "~ dose")),
+    *(("dose " * n, "x" * (1 + n % 3)) for n in range(5)),
+    ("", "a dose"),
+]
+
+
+def in_float64(entrant: Entrant) -> PreTrainedModel:
+    """Return an entrant's weights in float64."""
+    return model_of(load_weights(entrant, CPU)).double()
+
+
+@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
+def test_log_likelihoods_are_those_of_float64(
+    entrant: Build, request: pytest.FixtureRequest, family: str
+) -> None:
+    """Whatever the batch: padding that is seen, or a position that slips, shows at once."""
+    one = entrant(folder=request.getfixturevalue(family))
+    model = in_float64(one)
+
+    by_batch = [readings(passages_of(one, *PAIRS), n) for n in (1, 4 * 130, ENOUGH)]
+
+    for read in by_batch:
+        by_hand = [likelihood_by_hand(model, each) for each in read]
+        assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
+        assert facts(read) == facts(by_batch[0])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        partial(tiny, MistralForCausalLM, sliding_window=16),
+        partial(tiny, MambaForCausalLM, state_size=8),
+    ],
+    ids=["sliding", "recurrent"],
+)
+def test_weights_that_remember_otherwise_are_read_right(
+    entrant: Build, tokenizer: PreTrainedTokenizerFast, build: Callable[..., PreTrainedModel]
+) -> None:
+    """By attention that reaches 16 tokens back, or with a state that cannot be kept in mind."""
+    model = build(seed=5)
+    load = LoadedWeights(cast("TextModel", model), tokenizer, CPU, frozenset(), 160)
+
+    read = readings(passages_of(entrant(), *PAIRS), load=lambda *_: load)
+
+    in_full = copy.deepcopy(model).double()
+    by_hand = [likelihood_by_hand(in_full, each) for each in read]
+    assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
+
+
+def test_weights_with_an_adapter_beside_them_are_read_as_the_model_within(
+    entrant: Build, tokenizer: PreTrainedTokenizerFast, lora_model: PeftModel
+) -> None:
+    """Peft's model passes on what it is told of the past, and does not say that it does."""
+    whole, within = (
+        live_weights(cast("PreTrainedModel", model.eval()), tokenizer)
+        for model in (lora_model, lora_model.get_base_model())
+    )
+    passages = passages_of(entrant(), *PAIRS)
+
+    read = readings(passages, load=lambda *_: whole)
+
+    expected = readings(passages, load=lambda *_: within)
+    assert log_likelihoods(read) == pytest.approx(log_likelihoods(expected), rel=0, abs=1e-4)
+    assert facts(read) == facts(expected)
+
+
+def test_the_likeliest_token_is_told_in_each_place(entrant: Build) -> None:
+    """By these it is known whether an answer is what the entrant itself would have said."""
+    [read] = readings(passages_of(entrant(), ("a dose", " and a patient")))
+
+    log_p = log_p_by_hand(in_float64(entrant()), [*read.context_ids, *read.text_ids])
+    places = slice(len(read.context_ids) - 1, -1)
+    assert read.predicted_ids == tuple(log_p[places].argmax(dim=-1).tolist())
+
+
+def test_a_context_that_choices_share_is_read_once(entrant: Build) -> None:
+    """Four choices would cost four times as much."""
+    n_read: list[int] = []
+    passages = passages_of(entrant(), *PAIRS[:5])
+    [alone] = zip(*(readings([passage]) for passage in passages), strict=True)
+
+    together = readings(passages, load=changed(lambda model: _count(model, n_read)))
+
+    assert log_likelihoods(together) == pytest.approx(log_likelihoods(alone), rel=0, abs=1e-4)
+    assert facts(together) == facts(alone)
+    assert sum(n_read) < 2 * len(together[0].context_ids)
+
+
+def test_padding_needs_no_position(entrant: Build, gpt2_weights: Path) -> None:
+    """Beside long choices, short ones behind a long context would be padded beyond the last one."""
+    one = entrant(folder=gpt2_weights)
+    pairs = [
+        *((QUESTION, text) for text in (" no", " one", " two")),
+        *((QUESTION[80:], letter * 60) for letter in "xyz"),
+    ]
+
+    read = readings(passages_of(one, *pairs))
+
+    by_hand = [likelihood_by_hand(in_float64(one), each) for each in read]
+    assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
+
+
+def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
+    """All that tells them apart is said behind their context."""
+    n_read: list[int] = []
+
+    read = readings(
+        passages_of(entrant(), *(("(", letter) for letter in "ABCD")),
+        load=changed(lambda model: _count(model, n_read)),
+    )
+
+    assert sum(n_read) == len(read[0].context_ids)
+    assert len({*log_likelihoods(read)}) == 4
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_running_out_of_memory_changes_no_reading(entrant: Build, n_rows: int) -> None:
+    """The batch is halved, as often as it must be."""
+    passages = passages_of(entrant(), *PAIRS)
+
+    read = readings(passages, load=running_out(rows_above(n_rows)))
+
+    assert facts(read) == facts(readings(passages))
+
+
+def test_choices_that_do_not_fit_together_are_read_one_by_one(entrant: Build) -> None:
+    """A context kept in mind takes memory too."""
+    passages = passages_of(entrant(), *PAIRS)
+
+    read = readings(passages, load=running_out(_keeps_in_mind))
+
+    assert facts(read) == facts(readings(passages))
+
+
+def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:
+    """At one row there is nothing left to halve."""
+    made = results(passages_of(entrant(), *PAIRS[:3]), load=running_out(rows_above(0)))
+
+    assert [r.reason for r in made if isinstance(r, LikelihoodFailure)] == ["out_of_memory"] * 3
+
+
+def test_logits_that_are_no_numbers_fail_their_passage_and_no_other(entrant: Build) -> None:
+    """NaN compares as it pleases, and would be an answer."""
+    passages = passages_of(entrant(), *PAIRS)
+    sound = results(passages)
+
+    made = results(passages, load=changed(forget_tilde))
+
+    behind_it = PAIRS.index((QUESTION[10:], "~ dose"))
+    assert [n for n, each in enumerate(made) if isinstance(each, LikelihoodFailure)] == [behind_it]
+    assert made[behind_it] == LikelihoodFailure(
+        str(behind_it), "not_finite", "the log-likelihood is not finite, in float32"
+    )
+    assert [each for each in made if isinstance(each, ContinuationLikelihood)] == pytest.approx(
+        [each for n, each in enumerate(sound) if n != behind_it]
+    )
+
+
+def test_a_text_without_a_token_is_not_read(entrant: Build) -> None:
+    """Its likelihood would be 1, and its perplexity perfect."""
+    made = results(passages_of(entrant(), ("a dose", ""), ("", "")))
+
+    assert [each.reason for each in made if isinstance(each, LikelihoodFailure)] == ["empty"] * 2
+
+
+@pytest.mark.parametrize("text", ["x", "~"])
+def test_a_document_of_one_token_is_weighed(entrant: Build, text: str) -> None:
+    """Behind the token that begins a text, where others count it as perfect."""
+    [read] = readings(passages_of(entrant(), ("", text), rolls=True))
+
+    assert (len(read.context_ids), len(read.text_ids), read.n_windows) == (1, 1, 1)
+    by_hand = likelihood_by_hand(in_float64(entrant()), read)
+    assert read.log_likelihood == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_a_context_longer_than_the_window_loses_its_beginning(entrant: Build) -> None:
+    """Left whole, all choices would weigh the same, and the first would win."""
+    made = readings(passages_of(entrant(), *(("x" * 400 + "~", each) for each in ("A", "BC", "A"))))
+
+    assert all(each.is_truncated for each in made)
+    assert [len(each.context_ids) + len(each.text_ids) for each in made] == [161] * 3
+    assert len({*log_likelihoods(made)}) == 2
+    by_hand = [likelihood_by_hand(in_float64(entrant()), each) for each in made]
+    assert log_likelihoods(made) == pytest.approx(by_hand, rel=0, abs=1e-4)
+
+
+def test_a_text_longer_than_the_window_is_not_read(entrant: Build) -> None:
+    """Nor cut: that would be another text."""
+    [made] = results(passages_of(entrant(), ("x", "y" * 161)))
+
+    assert made == LikelihoodFailure(
+        "0", "too_long", "the text's 161 tokens are more than the 160 positions of the weights"
+    )
+
+
+@pytest.mark.parametrize("n_chars", [160, 161, 320, 401])
+def test_a_long_document_is_weighed_window_by_window(entrant: Build, n_chars: int) -> None:
+    """Each token once, and behind as much as its window holds."""
+    text = ("~xyz" * 101)[:n_chars]
+    [read] = readings(passages_of(entrant(), ("", text), rolls=True))
+
+    assert len(read.text_ids) == n_chars
+    assert read.n_windows == math.ceil(n_chars / 160)
+    by_hand = _rolled(in_float64(entrant()), [*read.context_ids, *read.text_ids], 160)
+    assert read.log_likelihood == pytest.approx(by_hand, abs=1e-3)
+
+
+def test_entrants_of_other_weights_are_read_with_their_own(
+    entrant: Build, gpt2_weights: Path
+) -> None:
+    """And loaded once each."""
+    first, second = entrant(), entrant(folder=gpt2_weights)
+    mixed = [
+        replace(passage, key=f"{name} {passage.key}")
+        for name, each in (("a", first), ("b", second))
+        for passage in passages_of(each, *PAIRS[:4])
+    ][::-1]
+
+    made = {each.key: each.log_likelihood for each in readings(mixed)}
+
+    for name, one in (("a", first), ("b", second)):
+        alone = readings(passages_of(one, *PAIRS[:4]))
+        assert [made[f"{name} {n}"] for n in range(4)] == log_likelihoods(alone)
+
+
+def test_nothing_is_printed(entrant: Build, capfd: pytest.CaptureFixture[str]) -> None:
+    """Tokenizers warn of texts that are longer than the weights are."""
+    results(passages_of(entrant(), ("x" * 900, "y")))
+
+    assert capfd.readouterr() == ("", "")
+
+
+def _rolled(model: PreTrainedModel, ids: list[int], limit: int) -> float:
+    """Weigh ids[1:] by blocks of `limit`, each behind the `limit` tokens before its last."""
+    total = 0.0
+    for begin in range(1, len(ids), limit):
+        end = min(begin + limit, len(ids))
+        first = max(0, end - 1 - limit)
+        log_p = log_p_by_hand(model, ids[first : end - 1])
+        total += sum(float(log_p[n - 1 - first, ids[n]]) for n in range(begin, end))
+    return total
+
+
+def _count(model: PreTrainedModel, n_read: list[int]) -> None:
+    """Note how many tokens each pass reads."""
+    model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))
+
+
+def _keeps_in_mind(_: torch.Tensor, cache: object) -> bool:
+    return cache is not None
+
+
+Item = tuple[str, Sequence[str], int]
+N_TOKENS = 270
+
+
+@pytest.fixture
+def follows(tokenizer: PreTrainedTokenizerFast) -> Callable[[torch.Tensor], Load]:
+    """Give a builder of loaders: of weights that say table[t] behind token t, (V, V) logits.
+
+    Attention and MLP add nothing to an embedding of one 1, which the norm makes sqrt(V).
+    """
+
+    def build(table: torch.Tensor) -> Load:
+        config = LlamaConfig(
+            vocab_size=N_TOKENS,
+            hidden_size=N_TOKENS,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=3,
+            max_position_embeddings=160,
+        )
+        with torch.random.fork_rng(devices=[]):
+            model = LlamaForCausalLM(config).train(mode=False)
+        state = model.state_dict()
+        state["model.layers.0.self_attn.o_proj.weight"].zero_()
+        state["model.layers.0.mlp.down_proj.weight"].zero_()
+        state["model.embed_tokens.weight"].copy_(torch.eye(N_TOKENS))
+        state["lm_head.weight"].copy_(table.T / math.sqrt(N_TOKENS))
+        cpu = torch.device("cpu")
+        return lambda *_: LoadedWeights(model, tokenizer, cpu, frozenset({0}), 160)
+
+    return build
+
+
+def alphabet(tokenizer: PreTrainedTokenizerFast) -> torch.Tensor:
+    """Return a table that knows which letter follows which."""
+    table = torch.zeros(N_TOKENS, N_TOKENS)
+    ids = tokenizer.encode(letters, add_special_tokens=False)  # no two of them are merged
+    table[ids, [*ids[1:], ids[0]]] = 20.0
+    return table
+
+
+def spelling(n_letters: int, *, before: str = "Go on: ") -> list[Item]:
+    """Return items whose right choice goes on with the alphabet, each at another place."""
+    items: list[Item] = []
+    for n in range(len(letters) - n_letters):
+        right = letters[n + 1 : n + 1 + n_letters]
+        choices = [right[:-1] + wrong for wrong in "?!~"]
+        choices.insert(n % 4, right)
+        items.append((before + letters[n], choices, n % 4))
+    return items
+
+
+def score_of(items: list[Item], entrant: Entrant, load: Load) -> object:
+    """Return the share of items whose right choice is the likeliest."""
+    reader = HfLikelihoodModel(4096, device="cpu", load=load)
+    inference = Inference(entrant, lambda: ScriptedGenerator(lambda _: ""), lambda: reader)
+    return Endings(*items)(inference)
+
+
+@pytest.mark.parametrize("n_letters", [1, 4])
+@pytest.mark.parametrize("before", ["Go on: ", 40 * "Go on: "])
+def test_weights_that_know_every_answer_score_one(
+    entrant: Callable[..., Entrant],
+    tokenizer: PreTrainedTokenizerFast,
+    follows: Callable[[torch.Tensor], Load],
+    n_letters: int,
+    before: str,
+) -> None:
+    """Answers of one token and of many, behind contexts that fit and that are cut."""
+    items = spelling(n_letters, before=before)
+    load = follows(alphabet(tokenizer))
+
+    assert score_of(items, entrant(), load) == 1.0
+    [read] = readings(passages_of(entrant(), (items[0][0], "B")), load=load)
+    assert read.is_truncated == (len(before) > 160)
+
+
+@pytest.mark.parametrize("n_letters", [1, 4])
+def test_weights_that_know_nothing_score_as_by_chance(
+    entrant: Callable[..., Entrant], follows: Callable[[torch.Tensor], Load], n_letters: int
+) -> None:
+    """All choices are equally likely, and the right one is not the first."""
+    load = follows(torch.zeros(N_TOKENS, N_TOKENS))
+
+    assert score_of(spelling(n_letters), entrant(), load) == 0.25
+
+
+@pytest.mark.parametrize("n_chars", [1, 50, 500])
+def test_the_perplexity_of_knowing_nothing_is_the_size_of_the_vocabulary(
+    entrant: Callable[..., Entrant], follows: Callable[[torch.Tensor], Load], n_chars: int
+) -> None:
+    """For documents of one token and of several windows."""
+    load = follows(torch.zeros(N_TOKENS, N_TOKENS))
+
+    [read] = results(passages_of(entrant(), ("", "A" * n_chars), rolls=True), load=load)
+
+    assert isinstance(read, ContinuationLikelihood)
+    assert len(read.text_ids) == n_chars
+    assert math.exp(-read.log_likelihood / n_chars) == pytest.approx(N_TOKENS, rel=1e-5)
+
+
+CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix
+
+
+def choices(*texts: tuple[int, ...], context: tuple[int, ...] = CONTEXT) -> list[Window]:
+    """Return the windows of choices."""
+    return [Window(context + text, len(context)) for text in texts]
+
+
+def labelled(windows: Sequence[Window], label: Hashable = "q") -> dict[Window, Hashable]:
+    """Return windows of one question."""
+    return dict.fromkeys(windows, label)
+
+
+class CountingReading:
+    """Counts what it reads, and weighs nothing."""
+
+    def __init__(self) -> None:
+        self.prefixes: list[Sequence[int]] = []
+        self.parts: list[list[tuple[int, InputRow]]] = []
+
+    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
+        """Keep the prefixes."""
+        self.prefixes += prefixes
+
+    def compute(
+        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
+    ) -> dict[Window, WindowLikelihood]:
+        """Keep the rows."""
+        self.parts.append([*zip(prefix_of, rows, strict=True)])
+        return {window: WindowLikelihood(0.0, ()) for row in rows for window in row.windows}
+
+
+def test_choices_share_all_but_the_last_token_of_their_context() -> None:
+    """Behind that one stands what tells them apart."""
+    [bundle] = group_by_prefix(labelled(choices((1, 2), (3, 4), (5,))), may_share=True)
+
+    assert (len(bundle.rows), bundle.n_shared) == (3, len(CONTEXT) - 1)
+    assert bundle.n_tokens == len(CONTEXT) + 1
+
+
+def test_choices_of_one_token_are_one_row() -> None:
+    """They read the same, and differ in what is only weighed."""
+    windows = choices((1,), (2,), (3,))
+
+    assert group_by_prefix(labelled(windows), may_share=False) == [
+        PrefixGroup((InputRow(CONTEXT, tuple(windows)),))
+    ]
+
+
+def test_contexts_that_differ_at_the_end_share_what_comes_before() -> None:
+    """A token may join the context's end and a choice's beginning."""
+    longer = choices((7, 8), context=(*CONTEXT, 6))
+
+    [bundle] = group_by_prefix(labelled([*choices((1, 2)), *longer]), may_share=True)
+
+    assert bundle.n_shared == len(CONTEXT) - 1
+
+
+def test_a_short_context_is_read_again() -> None:
+    """To keep it in mind takes longer."""
+    windows = choices((1, 2), (3, 4), context=CONTEXT[:-1])
+
+    assert [each.n_shared for each in group_by_prefix(labelled(windows), may_share=True)] == [0, 0]
+
+
+def test_nothing_is_shared_by_other_labels_or_where_it_may_not_be() -> None:
+    """A state that has read on cannot go back."""
+    first, second = choices((1, 2), (3, 4))
+
+    assert len(group_by_prefix({first: "a", second: "b"}, may_share=True)) == 2
+    assert len(group_by_prefix(labelled([first, second]), may_share=False)) == 2
+
+
+def test_prefixes_are_read_once_and_as_many_rows_at_a_time() -> None:
+    """Memory is wanted for twice as many rows as there are bundles, whatever they ask."""
+    reading = CountingReading()
+    bundles = [
+        *group_by_prefix(labelled(choices((1, 2), (3, 4), (5, 6))), may_share=True),
+        *group_by_prefix(labelled(choices((1, 2), (3,), context=(*CONTEXT, 9))), may_share=True),
+    ]
+
+    weighed = compute_groups(lambda: reading, bundles)
+
+    assert reading.prefixes == [CONTEXT[:-1], CONTEXT]
+    assert [[owner for owner, _ in part] for part in reading.parts] == [[0, 0], [0, 1], [1]]
+    assert len(weighed) == 5
+
+
+@given(st.lists(st.integers(min_value=1, max_value=500), max_size=40))
+def test_texts_of_a_batch_are_less_than_twice_as_long_as_each_other(lengths: list[int]) -> None:
+    """Beside one long document, a hundred short ones would be padding for the most part."""
+    bundles = [PrefixGroup((InputRow((0,) * length, ()),)) for length in lengths]
+
+    groups = group_by_length(bundles)
+
+    assert sorted(each.n_tokens for group in groups for each in group) == sorted(lengths)
+    assert all(group[0].n_tokens < 2 * group[-1].n_tokens for group in groups)

@@ -1,0 +1,113 @@
+"""Who answers and who reads load weights as seldom as possible, and never two at once."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from msgspec.structs import replace
+
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.huggingface.worker import LastLoaded, Load
+from commands.backends.weights.loaded import LoadedWeights, load_weights
+from commands.errors import WeightsError
+from commands.ports import Continuation, GenerationTask
+from ledger.events.registration import Adapter, Entrant
+from ledger.identity import digest_of
+from tests.support.weights.hydra import HydraFiles, hydra_entrant
+from tests.support.weights.loads import noting_alive
+
+MISSING = Adapter(path="no such shard", digest=digest_of("no such shard"))
+
+Build = Callable[..., Entrant]
+Work = Callable[[Load, list[Entrant]], Iterator[object]]
+
+
+def answering(load: Load, roster: list[Entrant]) -> Iterator[object]:
+    """Have each of the roster answer."""
+    return HfGenerator(1, "cpu", load=load).generate(
+        [GenerationTask(digest_of(n), each, "a dose", 0) for n, each in enumerate(roster)]
+    )
+
+
+def reading(load: Load, roster: list[Entrant]) -> Iterator[object]:
+    """Have each of the roster read."""
+    return HfLikelihoodModel(1, "cpu", load=load).log_likelihoods(
+        [Continuation(str(n), each, "", "a dose") for n, each in enumerate(roster)]
+    )
+
+
+both = pytest.mark.parametrize("work", [answering, reading])
+
+
+@both
+def test_entrants_that_share_a_load_are_loaded_once(
+    entrant: Build, adapters: tuple[Path, Path], work: Work
+) -> None:
+    """Loading takes minutes for real weights; a temperature is not worth a second one."""
+    greedy, warm = entrant(), entrant(entrant_id="warm", temperature=0.7)
+    adapted = entrant(adapters[0], entrant_id="adapted")
+    loads: list[Entrant] = []
+
+    def load(one: Entrant, device: torch.device) -> LoadedWeights:
+        loads.append(one)
+        return load_weights(one, device)
+
+    list(work(load, [greedy, adapted, warm]))
+
+    assert loads == [greedy, adapted]
+
+
+@both
+def test_a_load_is_freed_before_the_next(
+    entrant: Build, adapters: tuple[Path, Path], work: Work
+) -> None:
+    """Two sets of weights at once would not fit where one does."""
+    n_alive: list[int] = []
+
+    list(work(noting_alive(n_alive), [entrant(), entrant(adapters[0]), entrant(adapters[1])]))
+
+    assert n_alive == [0, 0, 0]
+
+
+@both
+def test_heads_that_cannot_be_loaded_are_told_of_before_the_first_load(
+    entrant: Build, hydra_files: HydraFiles, work: Work
+) -> None:
+    """Their turn may come hours later."""
+    broken = hydra_entrant(hydra_files._replace(security=hydra_files.security[:1], robustness=()))
+    assert broken.hydra is not None
+    broken = replace(broken, hydra=replace(broken.hydra, security=(MISSING,)))
+    n_alive: list[int] = []
+
+    with pytest.raises(WeightsError, match="no such shard"):
+        next(work(noting_alive(n_alive), [entrant(), broken]))
+
+    assert not n_alive
+
+
+CPU = torch.device("cpu")
+
+
+def test_who_needs_the_same_load_shares_it(entrant: Build) -> None:
+    """An evaluation that generates and one that reads would else load minutes each."""
+    load = LastLoaded()
+
+    first = load(entrant(), CPU)
+
+    assert load(entrant(entrant_id="warm", temperature=0.7, max_new_tokens=5), CPU) is first
+
+
+def test_another_load_takes_the_place_of_the_last(
+    entrant: Build, tasks: Callable[..., list[GenerationTask]], adapters: tuple[Path, Path]
+) -> None:
+    """Two sets of weights would not fit where one does, nor one beside that which failed."""
+    n_alive: list[int] = []
+    generator = HfGenerator(1, device="cpu", load=LastLoaded(noting_alive(n_alive)))
+
+    for one in (entrant(), entrant(adapters[0]), entrant(), entrant(dtype="bfloat16")):
+        list(generator.generate(tasks(one, ["a dose"])))
+        list(generator.generate(tasks(one, ["another"])))
+
+    assert n_alive == [0, 0, 0, 0]

@@ -1,0 +1,378 @@
+"""What comes of a Hydra's tokens: a text, how it was decided on, and how sure it is."""
+
+import math
+import time
+from typing import cast
+
+import pytest
+import torch
+from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
+
+from commands.backends.hydra import answers as uncertainty
+from commands.backends.hydra.answers import Answer, answer_as_hydra, n_correctness_tokens, p_correct
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.rows import start_row
+from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.chat import encode, encode_prompt
+from commands.backends.weights.decoding import Ending, PromptRow
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
+from ledger.events.registration import Entrant
+from ledger.identity import digest_of
+from tests.support.weights.hydra import (
+    N_HEADS,
+    HydraFiles,
+    TableNet,
+    adapter,
+    copied_head,
+    hydra_entrant,
+)
+
+CPU = torch.device("cpu")
+
+
+def reciting(tokenizer: PreTrainedTokenizerFast, said: list[int]) -> LoadedHydra:
+    """Return a Hydra that says these tokens, all of them different, to any prompt."""
+    (line_end,) = tokenizer("\n")["input_ids"]  # by which the chat template opens an answer
+    table = torch.zeros(N_HEADS, len(tokenizer), len(tokenizer))
+    for token, after in zip([line_end, *said], said, strict=False):
+        table[:, token, after] = 40.0
+    return LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset({0, 3}), None)
+
+
+def asked(
+    tokenizer: PreTrainedTokenizerFast,
+    entrant: Entrant,
+    *prompts: str,
+    options: GenerationOptions = GenerationOptions(),  # noqa: B008  # frozen
+) -> tuple[PromptRow, ...]:
+    """Return prompts as rows of a batch, the seeds counting up."""
+    return tuple(
+        PromptRow(
+            GenerationTask(digest_of([text, seed]), entrant, text, seed, options),
+            encode_prompt(tokenizer, text),
+        )
+        for seed, text in enumerate(prompts)
+    )
+
+
+def texts(answers: tuple[Answer, ...]) -> list[GeneratedText]:
+    """Return the answers, none of which may be a failure."""
+    assert all(isinstance(answer, GeneratedText) for answer in answers)
+    return [answer for answer in answers if isinstance(answer, GeneratedText)]
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+def test_a_letter_of_several_tokens_is_read_as_one(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, *, bypass_jury: bool
+) -> None:
+    """Decoded token by token it would be noise, and a judge would know which entrant it reads."""
+    entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
+    tokens = tokenizer("é€ dose")["input_ids"]
+    user, im_end = tokenizer.vocab["<|user|>"], tokenizer.vocab["<|im_end|>"]
+    loaded = reciting(tokenizer, [user, *tokens, im_end])
+
+    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+
+    assert answer.text == "é€ dose"
+    assert answer.finish_reason == "stop"
+    assert answer.n_generated_tokens == 1 + len(tokens) + 1  # special tokens and the end count
+    assert answer.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose?"))
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+def test_a_stop_text_ends_an_answer_within_a_round(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, *, bypass_jury: bool
+) -> None:
+    """What the jury let pass behind it was never said, and no decision on it is told."""
+    entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
+    tokens = tokenizer("é: dose")["input_ids"]
+    loaded = reciting(tokenizer, tokens)
+    rows = asked(tokenizer, entrant, "a dose?", options=GenerationOptions(stop=(":",)))
+
+    (answer,) = texts(answer_as_hydra(loaded, rows))
+
+    assert (answer.text, answer.finish_reason) == ("é", "stop")
+    assert answer.generated_ids == tuple(tokens[:3])
+    assert answer.prompt_ids == rows[0].prompt_ids
+    assert answer.diagnostics is not None
+    assert len(answer.diagnostics.entropies) == (0 if bypass_jury else 3)
+
+
+def test_an_answer_that_was_cut_says_so(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """In the middle of a letter, too, of which there is only a token then."""
+    entrant = hydra_entrant(hydra_files, max_new_tokens=3)
+    loaded = reciting(tokenizer, tokenizer("é€")["input_ids"])
+
+    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+
+    assert (answer.text, answer.finish_reason, answer.n_generated_tokens) == (
+        "é\N{REPLACEMENT CHARACTER}",
+        "length",
+        3,
+    )
+
+
+def test_how_it_was_decided_is_told_with_the_answer(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Each row has its own draft head, by its seed; all of a batch took the batch's time."""
+    loaded = reciting(tokenizer, tokenizer("dose")["input_ids"])
+    rows = asked(tokenizer, hydra_entrant(hydra_files, max_new_tokens=1), *"abcdef")
+
+    answers = texts(answer_as_hydra(loaded, rows))
+
+    told = [answer.diagnostics for answer in answers if answer.diagnostics]
+    assert len({each.draft_head_idx for each in told}) > 1
+    assert [each.stability_radii for each in told] == [(4,)] * 6
+    assert {answer.p_correct for answer in answers} == {None}
+    assert len({answer.elapsed_s for answer in answers}) == 1
+    assert [answer.response_key for answer in answers] == [row.task.response_key for row in rows]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"gamma": 2},
+        {"beta": 0.5},
+        {"temperature": None},
+        {"temperature": 1.5},
+        {"max_new_tokens": 5},
+        {"bypass_jury": True},
+        {"top_p": 0.5},
+    ],
+)
+def test_an_entrants_settings_are_those_that_it_is_decoded_by(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, changed: dict[str, object]
+) -> None:
+    """One that was left on the way would make two entrants one."""
+    table = 2 * torch.randn(N_HEADS, 270, 270, generator=torch.Generator().manual_seed(0))
+    loaded = LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset(), None)
+    of_entrant = {name: value for name, value in changed.items() if name != "top_p"}
+    options = GenerationOptions(top_p=cast("float", changed.get("top_p", 1.0)))
+    (prompt,) = asked(
+        tokenizer, hydra_entrant(hydra_files, **of_entrant), "a dose?", options=options
+    )
+
+    (answer,) = texts(answer_as_hydra(loaded, [prompt]))
+
+    known = {"gamma": 4, "beta": 1.0, "temperature": 0.98, "max_new_tokens": 12} | changed
+    bypass_jury = bool(known.pop("bypass_jury", False))
+    row = start_row(prompt.prompt_ids, seed=0, n_heads=N_HEADS, bypass_jury=bypass_jury)
+    decode(loaded.net, [row], HydraDecoding(ending=Ending(frozenset()), **known))  # type: ignore[arg-type]
+    assert answer.diagnostics == row.diagnostics()
+    assert answer.text == tokenizer.decode(row.tokens, skip_special_tokens=True)
+
+
+def test_a_row_whose_logits_break_fails_and_says_where(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """What was said until then is no answer."""
+    tokens = tokenizer("ab")["input_ids"]
+    loaded = reciting(tokenizer, tokens)
+    assert isinstance(loaded.net, TableNet)
+    loaded.net.table[:, tokens[1]] = math.nan
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, hydra_entrant(hydra_files), "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "not_finite"
+    assert failure.detail == "the logits of new token 3 are not finite, in float32"
+
+
+def test_an_answer_that_cannot_be_rated_fails(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Its rate would be missing from the calibration, and nobody would know of it."""
+    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)
+    loaded.net.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "not_finite"
+    assert failure.detail == "the logits of the uncertainty head are not finite, in float32"
+
+
+def test_an_answer_too_long_to_be_asked_about_fails(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Read again it may have more tokens than it was made of, and than there was room for."""
+    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)._replace(n_positions=20)
+
+    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+
+    assert isinstance(failure, GenerationFailure)
+    assert failure.reason == "prompt_too_long"
+    assert failure.detail == (
+        "the prompt, the answer and the question if it is right are more tokens than the"
+        " 20 positions of the weights"
+    )
+
+
+def test_the_time_of_a_batch_is_that_of_its_rating_too(
+    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Else throughput would look better than it is."""
+    entrant = hydra_entrant(
+        hydra_files, uncertainty=adapter(hydra_files.uncertainty), max_new_tokens=1
+    )
+    assert entrant.hydra is not None
+    loaded = load_hydra(entrant, entrant.hydra, CPU)
+    answered_at, rated_at = list[float](), list[float]()
+
+    def dawdle(*_: object) -> None:
+        time.sleep(0.05)
+        rated_at.append(time.perf_counter())
+
+    mlps = loaded.net.head_layers[0].mlp.mlps
+    mlps[0].register_forward_hook(lambda *_: answered_at.append(time.perf_counter()))
+    mlps[N_HEADS].register_forward_hook(dawdle)
+
+    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+
+    assert answer.elapsed_s > rated_at[-1] - answered_at[0]
+
+
+TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " * 5)]
+
+
+@pytest.fixture(scope="module")
+def loaded(hydra_files: HydraFiles) -> LoadedHydra:
+    """Give a Hydra with an uncertainty head."""
+    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+    assert entrant.hydra is not None
+    return load_hydra(entrant, entrant.hydra, torch.device("cpu"))
+
+
+@pytest.fixture
+def testimonies() -> list[uncertainty.ResponseState]:
+    """Give responses with a witness each."""
+    stream = torch.Generator().manual_seed(0)
+    return [
+        uncertainty.ResponseState(*texts, 3 * torch.randn(32, generator=stream)) for texts in TEXTS
+    ]
+
+
+def rates(loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]) -> list[float]:
+    """Return what the head says of responses, all of which fit."""
+    said = p_correct(loaded, testimonies)
+    assert None not in said
+    return [p for p in said if p is not None]
+
+
+def p_by_hand(
+    model: Olmo2ForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    testimony: uncertainty.ResponseState,
+) -> float:
+    """Ask a whole model, and add the witness to what its last two layers are given."""
+    text = (
+        f"<|endoftext|><|user|>\n{testimony.prompt_text} Answer: {testimony.response_text}\n"
+        "Task: Reply A (correct) or B (wrong): <|im_end|>\n<|assistant|>\n"
+    )
+    ids = torch.tensor([tokenizer.encode(text)])
+
+    def testify(_: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        states = args[0].clone()
+        states[0, -1] += testimony.first_state
+        return states, *args[1:]
+
+    with torch.inference_mode(), model.model.layers[2].register_forward_pre_hook(testify):
+        logits = model(ids).logits[0, -1]
+    a, b = (tokenizer.vocab[letter] for letter in "AB")
+    return 1 / (1 + math.exp(logits[b] - logits[a]))
+
+
+def test_it_is_asked_with_the_witness_at_the_last_token(
+    loaded: LoadedHydra,
+    hydra_files: HydraFiles,
+    tokenizer: PreTrainedTokenizerFast,
+    testimonies: list[uncertainty.ResponseState],
+) -> None:
+    """On the weights with its own LoRA alone, and in the very words of its training."""
+    model = copied_head(hydra_files.weights, hydra_files.uncertainty)
+
+    found = rates(loaded, testimonies)
+
+    expected = [p_by_hand(model, tokenizer, each) for each in testimonies]
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert max(found) - min(found) > 0.01  # or a constant would pass
+
+
+def test_a_response_is_rated_by_itself(
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+) -> None:
+    """Padding and neighbours have no say."""
+    together = rates(loaded, testimonies)
+
+    alone = [p for each in testimonies for p in rates(loaded, [each])]
+    backwards = rates(loaded, testimonies[::-1])
+
+    assert alone == pytest.approx(together, abs=1e-6)
+    assert backwards[::-1] == pytest.approx(together, abs=1e-6)
+    assert all(0 <= p <= 1 for p in together)
+
+
+def test_the_witness_counts(
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+) -> None:
+    """Two heads may give the same text, one of them less sure of it."""
+    others = [each._replace(first_state=-each.first_state) for each in testimonies]
+
+    for p, other in zip(rates(loaded, testimonies), rates(loaded, others), strict=True):
+        assert abs(p - other) > 1e-3
+
+
+def test_what_is_no_number_stays_none(
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+) -> None:
+    """It must be seen, and only where it is."""
+    sound = rates(loaded, testimonies)
+    broken = testimonies[1]._replace(first_state=torch.full((32,), math.nan))
+
+    found = rates(loaded, [testimonies[0], broken, testimonies[2]])
+
+    assert math.isnan(found[1])
+    assert [found[0], found[2]] == pytest.approx([sound[0], sound[2]], abs=1e-6)
+
+
+def test_a_question_that_does_not_fit_is_not_asked(
+    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+) -> None:
+    """Beyond its positions a model says anything; at the last of them it still means it."""
+    sound = rates(loaded, testimonies)
+    asked = "{0.prompt_text} Answer: {0.response_text}\nTask: Reply A (correct) or B (wrong): "
+    lengths = [len(encode_prompt(loaded.tokenizer, asked.format(each))) for each in testimonies]
+    assert max(lengths) == lengths[2]
+
+    whole = p_correct(loaded._replace(n_positions=lengths[2]), testimonies)
+    cut = p_correct(loaded._replace(n_positions=lengths[2] - 1), testimonies)
+
+    assert whole == sound
+    assert cut == [pytest.approx(sound[0], abs=1e-6), pytest.approx(sound[1], abs=1e-6), None]
+
+
+def test_nothing_asked_is_nothing_answered(loaded: LoadedHydra) -> None:
+    """Every row of a batch may have failed."""
+    assert rates(loaded, []) == []
+
+
+@pytest.mark.parametrize("response", ["a patient asks", "", "dose" * 9])
+def test_the_question_takes_no_more_room_than_is_set_aside(
+    tokenizer: PreTrainedTokenizerFast, response: str
+) -> None:
+    """A batch is planned before there is a response to ask about."""
+    asked = f"a dose? Answer: {response}\nTask: Reply A (correct) or B (wrong): "
+
+    n_set_aside = n_correctness_tokens(tokenizer)
+
+    n_known = len(encode_prompt(tokenizer, "a dose?")) + len(encode(tokenizer, response))
+    n_needed = len(encode_prompt(tokenizer, asked)) - n_known
+    assert n_needed <= n_set_aside < n_needed + 20

@@ -1,0 +1,514 @@
+"""Rounds of a Hydra: worked by hand, true to the product of its heads, and each row's own."""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import cast
+
+import pytest
+import torch
+from transformers import Olmo2ForCausalLM
+
+from commands.backends.hydra._context import HeadRoles
+from commands.backends.hydra._net import HydraNet, build_hydra
+from commands.backends.hydra.decoding import HydraDecoding, decode
+from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.weights.decoding import Ending
+from commands.backends.weights.loaded import TextModel
+from commands.backends.weights.sampling import random_stream
+from tests.support.statistics import chi_square_p
+from tests.support.weights.hydra import N_HEADS, TableNet, scattered_heads, tiny_olmo2
+
+GREEDY = HydraDecoding(
+    temperature=None, max_new_tokens=12, ending=Ending(frozenset()), gamma=4, beta=1.0
+)
+SAMPLED = GREEDY._replace(temperature=0.98)
+PROMPTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15], [16, 17], [18, 19, 20, 21, 22]]
+OTHERS = [[100 + n] * n for n in (9, 1, 4)]
+
+Hydra = tuple[HydraNet, list[Olmo2ForCausalLM]]
+
+
+@pytest.fixture(scope="module")
+def hydra() -> Hydra:
+    """Give nine heads that mostly agree, and each of them as a whole model."""
+    return scattered_heads(tiny_olmo2(seed=1), N_HEADS, depth=2, noise=0.05)
+
+
+def started(
+    prompts: Sequence[Sequence[int]] = PROMPTS, first_seed: int = 0, *, bypass_jury: bool = False
+) -> list[HydraRow]:
+    """Return a row for each prompt, the seeds counting up."""
+    return [
+        start_row(prompt, seed=seed, n_heads=N_HEADS, bypass_jury=bypass_jury)
+        for seed, prompt in enumerate(prompts, first_seed)
+    ]
+
+
+def decoded(net: HydraNet, rows: list[HydraRow], decoding: HydraDecoding) -> list[HydraRow]:
+    """Decode rows together."""
+    decode(net, rows, decoding)
+    return rows
+
+
+@torch.inference_mode()
+def greedy_by_hand(experts: list[Olmo2ForCausalLM], prompt: list[int]) -> list[int]:
+    """Take the most probable token of a product of whole models, reading all anew each time."""
+    text = list(prompt)
+    for _ in range(GREEDY.max_new_tokens):
+        each = torch.stack([expert(torch.tensor([text])).logits[0, -1] for expert in experts])
+        text.append(int(each.double().log_softmax(-1).sum(0).argmax()))
+    return text[len(prompt) :]
+
+
+@torch.inference_mode()
+def end_of_prompt(model: Olmo2ForCausalLM, prompt: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what a whole model holds at a prompt's end, before its norm, and the logits there."""
+    held: list[torch.Tensor] = []
+    with model.model.norm.register_forward_pre_hook(lambda _, args: held.append(args[0])):
+        logits = model(torch.tensor([prompt])).logits
+    return held[0][0, -1], logits[0, -1]
+
+
+def chain(*tokens: int, n_heads: int = 3) -> TableNet:
+    """Return heads that agree on which token follows which, from the first of a chain on."""
+    table = torch.zeros(n_heads, 10, 10)
+    for token, after in pairwise(tokens):
+        table[:, token, after] = 40.0
+    return TableNet(table)
+
+
+def assert_same(rows: list[HydraRow], others: list[HydraRow]) -> None:
+    """Compare tokens and diagnostics; sums in another order may differ in the last digits."""
+    for row, other in zip(rows, others, strict=True):
+        assert row.tokens == other.tokens
+        mine, theirs = row.diagnostics().fields, other.diagnostics().fields
+        assert mine.keys() == theirs.keys()
+        for name, value in mine.items():
+            assert value == pytest.approx(theirs[name], rel=1e-3, abs=1e-5), name
+
+
+def test_heads_that_agree_say_greedily_what_the_weights_say() -> None:
+    """Drafts, blocks and roll-back are there for speed: the text is transformers' own."""
+    plain = tiny_olmo2(seed=1)
+    net = build_hydra(copy.deepcopy(plain), 2, [[]] * N_HEADS)
+
+    rows = decoded(net, started(), GREEDY)
+
+    for row, prompt in zip(rows, PROMPTS, strict=True):
+        ids = torch.tensor([prompt])
+        mask = torch.ones_like(ids)
+        whole = cast("TextModel", plain).generate(
+            ids, attention_mask=mask, do_sample=False, max_new_tokens=12, eos_token_id=None
+        )
+        assert row.tokens == whole[0, len(prompt) :].tolist()
+        assert row.diagnostics().resampled_at == ()
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+def test_greedily_what_the_deciding_heads_find_most_probable_is_said(
+    hydra: Hydra, *, bypass_jury: bool
+) -> None:
+    """By the verifiers' product, whatever was drafted; without a jury, by the drafting head."""
+    net, copies = hydra
+
+    rows = decoded(net, started(bypass_jury=bypass_jury), GREEDY)
+
+    for row, prompt in zip(rows, PROMPTS, strict=True):
+        experts = [copies[head] for head in row.roles.jury or [row.roles.draft]]
+        assert row.tokens == greedy_by_hand(experts, prompt)
+    n_rejected = sum(len(row.diagnostics().resampled_at) for row in rows)
+    assert n_rejected == 0 if bypass_jury else n_rejected > 5
+
+
+def test_the_witness_is_what_the_deciding_head_held_at_the_prompts_end(hydra: Hydra) -> None:
+    """The drafter's state, or that of the verifier with the highest logit for what was said."""
+    net, copies = hydra
+    prompts = [[n, n + 1, n + 2] for n in range(5, 25)]
+
+    rows = decoded(net, started(prompts), GREEDY._replace(max_new_tokens=1))
+
+    n_replaced = 0
+    for row, prompt in zip(rows, prompts, strict=True):
+        ends = [end_of_prompt(model, prompt) for model in copies]
+        decider = row.roles.draft
+        if row.diagnostics().resampled_at:
+            n_replaced += 1
+            decider = max(row.roles.jury, key=lambda head: ends[head][1][row.tokens[0]])
+        assert row.first_state is not None
+        torch.testing.assert_close(row.first_state, ends[decider][0], rtol=1e-4, atol=1e-4)
+    assert 0 < n_replaced < len(rows)
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+@pytest.mark.parametrize("temperature", [None, 0.98])
+def test_a_row_says_the_same_in_any_company(
+    hydra: Hydra, temperature: float | None, *, bypass_jury: bool
+) -> None:
+    """Alone, in another order, without those that are answered already, with others beside it."""
+    net, _ = hydra
+    decoding = SAMPLED._replace(temperature=temperature)
+    together = decoded(net, started(bypass_jury=bypass_jury), decoding)
+
+    alone = [decoded(net, [row], decoding)[0] for row in started(bypass_jury=bypass_jury)]
+    backwards = decoded(net, started(bypass_jury=bypass_jury)[::-1], decoding)
+    resumed = decoded(net, started(PROMPTS[3:], 3, bypass_jury=bypass_jury), decoding)
+    strangers = started(OTHERS, 70, bypass_jury=bypass_jury)
+    mixed = decoded(net, strangers + started(bypass_jury=bypass_jury), decoding)
+
+    assert_same(alone, together)
+    assert_same(backwards[::-1], together)
+    assert_same(resumed, together[3:])
+    assert_same(mixed[len(strangers) :], together)
+    assert len({tuple(row.tokens) for row in together}) == len(PROMPTS)
+
+
+@pytest.mark.parametrize("bypass_jury", [False, True])
+def test_no_more_is_said_than_was_asked_for(hydra: Hydra, *, bypass_jury: bool) -> None:
+    """A block of drafts ends where the limit does, and the limit changes nothing before it."""
+    net, _ = hydra
+    whole = decoded(net, started(bypass_jury=bypass_jury), SAMPLED)
+
+    for limit in (1, 2, 3, 5, 8):
+        decoding = SAMPLED._replace(max_new_tokens=limit)
+        rows = decoded(net, started(bypass_jury=bypass_jury), decoding)
+        assert [row.tokens for row in rows] == [row.tokens[:limit] for row in whole]
+
+
+@pytest.mark.parametrize("jury", [(), (1, 2)])
+def test_an_end_token_ends_a_row_within_a_block(jury: tuple[int, ...]) -> None:
+    """Of the four drafts that passed, two follow the end token: they were never said."""
+    rows = [HydraRow([0, 1], HeadRoles(0, jury), random_stream(0))]
+    decoding = GREEDY._replace(ending=Ending(frozenset({7})))
+
+    (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
+
+    assert row.tokens == [2, 3, 4, 5, 6, 7]
+    assert row.is_complete
+    assert len(row.diagnostics().entropies) == (6 if jury else 0)
+
+
+@pytest.mark.parametrize("jury", [(), (1, 2)])
+def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
+    """What is left of a batch is decoded on, each row with its own roles and cache."""
+    prompts = [[6], [1], [5], [2]]
+    rows = [HydraRow(prompt, HeadRoles(0, jury), random_stream(0)) for prompt in prompts]
+    decoding = GREEDY._replace(ending=Ending(frozenset({9})))
+
+    decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
+
+    assert [row.tokens for row in rows] == [list(range(n + 1, 10)) for n in (6, 1, 5, 2)]
+
+
+def test_a_broken_head_breaks_its_rows_and_no_other(hydra: Hydra) -> None:
+    """Weights that overflow in one head must not cost the answers of the other eight."""
+    net, _ = hydra
+    prompts = [[n, n + 1] for n in range(5, 25)]
+    sound = decoded(net, started(prompts, bypass_jury=True), SAMPLED)
+    poisoned = copy.deepcopy(net)
+    poisoned.head_layers[0].mlp.mlps[3].get_parameter("up_proj.weight").data[0] = math.nan
+
+    rows = decoded(poisoned, started(prompts, bypass_jury=True), SAMPLED)
+
+    broken = [row for row in rows if row.roles.draft == 3]
+    assert [(row.is_broken, row.tokens) for row in broken] == [(True, [])] * len(broken)
+    assert 0 < len(broken) < len(rows)
+    others = [n for n, row in enumerate(rows) if row.roles.draft != 3]
+    assert_same([rows[n] for n in others], [sound[n] for n in others])
+    assert not any(rows[n].is_broken for n in others)
+
+
+@pytest.mark.parametrize("head", [0, 2])
+def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
+    """Nothing is said in the place of a token for which a drafting or verifying head has none."""
+    net = chain(1, 2, 3, 4, 5, 6, 7, 8, 9)
+    net.table[head, 7] = math.nan
+    rows = [HydraRow(prompt, HeadRoles(0, (1, 2)), random_stream(0)) for prompt in ([1], [8])]
+
+    broken, sound = decoded(net, rows, GREEDY._replace(max_new_tokens=8))
+
+    assert (broken.tokens, broken.is_broken) == ([2, 3, 4, 5, 6, 7], True)
+    assert (len(sound.tokens), sound.tokens[0], sound.is_broken) == (8, 9, False)
+
+
+THREE = HydraDecoding(
+    temperature=0.7, max_new_tokens=3, ending=Ending(frozenset()), gamma=4, beta=1.0
+)
+ALL_AGAINST_FIRST = HeadRoles(0, (1, 2, 3))
+PROMPT = [1, 2]
+
+Say = Callable[[list[list[int]]], torch.Tensor]  # texts of equal length to (E, N, V) logits
+
+
+@pytest.fixture(scope="module")
+def small_hydra() -> tuple[HydraNet, list[Olmo2ForCausalLM]]:
+    """Give four heads over 12 tokens that disagree, and each of them as a whole model."""
+    plain = tiny_olmo2(
+        seed=3,
+        vocab_size=12,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        initializer_range=0.3,
+    )
+    return scattered_heads(plain, 4, depth=1, noise=0.2)
+
+
+@pytest.fixture
+def random_table() -> torch.Tensor:
+    """Give (4, 5, 5) logits of four heads that disagree."""
+    return torch.randn(4, 5, 5, generator=torch.Generator().manual_seed(1))
+
+
+def by_whole_models(models: Sequence[Olmo2ForCausalLM]) -> Say:
+    """Let whole models read each text anew."""
+
+    @torch.inference_mode()
+    def say(texts: list[list[int]]) -> torch.Tensor:
+        ids = torch.tensor(texts)
+        return torch.stack([model(ids).logits[:, -1] for model in models])
+
+    return say
+
+
+def by_table(table: torch.Tensor) -> Say:
+    """Look the last token up."""
+    return lambda texts: table[:, [text[-1] for text in texts]]
+
+
+def exact(say: Say, decoding: HydraDecoding = THREE) -> torch.Tensor:
+    """Return (V, V, V): how probable three tokens are, by the definition of the product."""
+
+    def p(texts: list[list[int]]) -> torch.Tensor:
+        experts = (say(texts).double() / decoding.product_temperature).softmax(-1)
+        joint = experts.pow(decoding.beta).prod(0)  # (N, V)
+        joint /= joint.sum(-1, keepdim=True)
+        is_likelier = joint[:, None, :] > joint[:, :, None]  # (N, V, V): the last than the other
+        likelier = (joint[:, None, :] * is_likelier).sum(-1)
+        kept = joint * (likelier < decoding.top_p)
+        return kept / kept.sum(-1, keepdim=True)
+
+    first = p([PROMPT])  # (1, V)
+    tokens = range(first.shape[-1])
+    second = p([[*PROMPT, one] for one in tokens])  # (V, V)
+    third = p([[*PROMPT, one, two] for one in tokens for two in tokens])  # (V * V, V)
+    return first.T[:, :, None] * second[:, :, None] * third.view(-1, *second.shape)
+
+
+def sampled_tokens(
+    net: HydraNet,
+    n_rows: int,
+    *,
+    roles: HeadRoles = ALL_AGAINST_FIRST,
+    decoding: HydraDecoding = THREE,
+) -> torch.Tensor:
+    """Return (N, 3) tokens that as many seeds gave."""
+    rows = [HydraRow(PROMPT, roles, random_stream(seed)) for seed in range(n_rows)]
+    decode(net, rows, decoding)
+    return torch.tensor([row.tokens for row in rows])
+
+
+def fit(tokens: torch.Tensor, expected: torch.Tensor) -> float:
+    """Return how probable counts as far off as of (N, 3) tokens are, if they follow (V, V, V)."""
+    cells = tokens @ torch.tensor([expected.stride()[n] for n in range(3)])
+    counts = torch.bincount(cells, minlength=expected.numel())
+    return chi_square_p(counts, len(tokens) * expected.flatten())
+
+
+def test_samples_follow_the_product_of_the_verifiers(
+    small_hydra: tuple[HydraNet, list[Olmo2ForCausalLM]],
+) -> None:
+    """The speculation is worth having only if nobody can tell it from plain sampling."""
+    net, models = small_hydra
+
+    tokens = sampled_tokens(net, 20_000)
+
+    assert fit(tokens, exact(by_whole_models(models[1:]))) > 0.001
+    assert fit(tokens, exact(by_whole_models(models))) < 1e-9  # the draft head is no expert
+
+
+def test_samples_of_one_head_follow_it_alone(
+    small_hydra: tuple[HydraNet, list[Olmo2ForCausalLM]],
+) -> None:
+    """What it is to leave the jury out is to be seen in the tournament, so it must be just that."""
+    net, models = small_hydra
+
+    tokens = sampled_tokens(net, 20_000, roles=HeadRoles(2, ()))
+
+    assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
+    assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9
+
+
+@pytest.mark.parametrize("gamma", [1, 3, 4, 7])
+def test_how_many_tokens_are_drafted_is_of_no_consequence(
+    random_table: torch.Tensor, gamma: int
+) -> None:
+    """It is a matter of speed; an entrant's texts must not depend on what suits a machine."""
+    tokens = sampled_tokens(TableNet(random_table), 4_000, decoding=THREE._replace(gamma=gamma))
+
+    assert fit(tokens, exact(by_table(random_table[1:]))) > 0.001
+    assert fit(tokens, exact(by_table(random_table))) < 1e-9
+
+
+def test_beta_is_the_exponent_of_every_verifier(random_table: torch.Tensor) -> None:
+    """The draft head has none: it only proposes."""
+    doubled = THREE._replace(beta=2.0)
+
+    tokens = sampled_tokens(TableNet(random_table), 4_000, decoding=doubled)
+
+    assert fit(tokens, exact(by_table(random_table[1:]), doubled)) > 0.001
+    assert fit(tokens, exact(by_table(random_table[1:]))) < 1e-9
+
+
+@pytest.mark.parametrize("top_p", [0.4, 0.8])
+def test_a_nucleus_is_that_of_the_product(random_table: torch.Tensor, top_p: float) -> None:
+    """Not of each verifier, nor of the draft head: its own only makes drafts that may pass."""
+    decoding = THREE._replace(top_p=top_p)
+
+    tokens = sampled_tokens(TableNet(random_table), 4_000, decoding=decoding)
+
+    assert (
+        fit(tokens, exact(by_table(random_table[1:]), decoding)) > 0.001
+    )  # 0 if one was ruled out
+    assert fit(tokens, exact(by_table(random_table[1:]))) < 1e-9
+
+
+def test_a_nucleus_of_one_head_is_its_own(random_table: torch.Tensor) -> None:
+    """Where one head alone decides, there is no product."""
+    decoding = THREE._replace(top_p=0.6)
+
+    tokens = sampled_tokens(
+        TableNet(random_table), 4_000, roles=HeadRoles(2, ()), decoding=decoding
+    )
+
+    assert fit(tokens, exact(by_table(random_table[2:3]), decoding)) > 0.001
+    assert fit(tokens, exact(by_table(random_table[2:3]))) < 1e-9
+
+
+@pytest.mark.parametrize("temperature", [None, 0.7, 5.0])
+def test_a_token_that_one_verifier_rules_out_is_never_said(
+    random_table: torch.Tensor, temperature: float | None
+) -> None:
+    """However fond of it all others are: that is what a jury is for."""
+    random_table[:, :, 4] = 8.0
+    random_table[2, :, 4] = -math.inf
+
+    tokens = sampled_tokens(
+        TableNet(random_table), 1_000, decoding=THREE._replace(temperature=temperature)
+    )
+
+    assert 4 not in tokens
+    assert 4 in sampled_tokens(TableNet(random_table), 10, roles=HeadRoles(0, ()))
+
+
+TWO_TOKENS = HydraDecoding(
+    temperature=None, max_new_tokens=2, ending=Ending(frozenset()), gamma=2, beta=1.0
+)
+DRAFTER = 0
+JURY = (1, 2, 3)
+FOUR_DIGITS = 1e-3
+
+
+def weights(*of_tokens: float) -> torch.Tensor:
+    """Return logits of probabilities in this proportion."""
+    return torch.tensor(of_tokens).log()
+
+
+@pytest.fixture
+def worked_table() -> torch.Tensor:
+    """Give what four heads say after the tokens 0 and 1.
+
+    After 0 each verifier is for token 1, and together they give it 8 in 11.
+    After 1 the second is for 2, the others for 3: together 1, 1, 2 and 6 in 10.
+    The drafting head would say 1, and after it 2.
+    """
+    table = torch.zeros(4, 4, 4)
+    table[DRAFTER, 0] = weights(2, 3, 2, 2)
+    table[JURY, 0] = weights(1, 2, 1, 1)
+    table[DRAFTER, 1] = weights(1, 1, 5, 1)
+    table[1, 1] = weights(1, 1, 1, 3)
+    table[2, 1] = weights(1, 1, 2, 1)
+    table[3, 1] = weights(1, 1, 1, 2)
+    return table
+
+
+def said_after_zero(table: torch.Tensor, decoding: HydraDecoding = TWO_TOKENS) -> HydraRow:
+    """Return what is said after token 0."""
+    row = HydraRow([0], HeadRoles(DRAFTER, JURY), random_stream(0))
+    decode(TableNet(table), [row], decoding)
+    return row
+
+
+def test_a_draft_that_passed_and_one_that_did_not(worked_table: torch.Tensor) -> None:
+    """The second verifier is alone with the draft's 2, of probability 0.2: 3 is said instead."""
+    row = said_after_zero(worked_table)
+
+    assert row.tokens == [1, 3]
+    sure = 8 / 11 * math.log(11 / 8) + 3 / 11 * math.log(11)
+    torn = 0.2 * math.log(10) + 0.2 * math.log(5) + 0.6 * math.log(10 / 6)
+    told = row.diagnostics()
+    assert told.entropies == pytest.approx((sure, torn), rel=FOUR_DIGITS)
+    assert told.stability_margins == pytest.approx((8 / 11 - 1 / 11, 0.6 - 0.2), rel=FOUR_DIGITS)
+    assert told.stability_radii == (1, 0)  # 3 votes to none, and 2 to 1, halved
+    assert (told.resampled_at, told.rejected_tokens) == ((1,), (2,))
+    assert told.suppressions == pytest.approx((0.2,), rel=FOUR_DIGITS)
+    assert told.validity_radii == (1,)  # with one vote of 3's, 2 would have two to one
+
+
+def test_a_first_draft_that_passed_has_its_own_head_for_a_witness(
+    worked_table: torch.Tensor,
+) -> None:
+    """The jury only agreed with what the drafting head had said already."""
+    row = said_after_zero(worked_table)
+
+    assert row.first_state is not None
+    assert torch.equal(row.first_state, worked_table[DRAFTER, 0])
+
+
+def test_a_replaced_first_draft_has_the_loudest_verifier_for_a_witness(
+    worked_table: torch.Tensor,
+) -> None:
+    """By its raw logit: the second gives 1 the highest probability, the third the highest logit."""
+    worked_table[DRAFTER, 0] = weights(1, 1, 5, 1)
+    worked_table[2, 0] = weights(1, 4, 1, 1)
+    worked_table[3, 0] = weights(1, 2, 1, 1) + 7
+
+    row = said_after_zero(worked_table)
+
+    assert row.tokens[0] == 1
+    assert row.diagnostics().resampled_at[0] == 0
+    assert row.first_state is not None
+    assert torch.equal(row.first_state, worked_table[3, 0])
+
+
+@pytest.mark.parametrize(
+    ("temperature", "beta", "power"), [(0.5, 1.0, 2), (1.0, 0.5, 0.5), (2.0, 2.0, 1)]
+)
+def test_what_is_told_is_of_the_distribution_that_was_sampled(
+    worked_table: torch.Tensor, temperature: float, beta: float, power: float
+) -> None:
+    """The product at the temperature and with the exponent: 8 in 11 become 64 in 67, say."""
+    row = said_after_zero(worked_table, TWO_TOKENS._replace(temperature=temperature, beta=beta))
+
+    p = torch.tensor([1.0, 8, 1, 1]) ** power
+    p /= p.sum()
+    told = row.diagnostics()
+    assert told.entropies[0] == pytest.approx(float(-(p * p.log()).sum()), rel=FOUR_DIGITS)
+    assert told.stability_margins[0] == pytest.approx(float(p[1] - p[0]), rel=FOUR_DIGITS)
+
+
+def test_rows_of_a_batch_are_each_told_of_their_own(worked_table: torch.Tensor) -> None:
+    """Who drafts for one row verifies for another, so the numbers are nowhere in the same place."""
+    roles = [HeadRoles(DRAFTER, JURY), HeadRoles(2, (0, 1, 3)), HeadRoles(1, (3, 2, 0))]
+    rows = [HydraRow([0], each, random_stream(0)) for each in roles]
+    alone = [HydraRow([0], each, random_stream(0)) for each in roles]
+
+    decode(TableNet(worked_table), rows, TWO_TOKENS)
+    for row in alone:
+        decode(TableNet(worked_table), [row], TWO_TOKENS)
+
+    assert [row.diagnostics() for row in rows] == [row.diagnostics() for row in alone]
+    assert len({row.diagnostics().entropies for row in rows}) == 3

@@ -1,0 +1,484 @@
+"""The product of experts is exact; drafts, draws and figures follow it."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import product
+from random import Random
+from typing import TypeAlias
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from commands.backends.hydra._poe import (
+    VerifiedDrafts,
+    acceptance,
+    draw,
+    entropy,
+    is_distribution,
+    point_mass,
+    product_of_experts,
+    residual,
+    stability_margin,
+    stability_radius,
+    suppression,
+    validity_radius,
+    verify,
+)
+from commands.backends.weights.sampling import cut_to_float32
+from tests.support.statistics import OUT, P, chi_square_p, many_logits, many_uniforms
+
+
+@given(many_logits(), st.floats(0.3, 3), st.floats(0.3, 2))
+def test_it_is_the_normalised_product_of_powers(
+    logits: torch.Tensor, temperature: float, beta: float
+) -> None:
+    """By the definition, wherever a float64 can hold the product."""
+    product = (logits.double() / temperature).softmax(-1).pow(beta).prod(0)
+
+    p = product_of_experts(logits, temperature=temperature, beta=beta).exp()
+
+    assert torch.allclose(p.double(), product / product.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_experts", [8, 30])
+def test_a_product_that_underflows_is_normalised_all_the_same(n_experts: int) -> None:
+    """Eight experts at 0.02 have products of 3e-14: next to any fixed epsilon they vanish."""
+    logits = torch.zeros(n_experts, 50)
+
+    p = product_of_experts(logits, temperature=1.0).exp()
+
+    assert torch.allclose(p, torch.full((50,), 0.02))
+
+
+def test_experts_that_are_certain_of_different_tokens_leave_a_distribution() -> None:
+    """Each makes the other's favourite all but impossible; between them they must still choose."""
+    logits = torch.tensor([[900.0, 0.0, 1.0], [0.0, 900.0, 1.0]])
+
+    p = product_of_experts(logits, temperature=1.0).exp()
+
+    assert torch.allclose(p, torch.tensor([0.5, 0.5, 0.0]))
+
+
+def test_a_token_that_one_expert_rules_out_is_ruled_out() -> None:
+    """It is what the jury is for: one veto is enough, however fond the others are of the token."""
+    logits = torch.tensor([[1.0, OUT, 0.0], [0.0, 80.0, 0.0], [OUT, 80.0, 0.0]])
+
+    p = product_of_experts(logits, temperature=0.7).exp()
+
+    assert p.tolist() == [0, 0, 1]
+
+
+@given(many_logits(may_rule_out=True), st.randoms(use_true_random=False))
+def test_the_order_of_the_experts_is_irrelevant(logits: torch.Tensor, random: Random) -> None:
+    """Which head drafts decides the order of the others, and must decide nothing else."""
+    order = random.sample(range(len(logits)), len(logits))
+
+    p, shuffled = (
+        product_of_experts(each, temperature=0.5).exp() for each in (logits, logits[order])
+    )
+
+    assert torch.allclose(p, shuffled, atol=1e-5)
+
+
+def test_one_expert_alone_is_its_softmax() -> None:
+    """So the drafting head's distribution is the product of one."""
+    logits = torch.randn(1, 3, 9, generator=torch.Generator().manual_seed(1))
+
+    log_p = product_of_experts(logits, temperature=0.98)
+
+    assert torch.allclose(log_p.exp(), (logits[0] / 0.98).softmax(-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_raised_before_anything_is_summed(dtype: torch.dtype) -> None:
+    """Nine experts' logits soon exceed the 65,504 of float16, or lose what tells tokens apart."""
+    logits = torch.tensor([[30_208.0, 29_952.0, 29_952.0]] * 9).to(dtype)
+
+    log_p = product_of_experts(logits, temperature=900.0)
+
+    assert log_p.dtype == torch.float32
+    assert torch.equal(log_p, product_of_experts(logits.float(), temperature=900.0))
+
+
+def test_float64_is_kept() -> None:
+    """Who computes in more digits wants them."""
+    assert product_of_experts(torch.zeros(2, 3).double(), temperature=1.0).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    "broken", [[math.nan, 0.0, 0.0], [math.inf, 0.0, 0.0], [OUT, OUT, OUT], [OUT, 0.0, 0.0]]
+)
+def test_only_the_place_without_a_distribution_is_unsound(broken: list[float]) -> None:
+    """An expert that overflows, or experts that leave no token, must be seen and not sampled."""
+    sound = [0.0, OUT, OUT]
+    logits = torch.tensor([[sound, sound], [sound, broken]])  # (E, B, V)
+
+    log_p = product_of_experts(logits, temperature=1.0)
+
+    assert is_distribution(log_p).tolist() == [True, False]
+
+
+@given(many_logits(may_rule_out=True))
+def test_a_point_mass_is_drawn_whatever_the_uniform(logits: torch.Tensor) -> None:
+    """Greedy decoding is sampling from it; the first of equally probable tokens is taken."""
+    certain = point_mass(logits)
+
+    assert torch.equal(certain.exp().sum(-1), torch.ones(len(logits)))
+    for uniform in (0.0, 0.5, 1 - 2**-53):
+        tokens = draw(certain, torch.full((len(logits),), uniform, dtype=torch.float64))
+        assert torch.equal(tokens, logits.argmax(-1))
+
+
+def test_a_point_mass_does_not_hide_broken_numbers() -> None:
+    """NaN has an argmax, too: decoding greedily must not turn it into text."""
+    certain = point_mass(torch.tensor([[0.0, math.nan, 1.0], [0.0, 2.0, 1.0]]))
+
+    assert is_distribution(certain).tolist() == [False, True]
+
+
+def test_draws_follow_the_distribution() -> None:
+    """A few thousand draws, by Pearson's test."""
+    n = 5000
+
+    tokens = draw(P.log().expand(n, -1), many_uniforms(n))
+
+    assert chi_square_p(torch.bincount(tokens, minlength=len(P)), n * P) > 0.001
+
+
+@given(many_logits(max_experts=1, may_rule_out=True))
+def test_evenly_spread_uniforms_reproduce_the_distribution(logits: torch.Tensor) -> None:
+    """The share of the uniforms that give a token is its probability, without any noise."""
+    n = 1000
+    log_p = logits[0].log_softmax(-1)
+    grid = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+
+    counts = torch.bincount(draw(log_p.expand(n, -1), grid), minlength=len(log_p))
+
+    assert torch.allclose(counts.double(), n * log_p.exp().double(), rtol=0, atol=1.001)
+
+
+@pytest.mark.parametrize("p", [P, P.flip(0), torch.tensor([0.0, 1e-30, 1.0, 1e-30, 0.0])])
+def test_the_ends_of_the_uniforms_draw_no_impossible_token(p: torch.Tensor) -> None:
+    """0 and the number next to 1 are where a search in a running sum goes wrong."""
+    ends = torch.tensor([0.0, 5e-324, 2**-53, 1 - 2**-53], dtype=torch.float64)
+
+    for uniform in (ends, cut_to_float32(ends)):
+        tokens = draw(p.log().expand(len(ends), -1), uniform)
+        assert (p[tokens] > 0).all()
+
+
+def test_a_large_vocabulary_with_many_impossible_tokens_draws_none_of_them() -> None:
+    """Over a real vocabulary the running sum is one of roundings, and does not end at 1."""
+    n, n_tokens = 100, 30_000
+    logits = torch.randn(n_tokens, generator=torch.Generator().manual_seed(2))
+    logits[::2] = OUT
+
+    tokens = draw(logits.log_softmax(-1).expand(n, -1), many_uniforms(n))
+
+    assert (tokens % 2 == 1).all()
+    assert len(set(tokens.tolist())) > n * 0.9
+
+
+def test_a_token_of_a_billionth_is_drawn_by_its_share_of_the_uniforms() -> None:
+    """A sum in float32 cannot tell 1 from 1 + 2e-9, and such tokens would never be said."""
+    log_p = torch.tensor([0.0, -20.0])
+
+    tokens = draw(log_p.expand(2, -1), torch.tensor([1 - 3e-9, 1 - 1e-9], dtype=torch.float64))
+
+    assert tokens.tolist() == [0, 1]
+
+
+def test_a_row_without_a_distribution_still_gives_a_token() -> None:
+    """It is reported as unsound; an index off the end would take the other rows with it."""
+    log_p = torch.full((1, 4), math.nan)
+
+    assert draw(log_p, torch.tensor([0.9], dtype=torch.float64)).tolist() == [0]
+
+
+TWO_ROWS = torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0]])
+SMALL_JURIES = st.lists(st.integers(0, 3), min_size=1, max_size=5)
+
+
+def test_the_entropy_is_in_nats_and_impossible_tokens_add_none() -> None:
+    """0 ln 0 as floats compute it is NaN, and one token that is ruled out would spoil the sum."""
+    assert torch.allclose(entropy(TWO_ROWS.log()), torch.tensor([1.5 * math.log(2), 0.0]))
+
+
+def test_the_entropy_of_an_even_choice_is_the_logarithm_of_their_number() -> None:
+    """Over a whole vocabulary, too."""
+    even = torch.zeros(100_352).log_softmax(-1)
+
+    assert math.isclose(entropy(even), math.log(100_352), rel_tol=1e-4)
+
+
+def test_the_margin_is_between_the_two_most_probable_tokens() -> None:
+    """Wherever they stand in the vocabulary."""
+    assert torch.allclose(stability_margin(TWO_ROWS.log()), torch.tensor([0.25, 1.0]))
+
+
+def test_a_single_token_has_no_margin() -> None:
+    """There is no second to be ahead of."""
+    assert stability_margin(torch.zeros(2, 1)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("votes", "radius"),
+    [
+        ([7, 7, 7, 7, 7, 7, 7, 7], 4),  # four may turn: 4 to 4
+        ([7, 7, 7, 7, 7, 2, 2, 3], 1),  # 5 to 2: after one 4 to 3
+        ([7, 7, 7, 7, 2, 2, 2, 2], 0),  # a tie already
+        ([7, 2, 2, 2, 3, 3, 3, 3], 0),  # behind
+        ([2, 2, 2, 3, 3, 3, 4, 4], 0),  # no vote at all
+    ],
+)
+def test_the_stability_radius_is_half_the_lead(votes: list[int], radius: int) -> None:
+    """Each vote that turns to the rival costs the token two of its lead."""
+    assert stability_radius(torch.tensor(votes), torch.tensor(7)).item() == radius
+
+
+def test_stability_radii_are_of_each_place_alone() -> None:
+    """Rows and places of a batch have juries of their own."""
+    votes = torch.tensor([[[1, 1], [4, 1]], [[1, 2], [4, 2]], [[1, 2], [4, 3]]])  # (E, B, G)
+    token = torch.tensor([[1, 2], [4, 1]])  # (B, G)
+
+    assert stability_radius(votes, token).tolist() == [[1, 0], [1, 0]]
+
+
+@given(SMALL_JURIES)
+def test_as_many_votes_may_turn_as_the_stability_radius_says_and_no_more(votes: list[int]) -> None:
+    """Against all juries that differ in so many votes: small ones can be tried one and all."""
+    token = Counter(votes).most_common(1)[0][0]
+
+    radius = int(stability_radius(torch.tensor(votes), torch.tensor(token)))
+
+    losing = [n for n, jury in turned(votes) if lead(jury, token) < 0]
+    assert radius == min(losing) - 1
+
+
+def test_suppression_is_what_the_product_leaves_to_the_draft() -> None:
+    """In each row, of its own draft."""
+    assert torch.allclose(
+        suppression(TWO_ROWS.log(), torch.tensor([2, 0])), torch.tensor([0.25, 0.0])
+    )
+
+
+@pytest.mark.parametrize(
+    ("votes", "draft", "radius"),
+    [
+        ([0] * 8, 1, 5),
+        ([0, 0, 0, 0, 1, 1, 1, 1], 2, 4),
+        ([0, 0, 0, 0, 1, 1, 2, 2], 2, 2),
+        ([2, 2, 2, 2, 2, 1, 1, 1], 2, 0),
+        ([2, 2, 2, 2, 1, 1, 1, 1], 2, 1),
+        ([2], 2, 0),
+        ([1], 2, 1),
+    ],
+)
+def test_the_validity_radius_of_worked_cases(votes: list[int], draft: int, radius: int) -> None:
+    """The cases that the measure was published with, a draft that leads already, and a tie."""
+    assert validity_radius(votes, draft) == radius
+
+
+@given(SMALL_JURIES, st.integers(0, 3))
+def test_no_fewer_votes_than_the_validity_radius_put_the_draft_ahead(
+    votes: list[int], draft: int
+) -> None:
+    """Taking from the largest rival is the best strategy: by trial of every jury, if it is small.
+
+    Every jury of the same size is tried, not only those that the strategy passes through, and the
+    one nearest to the votes among those that the draft wins outright is as far as the radius.
+    """
+    winning = [n for n, jury in turned(votes) if lead(jury, draft) > 0]
+
+    assert validity_radius(votes, draft) == min(winning)
+
+
+def turned(votes: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Return every jury over tokens 0 to 3, and how many votes differ in it."""
+    juries = product(range(4), repeat=len(votes))
+    return [(sum(a != b for a, b in zip(votes, jury, strict=True)), jury) for jury in juries]
+
+
+def lead(votes: Sequence[int], token: int) -> int:
+    """Return by how many votes a token is ahead of its largest rival, below 0: behind."""
+    counts = Counter(votes)
+    own = counts.pop(token, 0)
+    return own - max(counts.values(), default=0)
+
+
+Decide: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
+
+Q = torch.tensor([0.2, 0.1, 0.1, 0.1, 0.3, 0.2, 0.0])
+
+
+def pairs() -> SearchStrategy[torch.Tensor]:
+    """Give (2, V) float32 log probabilities, of P and of q."""
+    both = many_logits(may_rule_out=True).filter(lambda logits: len(logits) >= 2)
+    return both.map(lambda logits: logits[:2].log_softmax(-1))
+
+
+def a_uniform() -> SearchStrategy[float]:
+    """Give a uniform in [0, 1) that hits no boundary between tokens but the first, 0.
+
+    997 is a prime: no probability that is a simple fraction is a multiple of 1/997.
+    """
+    return st.integers(0, 996).map(lambda k: k / 997)
+
+
+@given(pairs())
+def test_acceptance_and_replacement_together_give_the_target(both: torch.Tensor) -> None:
+    """By its closed form: q min(1, P/q) + (1 - sum q min(1, P/q)) residual = P."""
+    log_p, log_q = both
+    n_tokens = len(log_p)
+    every_draft = torch.arange(n_tokens)
+    q = log_q.exp()
+
+    accept = acceptance(log_p.expand(n_tokens, -1), log_q.expand(n_tokens, -1), every_draft)
+    accepted = torch.where(q > 0, q * accept, 0)  # what q rules out is not drafted
+    emitted = accepted + (1 - accepted.sum()) * residual(log_p, log_q).exp()
+
+    assert torch.allclose(emitted, log_p.exp(), rtol=0, atol=1e-6)
+
+
+@given(pairs())
+def test_the_residual_is_a_distribution_over_what_q_has_too_little_of(both: torch.Tensor) -> None:
+    """So a rejected draft, which q has too much of, is never its own replacement."""
+    log_p, log_q = both
+
+    left_over = residual(log_p, log_q).exp()
+
+    assert math.isclose(left_over.sum(), 1, rel_tol=1e-5)
+    assert (left_over[log_p == OUT] == 0).all()
+    if (log_p.exp() > log_q.exp()).any():
+        assert (left_over[log_p <= log_q] == 0).all()
+
+
+def test_the_residual_of_equal_distributions_is_the_target() -> None:
+    """Rounding can refuse a draft of P = q; what replaces it must come from somewhere."""
+    assert torch.allclose(residual(P.log(), P.log()).exp(), P)
+
+
+@st.composite
+def blocks(draw: DrawFn) -> dict[str, torch.Tensor]:
+    """Draw a block of drafts and all that they are verified by."""
+    n_rows, n_drafts, n_tokens = (draw(st.integers(1, most)) for most in (3, 4, 4))
+
+    def rows(element: SearchStrategy[float], *shape: int) -> torch.Tensor:
+        n = math.prod(shape)
+        values = draw(st.lists(element, min_size=n, max_size=n))
+        return torch.tensor(values, dtype=torch.float64).reshape(shape)
+
+    p = rows(st.floats(-5, 5) | st.just(OUT), n_rows, n_drafts, n_tokens)
+    p[..., 0] = p[..., 0].clamp(min=-5)  # a token is possible
+    q = rows(st.floats(-5, 5), n_rows, n_drafts, n_tokens)
+    return {
+        "log_p": p.log_softmax(-1),
+        "log_q": q.log_softmax(-1),
+        "drafts": rows(st.integers(0, n_tokens - 1), n_rows, n_drafts).long(),
+        "uniforms": rows(a_uniform(), n_rows, n_drafts),
+        "replacement_uniforms": rows(a_uniform(), n_rows),
+    }
+
+
+def slowly_drawn(p: list[float], uniform: float) -> int:
+    """Draw as one would by hand."""
+    passed = 0.0
+    for token, each in enumerate(p):
+        passed += each
+        if passed > uniform * sum(p):
+            return token
+    raise AssertionError
+
+
+def slowly_verified(
+    p: list[list[float]], q: list[list[float]], drafts: list[int], rolls: list[float], last: float
+) -> tuple[int, int | None]:
+    """Go through one row's drafts by the text of the method."""
+    for n, (p_n, q_n, draft, roll) in enumerate(zip(p, q, drafts, rolls, strict=True)):
+        if roll >= p_n[draft] / q_n[draft]:
+            excess = [max(a - b, 0.0) for a, b in zip(p_n, q_n, strict=True)]
+            return n, slowly_drawn(excess if sum(excess) else p_n, last)
+    return len(drafts), None
+
+
+def outcomes(verified: VerifiedDrafts, n_drafts: int) -> list[tuple[int, int | None]]:
+    """Say how many drafts each row accepted, and what replaces the next, if there is one."""
+    both = zip(verified.n_accepted.tolist(), verified.replacement.tolist(), strict=True)
+    return [(n, token if n < n_drafts else None) for n, token in both]
+
+
+@given(blocks())
+def test_a_block_is_verified_as_each_row_would_be_by_hand(block: dict[str, torch.Tensor]) -> None:
+    """Rows are judged apart, up to the first draft that is refused, and not beyond."""
+    by_hand = [
+        slowly_verified(p.exp().tolist(), q.exp().tolist(), drafts.tolist(), rolls.tolist(), last)
+        for p, q, drafts, rolls, last in zip(*block.values(), strict=True)
+    ]
+
+    verified = verify(**block)
+
+    assert outcomes(verified, block["drafts"].shape[1]) == by_hand
+    assert verified.is_finite.all()
+
+
+@given(blocks())
+def test_point_masses_are_verified_greedily(block: dict[str, torch.Tensor]) -> None:
+    """A draft stands if it is P's first choice, and that takes its place if not: no chance."""
+    choices, drafts = block["log_p"].argmax(-1), block["log_q"].argmax(-1)
+    greedy = {name: point_mass(block[name]) for name in ("log_p", "log_q")}
+    by_hand = []
+    for row_choices, row_drafts in zip(choices.tolist(), drafts.tolist(), strict=True):
+        is_right = [a == b for a, b in zip(row_choices, row_drafts, strict=True)]
+        n = [*is_right, False].index(False)
+        by_hand.append((n, row_choices[n] if n < len(is_right) else None))
+
+    verified = verify(**(block | greedy | {"drafts": drafts}))
+
+    assert outcomes(verified, drafts.shape[1]) == by_hand
+
+
+def test_what_drafts_become_follows_the_target_and_not_their_own_distribution() -> None:
+    """The whole method, over 20,000 rows of two drafts whose q is far from P."""
+    n = 20_000
+    targets = torch.stack([P, P.flip(0)])  # (G, V)
+    log_p, log_q = (each.log().expand(n, -1, -1) for each in (targets, Q.expand(2, -1)))
+    draws = many_uniforms(n * 5).view(n, 5)
+    drafts = draw(log_q, draws[:, :2])
+
+    n_accepted, replacement, _ = verify(
+        log_p, log_q, drafts, uniforms=draws[:, 2:4], replacement_uniforms=draws[:, 4]
+    )
+
+    for place, target in enumerate(targets):
+        has_token = n_accepted >= place
+        emitted = torch.where(n_accepted > place, drafts[:, place], replacement)[has_token]
+        counts = torch.bincount(emitted, minlength=len(P))
+        assert chi_square_p(counts, target * len(emitted)) > 0.001
+
+
+@pytest.mark.parametrize("decide", [torch.Tensor.clone, point_mass])
+@pytest.mark.parametrize("broken", ["log_p", "log_q"])
+def test_broken_numbers_are_reported_where_they_decide(broken: str, decide: Decide) -> None:
+    """A row that overflows must fail; one that refused a draft before it is as good as any."""
+    sure_of_1 = torch.tensor([0.0, 1.0, 0.0]).log()
+    block = {
+        name: torch.stack([sure_of_1, sure_of_1]).repeat(3, 1, 1) for name in ("log_p", "log_q")
+    }  # (B, G, V)
+    block[broken][:2, 1] = math.nan
+    drafts = torch.tensor([[1, 1], [0, 1], [1, 1]])
+    half = torch.full((3, 2), 0.5, dtype=torch.float64)
+
+    verified = verify(
+        decide(block["log_p"]),
+        decide(block["log_q"]),
+        drafts,
+        uniforms=half,
+        replacement_uniforms=half[:, 0],
+    )
+
+    assert verified.n_accepted.tolist() == [1, 0, 2]
+    assert verified.is_finite.tolist() == [False, True, True]

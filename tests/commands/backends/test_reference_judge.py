@@ -1,0 +1,89 @@
+"""The offline judge: the response closer to the gold answer wins."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.backends._reference_judge import ReferenceJudge
+from commands.judging.panel import REFERENCE_MODEL
+from projections.verdicts.parsers import parse_verdict
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.events import key
+
+GOLD = "Axillary nerve"
+CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
+
+
+def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) -> str:
+    """Return what the judge says of two responses."""
+    query = JudgeQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
+    (reply,) = ReferenceJudge(tie_band=tie_band).answer([query])
+    return reply.text
+
+
+def verdict_on(a: str, b: str, *, tie_band: float = 1.0) -> str | None:
+    """Return the verdict that the parser reads in the reply."""
+    return parse_verdict(reply_to(a, b, tie_band=tie_band))
+
+
+def test_the_response_closer_to_gold_wins_in_either_slot() -> None:
+    """It is blind to the order, so both orders reconcile."""
+    assert verdict_on(CLOSER, FARTHER) == "A"
+    assert verdict_on(FARTHER, CLOSER) == "B"
+
+
+def test_within_the_band_it_is_a_tie() -> None:
+    """A difference of a letter or two says nothing about truth."""
+    assert verdict_on(CLOSER, FARTHER, tie_band=100.0) == "TIE"
+    assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=0.0) == "A"
+    assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=10.0) == "TIE"
+
+
+def test_an_empty_response_loses_to_any_overlap() -> None:
+    """Saying nothing is not an answer."""
+    assert verdict_on("", CLOSER) == "B"
+    assert verdict_on("", "") == "TIE"
+
+
+@given(st.text(max_size=40))
+def test_texts_that_are_equal_always_tie(text: str) -> None:
+    """Whatever they say; even a band of nothing holds them."""
+    assert verdict_on(text, text, tie_band=0.0) == "TIE"
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_swapping_the_slots_swaps_the_verdict(a: str, b: str) -> None:
+    """No outcome of this judge is ever inconsistent."""
+    swapped = {"A": "B", "B": "A", "TIE": "TIE"}
+
+    verdict = verdict_on(a, b)
+
+    assert verdict is not None
+    assert verdict_on(b, a) == swapped[verdict]
+
+
+def test_the_reply_says_how_it_came_about() -> None:
+    """Whoever reads a verdict can check it by hand, as here.
+
+    All n-grams of "nerve" are in the gold answer, n = 1..5, so precision is 1; recall is the mean
+    of 5/13, 4/12, 3/11, 2/10 and 1/9, which is 0.2604; F = 5 P R / (4 P + R) = 0.3056.
+    """
+    assert reply_to("nerve", GOLD) == (
+        "chrF to the reference answer: response A 30.56, response B 100.00;"
+        " within 1 is a tie.\nVERDICT: B"
+    )
+
+
+def test_without_a_gold_answer_there_is_nothing_to_compare_with() -> None:
+    """Registration refuses such a dimension, so coming here is a bug and keeps its traceback."""
+    with pytest.raises(ValueError, match="has no gold answer to compare with"):
+        reply_to(CLOSER, FARTHER, gold=None)
+
+
+def test_the_judge_names_itself_in_its_replies() -> None:
+    """Artifacts quote the model that gave a verdict."""
+    query = JudgeQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
+
+    (reply,) = ReferenceJudge(tie_band=1.0).answer([query])
+
+    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")

@@ -1,0 +1,287 @@
+"""The composition root: settings in, backends out, and each needs no more than it uses."""
+
+import gc
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from anthropic import Anthropic
+
+from commands.backends._reference_judge import ReferenceJudge
+from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.huggingface.judge import HfJudge
+from commands.backends.wiring import (
+    make_batch_judge,
+    make_inference_factory,
+    make_judge,
+    make_token_counter,
+    package_versions,
+)
+from commands.errors import ConfigurationError, NoCredentials
+from commands.judging.panel import panel_of, weights_of
+from commands.ports import (
+    Continuation,
+    ContinuationLikelihood,
+    GeneratedText,
+    GenerationTask,
+    Judge,
+    Reply,
+)
+from commands.settings.inputs import shipped_data
+from commands.settings.schema import Settings
+from commands.settings.version import VERSION
+from ledger.events.registration import Entrant
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders import events
+from tests.support.builders.anthropic import judge_settings, queries
+from tests.support.builders.commands import settings, write_weights
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from commands.ports import GenerationTask
+from commands.backends.wiring import make_generator, make_shard_reader
+from tests.support.builders.events import entrant, key
+from tests.support.builders.commands import settings
+task = GenerationTask(key("a"), entrant(), "What?", seed=0)
+for make in (lambda: list(make_generator(settings()).generate([task])), make_shard_reader):
+    try:
+        make()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+WITHOUT_OPENAI = """
+import sys
+from pathlib import Path
+sys.modules["openai"] = None
+from commands.judging.panel import panel_of
+from commands.ports import GenerationTask
+from commands.backends.wiring import make_generator, make_judge
+from tests.support.builders.events import entrant, key
+from tests.support.builders.commands import settings
+server = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
+chosen = settings(judge=server)
+served = GenerationTask(key("a"), entrant(loader="endpoint", dtype=None), "What?", seed=0)
+for make in (
+    lambda: make_judge(chosen, panel_of(chosen, Path())[0], Path()),
+    lambda: list(make_generator(chosen).generate([served])),
+):
+    try:
+        make()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+WITHOUT_PYARROW = """
+import sys
+from pathlib import Path
+sys.modules["pyarrow"] = None
+from commands.backends.wiring import open_parquet
+try:
+    open_parquet(Path("battles.parquet"), ())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge:
+    """Return the port of a judge of the panel."""
+    judge = next(each for each in panel_of(chosen, folder) if each.judge_id == name)
+    return make_judge(chosen, judge, folder)
+
+
+def test_the_settings_decide_what_compares() -> None:
+    """Nothing else in the program knows a backend."""
+    assert isinstance(judge_named("reference", settings()), ReferenceJudge)
+
+
+def test_each_judge_is_made_by_its_own_table() -> None:
+    """A jury has judges of several kinds, and each says where it is reached."""
+    folder = shipped_data() / "quickstart"
+    local = {"provider": "hf", "model": "weights", "max_tokens": 64, "dtype": "float32"}
+    server = {"provider": "endpoint", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    chosen = settings(jury=[{"id": "local", **local}, {"id": "server", **server}])
+
+    assert isinstance(judge_named("local", chosen, folder), HfJudge)
+    assert isinstance(judge_named("server", chosen, folder), EndpointJudge)
+
+
+@pytest.mark.parametrize("name", ["small", "large", "third"])
+def test_weights_are_found_by_the_table_that_names_them(tmp_path: Path, name: str) -> None:
+    """A judge's record keeps the folder's name only, so that moving it asks nothing again."""
+    for each in ("small", "large", "3rd"):
+        write_weights(tmp_path / "models" / each)
+    main = {"provider": "hf", "pilot_model": "models/small", "headline_model": "models/large"}
+    juror = {"id": "third", "provider": "hf", "model": "models/3rd"}
+    chosen = settings(judge=main, jury=[juror])
+    judge = next(each for each in panel_of(chosen, tmp_path) if each.judge_id == name)
+
+    where = weights_of(chosen, judge, tmp_path)
+
+    assert where == tmp_path / "models" / judge.model
+
+
+def test_without_the_client_the_missing_extra_is_named() -> None:
+    """Who judges and generates elsewhere needs no client of a server."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_OPENAI], capture_output=True, text=True, check=True
+    )
+
+    refusal = (
+        "MissingExtra package 'openai' is not installed; pip install 'tourney-ledger[endpoint]'\n"
+    )
+    assert done.stdout == 2 * refusal  # by what judges, and by what generates
+
+
+def test_without_pyarrow_the_missing_extra_is_named() -> None:
+    """Battles come as CSV and JSON, too, for which it is not needed."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYARROW], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == (
+        "MissingExtra package 'pyarrow' is not installed; pip install 'tourney-ledger[parquet]'\n"
+    )
+
+
+def test_without_torch_the_missing_extra_is_named() -> None:
+    """Reading a ledger needs no torch, so many machines have none."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True
+    )
+
+    refusal = (
+        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
+    )
+    assert done.stdout == 2 * refusal  # by what generates, and by what reads shards
+
+
+def test_the_versions_of_what_shapes_results_are_told() -> None:
+    """An opening keeps them: another torch may give another response."""
+    versions = dict(package_versions())
+
+    assert versions["tourney"] == VERSION
+    assert {"numpy", "sacrebleu"} <= versions.keys()
+
+
+@pytest.mark.usefixtures("anthropic_client")
+def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthropic) -> None:
+    """The key and the server come from the environment, all else from the file."""
+    chosen = settings(judge={"provider": "anthropic", "cache": "1h", "concurrency": 2})
+    batches, counter = (
+        make_batch_judge(chosen, judge_settings()),
+        make_token_counter(judge_settings()),
+    )
+
+    (reply,) = make_judge(chosen, judge_settings(), Path()).answer(queries(1))
+
+    assert isinstance(reply, Reply)
+    assert reply.usage is not None
+    assert reply.usage.n_cache_write_1h > 0
+    assert batches.create(queries(2)).n_queries == 2
+    assert len(counter.count(queries(2))) == 2
+    assert len(fake_anthropic.bill().batches) == 1
+
+
+@pytest.mark.usefixtures("anthropic_client")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: make_judge(settings(judge={"provider": "anthropic"}), judge_settings(), Path()),
+        lambda: make_batch_judge(settings(), judge_settings()),
+        lambda: make_token_counter(judge_settings()),
+    ],
+    ids=["judge", "batches", "counter"],
+)
+def test_a_client_is_closed_when_what_asks_by_it_is_let_go(make: Callable[[], object]) -> None:
+    """Its connections would be found open by a collector, at some other time and place."""
+    n_before = n_open_clients()
+    asker = make()
+    n_with_it = n_open_clients()
+
+    del asker
+
+    assert n_open_clients() == n_before < n_with_it
+
+
+def n_open_clients() -> int:
+    """Return how many clients of this process are not closed."""
+    return sum(type(each) is Anthropic and not each.is_closed() for each in gc.get_objects())
+
+
+def test_without_a_key_no_judge_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any response is generated for it, let alone sent."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    chosen, judge = settings(judge={"provider": "anthropic"}), judge_settings()
+
+    with pytest.raises(NoCredentials):
+        make_judge(chosen, judge, Path())
+    with pytest.raises(NoCredentials):
+        make_batch_judge(chosen, judge)
+    with pytest.raises(NoCredentials):
+        make_token_counter(judge)
+
+
+INFERENCE_WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from commands.backends.wiring import make_inference_factory
+from tests.support.builders.events import entrant
+from tests.support.builders.commands import settings
+inference = make_inference_factory(settings())(entrant())
+for make in (inference.make_generator, inference.make_likelihood_model):
+    try:
+        make()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_what_answers_and_what_reads_share_one_load(
+    entrant: Callable[..., Entrant],
+    tasks: Callable[..., list[GenerationTask]],
+    weights: Path,
+    copied: Callable[[Path], Path],
+) -> None:
+    """From one evaluation to the next: real weights take minutes, and once is enough."""
+    folder = copied(weights)
+    inference = make_inference_factory(settings(generation={"device": "cpu"}))
+    one = inference(entrant(folder=folder))
+    owed = tasks(one.entrant, ["a dose"])
+    ((answer,),) = one.make_generator().generate(owed)
+    shutil.rmtree(folder)  # nothing is read there any more
+
+    reader = one.require_likelihoods("perplexity")
+    ((read,),) = reader().log_likelihoods([Continuation("p", one.entrant, "a", " dose")])
+    ((again,),) = one.make_generator().generate(owed)
+
+    assert isinstance(read, ContinuationLikelihood)
+    assert isinstance(answer, GeneratedText)
+    assert isinstance(again, GeneratedText)
+    assert answer.text == again.text
+
+
+def test_an_endpoint_answers_and_does_not_read() -> None:
+    """It serves no log-likelihoods of a text; that is known before anything is paid for."""
+    served = events.entrant(loader="endpoint")
+
+    inference = make_inference_factory(settings())(served)
+
+    with pytest.raises(ConfigurationError, match="needs log-likelihoods"):
+        inference.require_likelihoods("perplexity")
+
+
+def test_planning_needs_no_torch_and_running_names_the_missing_extra() -> None:
+    """What an evaluation costs is asked on a laptop, and paid for elsewhere."""
+    done = subprocess.run(
+        [sys.executable, "-c", INFERENCE_WITHOUT_TORCH], capture_output=True, text=True, check=True
+    )
+
+    refusal = (
+        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
+    )
+    assert done.stdout == 2 * refusal

@@ -1,0 +1,133 @@
+"""Tokens become text once and whole, and an answer ends where it is told to."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast
+
+from commands.backends.weights.batching import pad_left
+from commands.backends.weights.chat import decode_text
+from commands.backends.weights.decoding import Ending, StopAtTexts, StopTexts
+
+PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
+
+
+def spelled(tokens: Sequence[int]) -> str:
+    """Read tokens of PIECES; the first of them is special and writes nothing."""
+    return "".join(PIECES[token] for token in tokens if token)
+
+
+def ending(*texts: str) -> Ending:
+    """Return what ends answers by texts alone."""
+    return Ending(frozenset(), StopTexts(texts, spelled))
+
+
+def test_tokens_are_cut_after_the_first_end_token() -> None:
+    """What follows is padding up to the batch's longest row."""
+    assert Ending(frozenset({3, 9})).up_to([5, 6, 3, 0, 0]) == [5, 6, 3]
+    assert Ending(frozenset({3})).up_to([5, 6, 7]) == [5, 6, 7]
+
+
+def test_the_token_that_completes_a_stop_text_is_the_last() -> None:
+    """A trainer is given the tokens that were drawn, and none that were not."""
+    stopped = ending("\n\n")
+
+    assert stopped.up_to([1, 5, 5, 2]) == [1, 5, 5]
+    assert stopped.up_to([1, 7, 5, 2]) == [1, 7, 5]
+    assert stopped.up_to([1, 6, 2]) == [1, 6]
+
+
+def test_the_text_ends_before_the_first_stop_text() -> None:
+    """Even where the token that completes it says more than it, before it or behind it."""
+    assert ending("b", "\n").cut("aa\nab") == "aa"
+    assert ending("b", "\n").cut("aab\n") == "aa"
+    assert ending("c").cut("aab\n") == "aab\n"
+    assert Ending(frozenset()).cut("aab\n") == "aab\n"
+
+
+@given(
+    st.lists(st.integers(0, len(PIECES) - 1), min_size=1, max_size=30),
+    st.lists(st.text("ab\n", min_size=1, max_size=4), min_size=1, max_size=3),
+)
+def test_what_is_kept_is_the_shortest_beginning_with_a_stop_text(
+    tokens: list[int], texts: list[str]
+) -> None:
+    """As it is found token by token in a tail, so it must be in the whole, or rows go on talking.
+
+    Special tokens between the letters of a stop text are the one exception, if they are many.
+    """
+    kept = ending(*texts).up_to(tokens)
+
+    has_stop = [
+        any(text in spelled(tokens[:n]) for text in texts) for n in range(1, len(tokens) + 1)
+    ]
+    if tokens.count(0) <= 8:
+        assert len(kept) == (has_stop.index(True) + 1 if True in has_stop else len(tokens))
+
+
+def test_a_letter_of_several_tokens_ends_an_answer_when_it_is_whole(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """Half of it reads as a replacement character, which no stop text should match."""
+    tokens = tokenizer("½ a dose → b")["input_ids"]
+    stopped = Ending(frozenset(), StopTexts(("→",), partial(decode_text, tokenizer)))
+
+    kept = stopped.up_to(tokens)
+
+    assert decode_text(tokenizer, kept) == "½ a dose →"
+    assert stopped.cut("½ a dose →") == "½ a dose "
+
+
+def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """A reader may well ask to stop at the sign of a broken letter."""
+    tokens = tokenizer("→" * 9)["input_ids"]
+    broken = "\N{REPLACEMENT CHARACTER}" * 2
+    stopped = Ending(frozenset(), StopTexts((broken,), partial(decode_text, tokenizer)))
+
+    assert stopped.up_to(tokens) == tokens
+
+
+def test_each_row_of_a_batch_ends_by_itself() -> None:
+    """What stands in the prompts, four tokens with their padding, ends nothing."""
+    whole = torch.tensor([[0, 0, 1, 2, 1, 1], [5, 5, 5, 5, 1, 2], [0, 6, 6, 6, 5, 1]])
+
+    is_done = StopAtTexts(StopTexts(("ab",), spelled), 4)(whole, None)
+
+    assert is_done.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("tokens", [[1, 3], [1, 1]])
+def test_end_tokens_and_stop_texts_both_count(tokens: list[int]) -> None:
+    """An answer ends at whichever comes first."""
+    stopped = Ending(frozenset({3}), StopTexts(("aa",), spelled))
+
+    assert stopped.is_at(tokens)
+    assert not stopped.is_at(tokens[:1])
+
+
+def test_special_tokens_are_not_in_the_text(tokenizer: PreTrainedTokenizerFast) -> None:
+    """A judge that reads <|im_end|> learns which entrant is which, and parsers trip on it."""
+    tokens = tokenizer.encode("<|assistant|>a dose<|pad|>", add_special_tokens=False)
+
+    assert decode_text(tokenizer, tokens) == "a dose"
+
+
+def test_a_character_of_several_tokens_survives(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Decoding token by token would make of it what nobody wrote."""
+    tokens = tokenizer.encode("5 µg → ½ ?", add_special_tokens=False)
+
+    assert decode_text(tokenizer, tokens) == "5 µg → ½ ?"
+
+
+def test_prompts_are_padded_on_the_left_and_masked_there() -> None:
+    """New tokens must follow the prompt, not its padding."""
+    tokens, mask = pad_left([(5, 6, 7), (8,)])
+
+    assert torch.equal(tokens, torch.tensor([[5, 6, 7], [0, 0, 8]]))
+    assert torch.equal(mask, torch.tensor([[1, 1, 1], [0, 0, 1]]))

@@ -1,0 +1,183 @@
+"""Weights are loaded whole onto the device that was chosen, or refused with a remedy."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from commands.backends.weights.loaded import load_weights, prepare_device
+from commands.errors import ConfigurationError, WeightsError
+from ledger.events.registration import Entrant
+from tests.support.weights.loads import model_of
+
+
+def test_auto_picks_the_best_device_that_is_here() -> None:
+    """A GPU that lies idle is the most common costly mistake."""
+    if torch.cuda.is_available():
+        best = "cuda"
+    elif torch.backends.mps.is_available():
+        best = "mps"
+    else:
+        best = "cpu"
+
+    assert prepare_device("auto", None) == torch.device(best)
+
+
+@pytest.mark.parametrize("name", ["tpu", "cuda:x", ""])
+def test_a_device_that_is_not_here_is_refused_by_name(name: str) -> None:
+    """The user should read what can be chosen, not a traceback of torch's."""
+    with pytest.raises(ConfigurationError, match=r"use auto or one of: .*cpu"):
+        prepare_device(name, None)
+
+
+def test_as_many_threads_compute_as_are_asked_for() -> None:
+    """On a machine that others use torch's own choice is too many; left out, none is made."""
+    before = torch.get_num_threads()
+    try:
+        for asked, found in ((2, 2), (None, 2)):
+            assert prepare_device("cpu", asked) == torch.device("cpu")
+            assert torch.get_num_threads() == found
+    finally:
+        torch.set_num_threads(before)
+
+
+CPU = torch.device("cpu")
+
+Build = Callable[..., Entrant]
+Copied = Callable[[Path], Path]
+Respecified = Callable[..., Path]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_weights_are_loaded_in_the_entrants_dtype(entrant: Build, dtype: str) -> None:
+    """The dtype is part of the entrant's digest, so it must be what answers."""
+    loaded = load_weights(entrant(dtype=dtype), CPU)
+
+    assert {p.dtype for p in model_of(loaded).parameters()} == {getattr(torch, dtype)}
+    assert not model_of(loaded).training
+
+
+def test_adapters_are_merged_in_the_entrants_order(
+    entrant: Build, adapters: tuple[Path, Path]
+) -> None:
+    """An entrant is its weights and all its adapters."""
+    plain = model_of(load_weights(entrant(), CPU)).state_dict()
+
+    merged = model_of(load_weights(entrant(*adapters), CPU)).state_dict()
+
+    assert merged.keys() == plain.keys()
+    changed = {name.split(".")[-2] for name in plain if not torch.equal(plain[name], merged[name])}
+    assert changed == {"q_proj", "v_proj", "down_proj"}
+
+
+def test_every_end_token_that_is_named_anywhere_ends_an_answer(
+    entrant: Build, weights: Path, respecified: Respecified
+) -> None:
+    """Weights, tokenizer and template often name different ones, and each can be right."""
+    folder = respecified(weights, "generation_config.json", eos_token_id=[7, 9])
+
+    loaded = load_weights(entrant(folder=folder), CPU)
+
+    end_of_turn = loaded.tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert loaded.end_ids == {7, 9, loaded.tokenizer.eos_token_id, end_of_turn}
+
+
+def test_loading_leaves_the_global_random_state_alone(
+    entrant: Build, adapters: tuple[Path, Path]
+) -> None:
+    """By itself peft draws random numbers for adapters before it loads them."""
+    before = torch.get_rng_state(), random.getstate()
+
+    load_weights(entrant(*adapters), CPU)
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_missing_file_is_told_with_the_way_to_get_it(
+    entrant: Build, weights: Path, copied: Copied, file: str
+) -> None:
+    """A download that stopped half-way is the usual cause."""
+    folder = copied(weights)
+    (folder / file).unlink()
+
+    with pytest.raises(WeightsError, match=r"hf download ORG/NAME --local-dir") as refusal:
+        load_weights(entrant(folder=folder), CPU)
+    assert refusal.value.path == folder
+
+
+def test_a_missing_folder_is_told_with_the_way_to_get_it(entrant: Build, tmp_path: Path) -> None:
+    """By itself transformers would look for a folder that is not here in the hub's cache."""
+    with pytest.raises(WeightsError, match=r"no such folder of weights; .*hf download"):
+        load_weights(entrant(folder=tmp_path / "nowhere"), CPU)
+
+
+def test_pickled_weights_are_never_read(entrant: Build, weights: Path, copied: Copied) -> None:
+    """A pickle can run anything."""
+    folder = copied(weights)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+    with pytest.raises(WeightsError, match=r"no \*\.safetensors files"):
+        load_weights(entrant(folder=folder), CPU)
+
+
+def test_code_beside_the_weights_is_never_run(
+    entrant: Build, weights: Path, respecified: Respecified, tmp_path: Path
+) -> None:
+    """A bank of entrants comes from many hands."""
+    trace = tmp_path / "it ran"
+    auto_map = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
+    folder = respecified(weights, "config.json", model_type="own", auto_map=auto_map)
+    (folder / "own.py").write_text(f"open({str(trace)!r}, 'w')")
+
+    with pytest.raises(WeightsError):
+        load_weights(entrant(folder=folder), CPU)
+    assert not trace.exists()
+
+
+def test_an_adapters_folder_is_not_taken_for_weights(
+    entrant: Build, weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """By itself transformers would load the base it names and put the adapter on, unchecked."""
+    folder = copied(weights)
+    (folder / "adapter_config.json").write_bytes((adapters[0] / "adapter_config.json").read_bytes())
+
+    with pytest.raises(WeightsError, match="this is an adapter"):
+        load_weights(entrant(folder=folder), CPU)
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ({"num_hidden_layers": 3}, r"missing model\.layers\.2"),
+        ({"num_hidden_layers": 1}, r"left over model\.layers\.1"),
+        ({"intermediate_size": 48}, r"of another size model\.layers\.0\.mlp"),
+        ({"model_type": "nonesuch"}, "cannot be read"),
+        ({"hidden_size": "wide"}, "cannot be read"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_config_are_refused(
+    entrant: Build,
+    weights: Path,
+    respecified: Respecified,
+    setting: dict[str, object],
+    why: str,
+) -> None:
+    """By itself transformers fills the gaps with random numbers and goes on."""
+    folder = respecified(weights, "config.json", **setting)
+
+    with pytest.raises(WeightsError, match=why):
+        load_weights(entrant(folder=folder), CPU)
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_broken_file_is_refused(entrant: Build, weights: Path, copied: Copied, file: str) -> None:
+    """Git LFS pointers are text files under the right name."""
+    folder = copied(weights)
+    (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
+
+    with pytest.raises(WeightsError, match="cannot be read"):
+        load_weights(entrant(folder=folder), CPU)

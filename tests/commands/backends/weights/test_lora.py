@@ -1,0 +1,296 @@
+"""Adapters in memory: merged exactly, or refused by name."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from peft import IA3Config, LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from commands.backends.weights.lora import (
+    Lora,
+    merge_adapter,
+    merge_lora,
+    read_lora,
+    require_head_lora,
+)
+from commands.errors import WeightsError
+
+LAYER = "base_model.model.model.layers"
+LAYERS = range(4, 6)
+
+
+def lora_of(*keys: str) -> Lora:
+    """Return LoRA of these tensors, the key of the file's place left out."""
+    return Lora(Path("shard_0"), LoraConfig(), {key: torch.ones(1) for key in keys})
+
+
+def test_lora_that_was_merged_can_be_merged_again(
+    weights: Path, adapters: tuple[Path, Path]
+) -> None:
+    """Nine heads start from the same weights; what is in memory must not change in between."""
+    lora = read_lora(adapters[0])
+
+    first, second = (merge_lora(base(weights), lora).state_dict() for _ in range(2))
+
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    assert lora.settings == read_lora(adapters[0]).settings
+
+
+def test_lora_of_a_heads_mlps_passes() -> None:
+    """Its three weights in the head's layers are what a shard changes."""
+    keys = [
+        f"{LAYER}.{n}.mlp.{projection}_proj.lora_{half}.weight"
+        for n in LAYERS
+        for projection in ("gate", "up", "down")
+        for half in "AB"
+    ]
+
+    require_head_lora(lora_of(*keys), LAYERS)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        f"{LAYER}.3.mlp.up_proj.lora_A.weight",
+        f"{LAYER}.6.mlp.up_proj.lora_A.weight",
+        f"{LAYER}.5.self_attn.q_proj.lora_A.weight",
+        f"{LAYER}.5.mlp.up_proj.base_layer.weight",
+        "base_model.model.lm_head.weight",
+    ],
+)
+def test_lora_for_anything_else_is_refused_by_key(key: str) -> None:
+    """Heads share all else: what one shard changed there would change every head."""
+    lora = lora_of(f"{LAYER}.5.mlp.up_proj.lora_B.weight", key)
+
+    with pytest.raises(WeightsError, match="LoRA for another layer or module") as refusal:
+        require_head_lora(lora, LAYERS)
+
+    assert refusal.value.why.endswith(f"than the MLPs of layers 4 to 5: {key}")
+
+
+SCALES = (8 / 4, 8 / 2)  # lora_alpha / r of the two adapters
+Q_PROJ = "model.layers.0.self_attn.q_proj"
+KEY = f"base_model.model.{Q_PROJ}.lora_A.weight"
+
+Copied = Callable[[Path], Path]
+Respecified = Callable[..., Path]
+
+
+def base(weights: Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """Load the weights that the adapters are for."""
+    return AutoModelForCausalLM.from_pretrained(weights, dtype=dtype)
+
+
+def tensors(folder: Path) -> dict[str, torch.Tensor]:
+    """Read an adapter's tensors."""
+    return load_file(folder / "adapter_model.safetensors")
+
+
+def respelt(folder: Path, changed: dict[str, torch.Tensor]) -> Path:
+    """Give an adapter other tensors."""
+    save_file(changed, folder / "adapter_model.safetensors")
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_two_adapters_are_merged_one_after_the_other(
+    weights: Path, adapters: tuple[Path, Path]
+) -> None:
+    """The entrant must be W + scale * B @ A for each adapter, by hand and by peft's own way."""
+    merged, by_peft = base(weights), base(weights)
+    for folder in adapters:
+        merged = merge_adapter(merged, folder)
+        by_peft = PeftModel.from_pretrained(by_peft, folder).merge_and_unload()
+
+    by_hand = base(weights).state_dict()
+    for folder, scale in zip(adapters, SCALES, strict=True):
+        lora = tensors(folder)
+        for key in (key for key in lora if ".lora_A." in key):
+            name = key.removeprefix("base_model.model.").replace(".lora_A", "")
+            by_hand[name] += scale * lora[key.replace("lora_A", "lora_B")] @ lora[key]
+    for name, found in merged.state_dict().items():
+        torch.testing.assert_close(found, by_hand[name], rtol=0, atol=1e-6)
+        torch.testing.assert_close(found, by_peft.state_dict()[name], rtol=0, atol=0)
+
+
+def test_merging_changes_the_targets_and_nothing_else(
+    weights: Path, adapters: tuple[Path, Path]
+) -> None:
+    """An adapter that silently does nothing would tie with its own base."""
+    before = base(weights).state_dict()
+
+    after = merge_adapter(base(weights), adapters[0]).state_dict()
+
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {
+        f"model.layers.{n}.self_attn.{p}_proj.weight" for n in (0, 1) for p in ("q", "v")
+    }
+
+
+def test_half_precision_weights_are_merged_too(weights: Path, adapters: tuple[Path, Path]) -> None:
+    """Most entrants are bfloat16: the sum must be rounded to it, and stay it."""
+    merged = merge_adapter(base(weights, torch.bfloat16), adapters[0])
+
+    assert {p.dtype for p in merged.parameters()} == {torch.bfloat16}
+
+
+def test_embeddings_saved_along_with_an_adapter_are_loaded(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """Trainers often save the embeddings too; that is a use of the key, not a misfit."""
+    lora = tensors(adapters[0])
+    trained = torch.full_like(base(weights).state_dict()["lm_head.weight"], 0.25)
+    lora["base_model.model.lm_head.weight"] = trained
+
+    merged = merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+
+    assert torch.equal(merged.state_dict()["lm_head.weight"], trained)
+
+
+def test_a_tensor_of_another_shape_is_refused_by_name(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """An adapter of a larger sibling of the base is an easy mistake."""
+    lora = tensors(adapters[0])
+    lora[KEY] = torch.ones(4, 48)
+
+    with pytest.raises(WeightsError, match=rf"{KEY} is \[4, 48\], expected \[4, 32\]"):
+        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+
+
+def test_a_rank_that_differs_from_the_settings_is_refused(
+    weights: Path, adapters: tuple[Path, Path], respecified: Respecified
+) -> None:
+    """The scale is lora_alpha / r: a wrong r would be a wrong strength."""
+    folder = respecified(adapters[0], "adapter_config.json", r=8)
+
+    with pytest.raises(WeightsError, match=r"is \[4, 32\], expected \[8, 32\]"):
+        merge_adapter(base(weights), folder)
+
+
+def test_a_missing_tensor_is_refused_by_name(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """Only a warning for peft, which would leave that module as it began: half an adapter."""
+    lora = tensors(adapters[0])
+    del lora[KEY]
+
+    with pytest.raises(WeightsError, match=f"does not fit: missing {KEY};"):
+        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+
+
+def test_a_file_without_tensors_is_refused(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """Empty files are what a sharded trainer that saved too early leaves behind."""
+    with pytest.raises(WeightsError, match=r"missing .*lora_A.*missing .*lora_B"):
+        merge_adapter(base(weights), respelt(copied(adapters[0]), {}))
+
+
+def test_a_tensor_for_no_module_is_refused_by_name(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """Left alone, peft drops such tensors without a word."""
+    lora = tensors(adapters[0])
+    lora[KEY.replace("layers.0", "layers.7")] = torch.ones(4, 32)
+
+    with pytest.raises(WeightsError, match=r"for no module: .*layers\.7"):
+        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        (
+            {"target_modules": ["q_proj", "v_proj", "query_key_value"]},
+            "no module 'query_key_value'",
+        ),
+        ({"target_modules": ["query_key_value"]}, "query_key_value"),
+        ({"layers_to_transform": [0, 1, 5]}, "no module 'layer 5'"),
+        ({"layers_to_transform": [0]}, r"for no module: .*layers\.1"),
+        ({"surprising_new_setting": 3}, "surprising_new_setting"),
+    ],
+)
+def test_settings_that_do_not_fit_the_weights_are_refused(
+    weights: Path,
+    adapters: tuple[Path, Path],
+    respecified: Respecified,
+    setting: dict[str, object],
+    why: str,
+) -> None:
+    """What is asked for and not there, or not understood, would be merged in part."""
+    folder = respecified(adapters[0], "adapter_config.json", **setting)
+
+    with pytest.raises(WeightsError, match=why) as refusal:
+        merge_adapter(base(weights), folder)
+    assert refusal.value.path == folder
+
+
+def test_adapters_of_another_kind_are_refused(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """Only for LoRA is it known here what a whole merge is."""
+    folder = copied(adapters[0])
+    IA3Config(target_modules=["q_proj"], feedforward_modules=[]).save_pretrained(str(folder))
+
+    with pytest.raises(WeightsError, match=r"of type .*IA3.*, only LORA can be merged"):
+        merge_adapter(base(weights), folder)
+
+
+@pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
+def test_a_missing_file_is_named(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied, file: str
+) -> None:
+    """A download that stopped half-way must not look like a fault of tourney."""
+    folder = copied(adapters[0])
+    (folder / file).unlink()
+
+    with pytest.raises(WeightsError, match=f"{file} is missing"):
+        merge_adapter(base(weights), folder)
+
+
+@pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
+def test_a_broken_file_is_refused(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied, file: str
+) -> None:
+    """Git LFS pointers are text files under the right name."""
+    folder = copied(adapters[0])
+    (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
+
+    with pytest.raises(WeightsError, match="cannot merge the adapter"):
+        merge_adapter(base(weights), folder)
+
+
+def test_a_missing_folder_is_named(weights: Path, tmp_path: Path) -> None:
+    """Left alone, peft would look for a folder that is not here on the hub."""
+    with pytest.raises(WeightsError, match=r"nowhere: there is no such adapter folder"):
+        merge_adapter(base(weights), tmp_path / "nowhere")
+
+
+def test_an_adapter_with_a_nan_is_refused(
+    weights: Path, adapters: tuple[Path, Path], copied: Copied
+) -> None:
+    """A diverged training is better told at loading than as a thousand failed responses."""
+    lora = tensors(adapters[0])
+    lora[KEY][0, 0] = math.nan
+
+    with pytest.raises(WeightsError, match="cannot merge the adapter"):
+        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_an_adapter_on_tied_embeddings_is_refused(weights: Path, tmp_path: Path) -> None:
+    """Merged into a shared tensor it would change the output layer too: another entrant."""
+    settings = LoraConfig(r=2, target_modules=["embed_tokens"], init_lora_weights=False)
+    adapted = get_peft_model(base(weights), settings)
+    adapted.save_pretrained(str(tmp_path / "lora"), save_embedding_layers=False)
+    tied = base(weights)
+    tied.config.tie_word_embeddings = True
+    tied.tie_weights()
+
+    with pytest.raises(WeightsError, match="tie_word_embeddings"):
+        merge_adapter(tied, tmp_path / "lora")

@@ -1,0 +1,52 @@
+"""A day without dashes is a number, and a number is a position."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
+from commands.errors import ConfigurationError, NothingRecorded
+from commands.runs.choices import position_at
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, opened, verdicts
+
+
+def test_a_day_without_dashes_is_not_taken_for_the_end(ledger: Ledger) -> None:
+    """Everything would be shown as of a day on which half of it was not known."""
+    ledger.append(STREAM, verdicts(3))
+
+    with pytest.raises(ConfigurationError, match="the last is 3; write 2026-04-27"):
+        position_at(ledger, "20260427", option="--as-of")
+
+
+def test_a_number_behind_the_end_that_is_no_day_is_the_end(ledger: Ledger) -> None:
+    """A script that counts on may ask for more than there is."""
+    ledger.append(STREAM, verdicts(3))
+
+    assert position_at(ledger, "99999999", option="--as-of") == 3
+
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "named"), [("2026-11-21", "position 0 (2026-11-21)"), ("0", "position 0;")]
+)
+def test_a_time_before_the_tournament_is_named_as_such(as_of: str, named: str) -> None:
+    """The tournament is there, and nobody must go looking for it in another ledger."""
+    with Ledger.in_memory(lambda: NOON) as ledger:
+        ledger.append(STREAM, opened())
+
+        with pytest.raises(ConfigurationError) as caught:
+            read_tournament(ledger, STREAM, as_of, DEFAULT_CONFIG)
+
+    assert f"nothing of tournament {STREAM!r} was recorded up to {named}" in str(caught.value)
+    assert "it begins at position 1, 2026-11-22T12:00:00+00:00: name a later" in str(caught.value)
+
+
+def test_a_stream_that_never_opened_holds_nothing_at_any_time(ledger: Ledger) -> None:
+    """No later position would help."""
+    ledger.append(STREAM, verdicts(3))
+
+    with pytest.raises(NothingRecorded):
+        read_tournament(ledger, STREAM, "2", DEFAULT_CONFIG)

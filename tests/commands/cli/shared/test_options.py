@@ -1,0 +1,94 @@
+"""Values of options that are numbers, and yet nothing that could be meant."""
+
+from collections.abc import Mapping
+
+import pytest
+from typer import BadParameter
+
+from commands.cli.app import command_line
+from commands.cli.project.bt_options import ModelOptions, weights_of
+from commands.cli.project.elo import numbers_of
+from commands.errors import ConfigurationError
+from commands.runs.parameters import elo_parameters
+from projections.tournament.state import Tournament
+from tests.support.builders.events import STREAM
+
+BILLION = 10**9
+ALMOST_SURE = 0.9999999999999999  # whose quantile is none
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fault"),
+    [
+        ({"k": float("inf")}, "--k: .* <= 1000000"),
+        ({"initial_rating": float("nan")}, "--initial-rating: .* >= -1000000"),
+        ({"initial_rating": 1e308}, "--initial-rating: .* <= 1000000"),
+        ({"permutations": BILLION}, "--permutations: .* <= 1000000"),
+        ({"bootstraps": BILLION}, "--bootstraps: .* <= 1000000"),
+        ({"bootstraps": 39}, "--bootstraps 39: .* 95 % interval needs at least 40 resamples"),
+    ],
+)
+def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
+    """Ratings of NaN, or of a program that runs for ever, tell nobody what was mistyped."""
+    with pytest.raises(ConfigurationError, match=fault):
+        elo_parameters(Tournament(STREAM), chosen)
+
+
+def test_no_k_of_a_sweep_is_endless() -> None:
+    """A sweep is read by the same rule as K."""
+    with pytest.raises(ConfigurationError, match=r"--k-sweep.* <= 1000000"):
+        elo_parameters(Tournament(STREAM), {"k_sweep": numbers_of("16,inf")})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fault"),
+    [
+        (ModelOptions(prior_sd=float("inf")), "--prior-sd: .* <= 1000000"),
+        (ModelOptions(prior_sd=1e-300), "--prior-sd: .* >= 0.01"),
+        (ModelOptions(level=ALMOST_SURE), "--level: .* <= 0.999999"),
+        (ModelOptions(level=1e-300), "--level: .* >= 0.001"),
+        (ModelOptions(resamples=BILLION), "--bootstraps: .* <= 1000000"),
+        (
+            ModelOptions(interval="bayesian", resamples=39),
+            "--bootstraps 39: .* needs at least 40 resamples",
+        ),
+        (
+            ModelOptions(interval="multinomial", level=0.999),
+            "--bootstraps 1000: .* needs at least 2,000 resamples",
+        ),
+    ],
+)
+def test_what_no_strength_is_made_of_is_refused(chosen: ModelOptions, fault: str) -> None:
+    """As of Elo; a level that is all but 1 had a traceback for an interval."""
+    with pytest.raises(ConfigurationError, match=fault):
+        chosen.parameters({})
+
+
+def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
+    """One is beyond each bound; of the sandwich, which draws none, any number is."""
+    enough = ModelOptions(interval="bayesian", resamples=40, level=0.95)
+
+    assert enough.parameters({}).resamples == 40
+    assert ModelOptions(resamples=1).parameters({}).resamples == 1
+    assert elo_parameters(Tournament(STREAM), {"bootstraps": 40}).bootstraps == 40
+
+
+def test_an_anchor_is_at_a_rating_that_can_be() -> None:
+    """The option is --anchor: there is no --anchor-rating to be corrected."""
+    with pytest.raises(ConfigurationError, match=r"--anchor 'base=1e308': .* 1,000,000"):
+        ModelOptions(anchor="base=1e308").parameters({})
+
+
+def test_weights_have_a_sum() -> None:
+    """Two of the largest numbers have none."""
+    with pytest.raises(ConfigurationError, match=r"--overall .* up to 1,000,000"):
+        weights_of("factuality=1e308,utility=1e308", ("factuality", "utility"))
+
+
+@pytest.mark.parametrize("cap", ["nan", "inf"])
+def test_a_cap_is_an_amount(cap: str) -> None:
+    """Nothing costs more than NaN, so such a cap was none."""
+    words = ["apply", "generate", "--max-usd", cap]
+
+    with pytest.raises(BadParameter, match=f"{cap} is not an amount"):
+        command_line(words)(words, standalone_mode=False)

@@ -1,0 +1,78 @@
+"""Where results go: whole, or with a word that they are not, and readable by machines."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.support.builders.events import opened
+
+FULL = Path("/dev/full")
+NAME = "Café"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Give a ledger of one tournament, whose name is not ASCII."""
+    file = tmp_path / "tournament.db"
+    with Ledger.open(file) as ledger:
+        ledger.append(StreamId(NAME), opened())
+    return file
+
+
+def launched(
+    path: Path, *words: str, to: int = subprocess.PIPE, script: str = 'exec "$@"', **environ: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run the command line beside a ledger, as a process that ends as processes do."""
+    return subprocess.run(
+        ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "commands.cli", *words],
+        cwd=path.parent,
+        env={**os.environ, **environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+        stdout=to,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a disk that is always full is Linux's")
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("export", "events")])
+def test_a_full_disk_ends_in_a_sentence(path: Path, words: tuple[str, ...]) -> None:
+    """Who redirected a result there must hear of it: a script would go on with half of it."""
+    with FULL.open("wb") as full:
+        ended = launched(path, *words, to=full.fileno())
+
+    assert ended.returncode == 1
+    (said,) = ended.stderr.decode().splitlines()
+    assert said.startswith("error: cannot write to standard output: [Errno 28] ")
+
+
+def test_nothing_is_pretended_where_there_is_no_output(path: Path) -> None:
+    """As of a shell's `>&-`: nobody saw the result."""
+    ended = launched(path, "export", "events", script='exec "$@" >&-')
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"error: cannot write to standard output: it is closed; ")
+
+
+def test_a_closed_pipe_ends_without_a_word(path: Path) -> None:
+    """`head` has seen enough."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    ended = launched(path, "export", "events", to=writing)
+
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_machines_get_utf_8_whatever_the_locale(path: Path) -> None:
+    """JSON has no other encoding, and a name of another script is no bug."""
+    ended = launched(path, "status", "--json", PYTHONIOENCODING="ascii")
+
+    (row,) = json.loads(ended.stdout.decode())["rows"]
+    assert row["tournament"] == NAME

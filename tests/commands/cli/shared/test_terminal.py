@@ -1,0 +1,167 @@
+"""Consent at a terminal: the question stands there whole until it is answered, in any way."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.providers.anthropic.process import FakeProcess
+from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
+from tests.support.builders.commands import lay_out
+from tests.support.command_line import paid
+from tests.support.command_line.launching import launch
+from tests.support.command_line.terminal import Answered, run_at_terminal
+
+N_QUERIES: Final = 36  # 1 prompt, 3 dimensions, 6 pairs, both orders
+ESCAPE: Final = "\x1b"
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+SERVED: Final = """\
+[tournament]
+id = "served"
+
+[[entrants]]
+id = "greedy"
+loader = "endpoint"
+model = "{entrant}"
+base_url = "{url}"
+
+[[entrants]]
+id = "sampled"
+loader = "endpoint"
+model = "{entrant}"
+base_url = "{url}"
+temperature = 0.7
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[judge]
+provider = "endpoint"
+base_url = "{url}"
+headline_model = "{judge}"
+prices = "prices.toml"
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+    """Give a provider whose batches end at the first look."""
+    with FakeProcess(tmp_path / "provider") as fake:
+        yield fake
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a tournament of one prompt, answered by four entrants."""
+    place = paid.lay_out(tmp_path / "paid", n_prompts=1)
+    paid.record_responses(place)
+    return place
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """Give a server of any model; only one of them has a price."""
+    with FakeOpenAI(lambda body: Said(f"Hot: {body['temperature']}\nVERDICT: A")) as server:
+        server.traffic.models = None
+        yield server
+
+
+def serve(folder: Path, server: FakeOpenAI, *, entrant: str, judge: str) -> Path:
+    """Lay out a tournament whose entrants and judge are all served."""
+    place = lay_out(folder)
+    text = SERVED.format(url=server.url, entrant=entrant, judge=judge)
+    (place / "tournament.toml").write_text(text, encoding="utf-8")
+    (place / "prices.toml").write_text(PRICES, encoding="utf-8")
+    return place
+
+
+def question_of(done: Answered) -> str:
+    """Return the line that is on the terminal when the answer is typed, and all that follows."""
+    return done.before[done.before.index("Submit ") :]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "n_paid"),
+    [
+        (b"y\n", 0, N_QUERIES),
+        (b"n\n", 5, 0),
+        (b"\n", 5, 0),
+        (b"\x04", 5, 0),
+        (b"\x03", 130, 0),
+    ],
+    ids=["yes", "no", "enter", "Ctrl-D", "Ctrl-C"],
+)
+def test_at_a_terminal_the_dollars_are_in_the_question(
+    folder: Path, fake: FakeProcess, answer: bytes, code: int, n_paid: int
+) -> None:
+    """Whoever agrees knows to what, and every way to say no has the exit code that is promised."""
+    words = ("apply", "judge", "--max-usd", "5")
+    done = run_at_terminal(folder, words, paid.environment(fake.url), answer=answer)
+
+    assert done.code == code, done
+    question = question_of(done)
+    assert question.startswith(f"Submit {N_QUERIES} requests to claude-opus-5-5 for about $")
+    assert question.endswith("cap $5.00)? [y/N]: ")
+    assert ESCAPE not in question
+    assert "Aborted!" not in done.after
+    assert len(fake.bill().paid) == n_paid
+
+
+def test_an_interrupted_question_ends_its_line(folder: Path, fake: FakeProcess) -> None:
+    """What is said next stands below; nothing was sent, so no batch is spoken of."""
+    words = ("apply", "judge")
+    done = run_at_terminal(folder, words, paid.environment(fake.url), answer=b"\x03")
+
+    assert done.after.splitlines()[-1].startswith("interrupted: "), done
+    assert "batch" not in done.after
+
+
+def test_what_is_said_while_a_bar_is_painted_has_its_own_line(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """Glued to the end of a bar, nobody would read it."""
+    words = ("apply", "judge")
+    done = run_at_terminal(folder, words, paid.environment(fake.url), answer=b"y\n")
+
+    ends = [line for line in done.after.splitlines() if " ended: " in line]
+    assert len(ends) == 2, done  # the second after a bar was there
+    assert all(_ESCAPES.sub("", line).startswith("batch ") for line in ends), done
+
+
+def test_entrants_at_a_server_are_asked_about_in_the_same_way(
+    tmp_path: Path, server: FakeOpenAI
+) -> None:
+    """There is one piece that asks."""
+    folder = serve(tmp_path, server, entrant=MODEL, judge="free")
+
+    done = run_at_terminal(folder, ("apply", "generate"), os.environ, answer=b"\x03")
+
+    assert done.code == 130, done
+    assert ESCAPE not in question_of(done)
+    assert not server.traffic.asked
+
+
+def test_no_bar_is_painted_over_a_question(tmp_path: Path, server: FakeOpenAI) -> None:
+    """In a run, the judge is asked about when responses have been counted on the screen."""
+    folder = serve(tmp_path, server, entrant="free", judge=MODEL)
+
+    done = run_at_terminal(folder, ("run",), os.environ, answer=b"y\n")
+
+    assert done.code == 0, done
+    assert "responses" in done.before.partition("Submit ")[0]
+    assert ESCAPE not in question_of(done)
+    assert "verdicts" in done.after
+
+
+def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
+    """What was closed is no terminal, and no reason for a traceback."""
+    closing = ["env", "ANTHROPIC_API_KEY=none", "sh", "-c", '"$@" <&-', "sh"]
+
+    done = launch(folder, "apply", "judge", prefix=closing)
+
+    assert done.returncode == 5, done.stderr
+    assert "no terminal is here to confirm: run again with --yes" in done.stderr

@@ -1,0 +1,155 @@
+"""Bradley-Terry ratings as rows, and what is said beside them."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import difference_table
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.leaderboard import leaderboard
+from tests.support.builders.battles import beaten
+from tests.support.goldens.screens import rendered
+
+PLAIN = BradleyTerryParameters()
+RING = (("ann", "bob"), ("bob", "cleo"), ("cleo", "ann"), ("ann", "bob"))
+
+
+def notes(*pairs: tuple[str, str], parameters: BradleyTerryParameters = PLAIN) -> str:
+    """Return what is said beside ratings after the first of each pair beat the second."""
+    board = leaderboard("utility", battles_of(beaten(*pairs)), parameters)
+    return "\n".join(bt_table([board], parameters).notes)
+
+
+def test_json_has_what_the_rows_cannot_say() -> None:
+    """Who tests a difference needs the covariance; null stands where nothing is known."""
+    fought = battles_of(beaten(*RING, ("zoe", "ann")))
+    table = bt_table([leaderboard("utility", fought, PLAIN)], PLAIN)
+
+    found = json.loads(rendered(table, Format.JSON))
+
+    fit = found["fits"]["utility"]
+    assert (found["schema"], found["parameters"]["level"]) == ("tourney/bt@1", 0.95)
+    assert fit["entrants"] == ["ann", "bob", "cleo", "zoe"]
+    assert fit["groups"] == [["zoe"], ["ann", "cleo", "bob"]]
+    assert fit["above"] == [[1, 2]]
+    assert fit["covariance"][3] == [None] * 4
+    assert sum(fit["covariance"][0][:3]) == pytest.approx(0, abs=1e-6)  # the mean is held
+    assert fit["p_better"][0][1] + fit["p_better"][1][0] == pytest.approx(1)
+    assert fit["p_better"][0][0] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "95 % interval, cluster-robust (sandwich), clusters: prompts"),
+        (
+            {"unit": "battles", "level": 0.9},
+            "90 % interval, cluster-robust (sandwich), clusters: battles",
+        ),
+        (
+            {"interval": "bayesian", "resamples": 2000},
+            "95 % interval, 2,000 bayesian resamples of prompts",
+        ),
+    ],
+)
+def test_an_interval_is_named_by_kind_level_and_unit(options: dict[str, object], said: str) -> None:
+    """Two intervals that differ by a half are both called one in most leaderboards."""
+    assert said in notes(*RING, parameters=replace(PLAIN, **options))
+
+
+def test_who_has_no_number_is_named_with_the_reason() -> None:
+    """A dash alone would pass for a gap in the data."""
+    said = notes(*RING, ("zoe", "ann"), ("ann", "eve"))
+
+    assert "utility: 3 groups; ratings compare only within a group." in said
+    assert "utility: zoe above ann, cleo, bob, eve." in said
+    assert "utility: zoe is undefeated: above the others, by an unknown number" in said
+    assert "utility: eve is winless" in said
+
+
+def test_islands_are_said_to_be_islands() -> None:
+    """Their ratings stand in one list, and must not be read as one."""
+    said = notes(*RING, ("x", "y"), ("y", "x"))
+
+    assert "utility: x, y not comparable with others." in said
+    assert "utility: ann, cleo, bob not comparable with others." in said
+
+
+def test_a_crowd_is_not_named_whole() -> None:
+    """A hundred entrants that lost everything are one sentence."""
+    said = notes(*RING, *(("ann", f"poor {n}") for n in range(9)))
+
+    assert "and 3 more are winless" in said
+    assert "JSON output has the order of all groups." in said
+
+
+def test_what_holds_for_one_dimension_only_is_said() -> None:
+    """The anchor may be without a battle there, and a resample without a fit."""
+    anchored = notes(*RING, parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
+    parameters = replace(PLAIN, interval="multinomial", resamples=40)
+    few = notes(("ann", "bob"), ("bob", "ann"), parameters=parameters)
+
+    assert "utility: the anchor dan has no battles; the mean is 1000." in anchored
+    assert "resamples had no finite fit and count as beyond both bounds." in few
+    assert "group" not in few
+
+
+def test_whom_the_anchor_does_not_hold_is_told() -> None:
+    """An anchor that nobody can be compared with would otherwise seem to have been obeyed."""
+    anchored = replace(PLAIN, anchor="zoe", anchor_rating=1500.0)
+    undefeated = notes(*RING, ("zoe", "ann"), parameters=anchored)
+    island = notes(*RING, ("zoe", "eve"), ("eve", "zoe"), parameters=anchored)
+    held = notes(*RING, ("zoe", "ann"), ("ann", "zoe"), parameters=anchored)
+
+    said = "utility: ann, cleo, bob: no link to the anchor zoe, so the mean of their group is 1000."
+    assert said in undefeated
+    assert said in island
+    assert "no link to the anchor" not in held
+
+
+def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
+    """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
+    alike = [Battle(a, b, 1.0, prompt) for prompt in "pq" for a, b in (("x", "y"), ("y", "x"))]
+    table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
+
+    assert "utility: x, y have no interval: all prompts agree" in "\n".join(table.notes)
+    assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
+        (1000.0, None, None)
+    }
+
+
+@pytest.mark.parametrize(
+    ("anchor", "told"),
+    [(None, set()), ("ann", {"ann", "bob", "cleo"}), ("x", {"x", "y"})],
+)
+def test_a_change_is_told_of_who_hangs_from_the_same(anchor: str | None, told: set[str]) -> None:
+    """Groups that are one by now have one mean: nobody came nearer to it by a verdict."""
+    parameters = replace(PLAIN, anchor=anchor)
+    islands = [*RING, ("x", "y"), ("y", "x")]
+    then, now = (
+        bt_table(
+            [leaderboard("utility", battles_of(beaten(*those)), parameters)],
+            parameters,
+            facts={"as_of": len(those)},
+        )
+        for those in (islands, [*islands, ("x", "ann"), ("ann", "x")])
+    )
+
+    found = difference_table(then, now)
+
+    changed = {row["entrant"] for row in found.rows if row["rating_change"] is not None}
+    assert changed == told
+    assert all(row["n_battles_change"] is not None for row in found.rows)
+
+
+def test_the_title_says_the_model() -> None:
+    """A prior is knowledge from elsewhere, and is never silent."""
+    parameters = replace(PLAIN, ties="davidson", prior_sd=200.0)
+
+    table = bt_table([leaderboard("utility", battles_of([]), parameters)], parameters)
+
+    assert table.title == "Bradley-Terry, ties by Davidson, prior of sd 200"

@@ -1,0 +1,122 @@
+"""Elo standings as rows."""
+
+from msgspec.structs import replace
+
+from commands.cli.tables.elo import elo_table
+from ledger.events.ratings import EloParameters
+from ledger.identity import Dimension, JudgeId
+from projections.ratings.standings import standings
+from projections.tournament.settlement import settle
+from tests.support.builders.commands import JUDGE, P1
+from tests.support.builders.events import opened
+from tests.support.builders.worlds import Fate, cup, history, settled
+from tests.support.specification import after
+
+NOBODY_PLAYED = standings(
+    Dimension("factuality"),
+    settle(after(*opened()), [P1], JUDGE),
+    [each.entrant_id for each in after(*opened()).roster],
+    EloParameters(permutations=2, k_sweep=(4.0, 0.5)),
+)
+
+
+def test_an_entrant_without_a_match_is_named_and_not_rated() -> None:
+    """The initial rating would look like a result."""
+    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+
+    assert [row["rating"] for row in table.rows] == [None, None]
+    assert [row["k_4"] for row in table.rows] == [None, None]
+    assert "base has no rating on factuality: no decided battles." in table.notes
+
+
+def test_each_other_k_is_a_column_of_its_own() -> None:
+    """How far a ranking depends on K is seen at one glance."""
+    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+
+    assert [column.heading for column in table.columns][-2:] == ["K=4", "K=0.5"]
+
+
+def test_the_account_stands_beside_the_ratings() -> None:
+    """What is pending or failed is part of every claim."""
+    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+
+    assert table.notes[1].startswith("factuality: 1 pairs = 0 decided")
+
+
+def test_whoever_judged_stands_beside_the_ratings() -> None:
+    """Another judge gives other numbers, and nothing else would tell why."""
+    other = replace(JUDGE, judge_id=JudgeId("other"))
+
+    alone = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+    several = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE, other)
+
+    assert (alone.notes[0], alone.facts["judge"]) == ("Judge: reference", "reference")
+    assert several.notes[0] == "Judges, by majority: reference, other"
+    assert several.facts["judge"] is None
+
+
+def test_a_table_without_an_interval_says_so_in_its_data() -> None:
+    """The keys stay whatever was asked for, and null is what nothing was found for."""
+    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
+
+    assert {(row["ci95_low"], row["ci95_high"]) for row in table.rows} == {(None, None)}
+    assert table.facts["intervals"] == {"factuality": None}
+
+
+def test_an_interval_is_named_by_what_was_resampled() -> None:
+    """Which error an interval is of decides what may be concluded from it."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    fates: list[Fate] = ["b", "b", "b", "a", "a", "a"] * 5
+    state = after(*history(cup(10), *fates))
+    roster = [each.entrant_id for each in state.roster]
+    rated = standings(Dimension("factuality"), settled(state), roster, elo)
+
+    table = elo_table([rated], elo, JUDGE)
+
+    assert [(row["ci95_low"], row["ci95_high"]) for row in table.rows] == [
+        (row.lower, row.upper) for row in rated.rows
+    ]
+    assert "factuality: 95 % interval by 20 resamples of 10 prompts" in table.notes
+    assert table.facts["intervals"] == {
+        "factuality": {
+            "kind": "bootstrap",
+            "unit": "prompts",
+            "level": 0.95,
+            "n_resamples": 20,
+            "n_prompts": 10,
+        }
+    }
+
+
+def test_no_interval_is_announced_where_nobody_has_one() -> None:
+    """A note that says 95 % above a column of dashes would be taken for what they mean."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    state = after(*history(cup(), "b", "b", "b", "a", "a", "a"))
+    roster = [each.entrant_id for each in state.roster]
+
+    table = elo_table([standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE)
+
+    assert not any("95 % interval" in note for note in table.notes)
+
+
+def test_it_is_said_why_there_is_no_interval() -> None:
+    """A dash alone would leave the reader to guess, and zero width would be certainty."""
+    elo = EloParameters(permutations=2, k_sweep=(), bootstraps=20)
+    alike: list[Fate] = ["a", "pending", "pending"] * 10
+    nothing = elo_table([NOBODY_PLAYED], elo, JUDGE)
+    state = after(*history(cup(10), *alike))
+    roster = [each.entrant_id for each in state.roster]
+
+    unmoved = elo_table(
+        [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+    )
+
+    assert "factuality: no 95 % intervals (matches on two prompts needed)." in nothing.notes
+    few = after(*history(cup(), "a", "pending", "pending", "a"))
+    met_twice = elo_table(
+        [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
+    )
+    assert ("zoe: no interval on factuality (2 prompts, 10 needed).") in met_twice.notes
+    assert (
+        "zoe: no interval on factuality (prompts make no more difference than match order)."
+    ) in unmoved.notes

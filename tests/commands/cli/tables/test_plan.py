@@ -1,0 +1,85 @@
+from msgspec.structs import replace
+
+from commands.cli.tables.plan import cost_fields, cost_notes, owed_verdicts_table
+from commands.decisions.recorder import MissingVerdicts
+from ledger.identity import Dimension
+from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, world
+from tests.support.builders.worlds import matches_of
+from tests.support.specification import after
+
+
+def test_a_plan_says_dollars_in_each_way_and_what_they_rest_on() -> None:
+    """An estimate that passes for a measurement is worse than none."""
+    notes = [*cost_notes(cost_of(*world(), cap_usd=25.0))]
+
+    assert [note.split(":")[0] for note in notes[:4]] == [
+        "one by one, no cache",
+        "one by one, cache 5m",
+        "in batches, no cache",
+        "in batches, cache 5m (as set)",
+    ]
+    assert all(", at worst $" in note for note in notes[:4])
+    assert notes[4].startswith("tokens: estimated from bytes")
+    assert notes[5] == "$0.00 spent, cap $25.00"
+    assert len(notes) == 6
+
+
+def test_a_plan_after_replies_is_no_guess() -> None:
+    """The words change as soon as something was measured."""
+    question = matches_of(after(*world()))[0].forward
+    notes = [*cost_notes(cost_of(*world(), paid(question.query_key, USED, by="opus")))]
+
+    assert notes[4] == "tokens: as in this judge's recorded replies"
+    assert notes[5] == "$0.0046 spent, no cap"
+
+
+def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
+    """A question mark without a remedy is half an answer."""
+    by = replace(OPUS_JUDGE, model="claude-nobody")
+    cost = cost_of(*world(by), by=by)
+    notes = [*cost_notes(cost)]
+
+    assert notes[0] == "one by one, no cache: $?, at worst $?"
+    assert notes[-1].startswith("claude-nobody has no price; add it to a table and set [judge]")
+    assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
+
+
+def test_a_plan_names_what_no_cache_will_keep() -> None:
+    """It names dimension, tokens and limit, so that a rubric may be made longer."""
+    by = replace(OPUS_JUDGE, model="claude-haiku-4-5")
+    last = [*cost_notes(cost_of(*world(by), by=by))][-1]
+
+    assert last.startswith("utility: no caching, since its prefix of ")
+    assert last.endswith("tokens is shorter than the 4096 tokens that claude-haiku-4-5 needs")
+
+
+def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
+    """Then the estimate counts on no cache."""
+    by = replace(OPUS_JUDGE, model="claude-haiku-5-5")
+
+    assert [*cost_notes(cost_of(*world(by), by=by))][-1] == (
+        "the shortest prefix that claude-haiku-5-5 caches is unknown"
+    )
+
+
+def test_a_free_judge_is_planned_without_money() -> None:
+    """Dollars beside an offline judge would only frighten."""
+    row = MissingVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
+
+    table = owed_verdicts_table([row])
+
+    assert table.facts["cost"] is None
+    assert [column.key for column in table.columns][-1] == "n_waiting"
+
+
+def test_a_plan_shows_tokens_for_each_dimension() -> None:
+    """A dimension without a query takes none."""
+    rows = [
+        MissingVerdicts(Dimension(name), n_pairs=3, n_queries=6, n_waiting=0)
+        for name in ("factuality", "none")
+    ]
+
+    table = owed_verdicts_table(rows, cost_of(*world()))
+
+    assert table.rows[0]["n_output"] == 6 * 400
+    assert table.rows[1]["n_output"] == 0

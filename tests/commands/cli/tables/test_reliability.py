@@ -1,0 +1,138 @@
+"""The tables of how far judges and an entrant's probabilities can be relied on."""
+
+import json
+from math import nan
+
+import pytest
+
+from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import Table
+from ledger.identity import Dimension, EntrantId
+from projections.battles.settled import JudgeCalibration
+from projections.battles.soft_scores import Temperature
+from projections.reliability.agreement import agreement
+from projections.reliability.calibration import Calibration, Case
+from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
+from tests.support.builders.events import judge, known
+from tests.support.builders.worlds import A, B, court, everything, heard
+from tests.support.goldens.screens import SURE, rendered
+
+AGREEMENT = (
+    "agreement",
+    "agreement by chance",
+    "Cohen's kappa",
+    "agreement of all",
+    "agreement of all by chance",
+    "Fleiss' kappa",
+)
+COUNTED = {
+    "order consistency": "pairs",
+    "share of A": "verdicts",
+    "tie rate": "verdicts",
+    "unreadable rate": "queries",
+    "empty rate": "queries",
+    "refused rate": "queries",
+    "truncated rate": "queries",
+    "Spearman's rho": "entrants",
+    "Kendall's tau-b": "entrants",
+}
+
+
+def compared(rule: Rule) -> Table:
+    """Return the table of two judges who judged two of six pairs, and agree on one."""
+    state = known(*heard(court(2), [A, A], [A, B]))
+    measures = agreement(state, everything(state), state.panel, rule)
+    return agreement_table(measures, by_order=rule.policy == CONCATENATE)
+
+
+def n_of(table: Table, measure: str) -> list[object]:
+    """Return on how many each figure of a name rests."""
+    return [row["n"] for row in table.rows if row["measure"] == measure]
+
+
+def cases_of(table: Table) -> dict[object, object]:
+    """Return what the n of each measure counts."""
+    return {row["measure"]: row["n_of"] for row in table.rows}
+
+
+def test_what_agreement_rests_on_is_told_as_it_is_counted() -> None:
+    """By concatenate one pair is compared twice; taken for two pairs it would look surer."""
+    usual, by_order = compared(RECORDED), compared(Rule("concatenate"))
+
+    assert n_of(usual, "order consistency") == n_of(by_order, "order consistency") == [2, 2]
+    assert (n_of(usual, "agreement"), n_of(by_order, "agreement")) == ([2], [4])
+    assert cases_of(usual) == {**COUNTED, **dict.fromkeys(AGREEMENT, "pairs")}
+    assert cases_of(by_order) == {**COUNTED, **dict.fromkeys(AGREEMENT, "orders")}
+
+
+JUDGED = Calibration(EntrantId("poe"), Dimension("utility"), (Case(0.5, 0.75),))
+UNKNOWN = Calibration(EntrantId("poe"), None, (), n_left_out=3)
+
+
+def test_machines_read_each_bin_and_what_sums_them_up() -> None:
+    """Nothing is rounded, an empty bin is null, and both ways to measure have the same keys."""
+    found = json.loads(rendered(calibration_table([SURE]), Format.JSON))
+
+    keys = ["dimension", "entrant", "bin", "low", "high", "n", "confidence", "correctness"]
+    assert (found["schema"], found["against"], found["judge"]) == (
+        "tourney/calibration@1",
+        "gold",
+        None,
+    )
+    assert [list(row) for row in found["rows"]] == [keys] * 10
+    assert list(found["rows"][0].values())[3:] == [0.0, 0.1, 0, None, None]
+    assert list(found["rows"][9].values())[2:] == ["[0.9, 1.0]", 0.9, 1.0, 2, 0.925, 0.5]
+    (measures,) = found["measures"]
+    assert measures == {
+        "dimension": None,
+        "entrant": "full_poe",
+        "n": 4,
+        "n_left_out": 2,
+        "ece": pytest.approx((0.85 + 0.35 + 0.1) / 4),
+        "brier": pytest.approx((0.05**2 + 0.9**2 + 0.35**2 + 0.1**2) / 4),
+    }
+
+
+def test_a_judged_table_says_on_which_dimension_and_by_whom() -> None:
+    """The same entrant has a table for each dimension."""
+    table = calibration_table([JUDGED], judge("opus"), accounts=["utility: 1 pair"])
+
+    assert [column.key for column in table.columns][:2] == ["dimension", "entrant"]
+    assert (table.facts["against"], table.facts["judge"]) == ("judged", "opus")
+    assert table.notes[0].startswith("poe on utility: n = 1, gap 0.250, square 0.062; 0 left")
+    assert table.columns[-1].heading == "Win share"
+    assert "not the ECE and Brier score of correctness" in table.notes[1]
+    assert table.notes[-1] == "utility: 1 pair"
+
+
+def test_what_cannot_be_measured_is_not_zero() -> None:
+    """Three responses, and no gold answer to any of them."""
+    table = calibration_table([UNKNOWN])
+
+    assert table.notes[0] == "poe: n = 0; 3 left out (no gold answer)"
+    assert json.loads(rendered(table, Format.JSON))["measures"][0]["ece"] is None
+
+
+def test_where_nobody_says_how_sure_it_is_the_setting_is_named() -> None:
+    """An empty table alone would look like a fault."""
+    table = calibration_table([])
+
+    assert (table.rows, len(table.notes)) == ((), 1)
+    assert "needs_uncertainty = true" in table.notes[0]
+
+
+def test_one_prompt_gives_a_temperature_without_bounds() -> None:
+    """NaN is no JSON, and nothing is known of how prompts differ."""
+    found = JudgeCalibration("utility", Temperature(0.4, nan, 12, 3, 1), -8.0, -8.5)
+    table = temperature_table([found], notes=["said"], facts={"against": "votes"})
+
+    (row,) = json.loads(rendered(table, Format.JSON))["rows"]
+
+    assert (row["low"], row["high"]) == (None, None)
+    assert (row["temperature"], row["log_likelihood"], row["log_likelihood_usual"]) == (
+        0.4,
+        -8.0,
+        -8.5,
+    )
+    assert table.notes[0] == "said"

@@ -1,0 +1,210 @@
+"""The recorder: decisions on what is known, appended all or none, or only told of."""
+
+import pytest
+
+from commands.decisions.commands import RecordResponse
+from commands.decisions.recorder import (
+    MissingResponses,
+    MissingVerdicts,
+    Recorder,
+    count_missing_responses,
+    count_missing_verdicts,
+    rehearse,
+)
+from commands.ports import GenerationTask
+from ledger.errors import StaleVersion
+from ledger.identity import Dimension, EntrantId, StreamId
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.tournament.matches import planned_responses
+from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.state import Tournament, tournament_of
+from tests.support.builders.batches import planned_batch
+from tests.support.builders.commands import (
+    JUDGE,
+    P1,
+    P2,
+    echoing,
+    failed,
+    open_tournament,
+    record_answers,
+    types_of,
+)
+from tests.support.builders.events import STREAM, opened, prompt, responses, rubric, verdict
+from tests.support.specification import after
+
+
+def responses_of(recorder: Recorder) -> list[RecordResponse]:
+    """Return commands that record an echo for each response to the first prompt."""
+    commands = []
+    for cell in planned_responses(recorder.state, [P1]):
+        task = GenerationTask(cell.response_key, cell.entrant, cell.prompt.text, cell.seed)
+        commands += [RecordResponse(cell, r) for (r,) in echoing().generate([task])]
+    return commands
+
+
+def test_the_state_in_hand_is_what_the_ledger_folds_to(ledger: Ledger, recorder: Recorder) -> None:
+    """It is never read again, so it must not drift from what is on the disk."""
+    record_answers(recorder)
+
+    assert recorder.state == fold(tournament_of(STREAM), ledger.read())
+
+
+def test_recording_what_is_there_appends_nothing(ledger: Ledger, recorder: Recorder) -> None:
+    """A run that changes nothing leaves the file as it was, byte for byte."""
+    n_first = recorder.record(open_tournament())
+
+    n_again = recorder.record(open_tournament())
+
+    assert (n_first, n_again) == (len(opened()), 0)
+    assert ledger.head.position == n_first
+
+
+def test_several_commands_are_one_transaction(ledger: Ledger, recorder: Recorder) -> None:
+    """A batch is on the disk whole or not at all."""
+    recorder.record(open_tournament())
+
+    n_appended = recorder.record(*responses_of(recorder))
+
+    assert n_appended == 2
+    assert types_of(ledger)[-2:] == ["ResponseGenerated", "ResponseGenerated"]
+
+
+def test_what_was_intended_before_a_merge_is_refused(ledger: Ledger, recorder: Recorder) -> None:
+    """It was decided on what is no longer the newest; it might pay for what came meanwhile."""
+    recorder.record(open_tournament())
+    other = Recorder(ledger, STREAM)
+    recorder.record(*responses_of(recorder))
+
+    with pytest.raises(StaleVersion, match="another process appended to it"):
+        other.record(open_tournament(opened(judges=[])))
+
+    assert other.state == recorder.state
+
+
+def test_what_has_happened_is_recorded_whatever_a_merge_brought(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """A reply in hand is paid for; losing it to a merge would pay for it again."""
+    recorder.record(open_tournament())
+    other = Recorder(ledger, STREAM)
+    first, second = responses_of(recorder)
+    recorder.record(first)
+
+    n_appended = other.record(first, second)
+
+    assert n_appended == 1
+    assert other.state == fold(tournament_of(STREAM), ledger.read())
+    assert len(other.state.responses) == 2
+
+
+def test_what_another_tournament_appended_is_known_too(ledger: Ledger, recorder: Recorder) -> None:
+    """A publication claims everything up to its position, so the state may skip nothing."""
+    recorder.record(open_tournament())
+    record_answers(Recorder(ledger, StreamId("other")))
+
+    recorder.record(open_tournament(opened(judges=[])))
+
+    assert len(recorder.state.responses) == 2
+    assert recorder.state == fold(tournament_of(STREAM), ledger.read())
+
+
+OPENED = opened(prompts=[prompt("p1"), prompt("p2", gold=None)])
+BASE, TUNED = EntrantId("base"), EntrantId("tuned")
+FACTUALITY = Dimension("factuality")
+
+
+def test_a_rehearsal_knows_what_the_real_thing_would_know() -> None:
+    """`plan` looks at a tournament that nobody has opened yet."""
+    rehearsed = rehearse(Tournament(STREAM), open_tournament(OPENED))
+
+    real = after(*OPENED)
+    assert (rehearsed.bank, rehearsed.roster) == (real.bank, real.roster)
+    assert (rehearsed.dimensions, rehearsed.panel) == (real.dimensions, real.panel)
+    assert rehearsed.version == real.version
+
+
+def test_rehearsing_what_is_known_changes_nothing() -> None:
+    """A second plan is of the same tournament."""
+    known = after(*OPENED)
+
+    assert rehearse(known, open_tournament(OPENED)) == known
+
+
+def test_every_entrant_owes_what_it_has_not_answered() -> None:
+    """Tokens are told as the most that it can come to."""
+    state = after(*OPENED)
+    answers = responses(state)
+
+    assert count_missing_responses(state, [P1, P2]) == (
+        MissingResponses(BASE, n_responses=2, n_tokens_at_most=64),
+        MissingResponses(TUNED, n_responses=2, n_tokens_at_most=64),
+    )
+    assert count_missing_responses(after(*OPENED, *answers[:3]), [P1, P2]) == (
+        MissingResponses(BASE, n_responses=0, n_tokens_at_most=0),
+        MissingResponses(TUNED, n_responses=1, n_tokens_at_most=32),
+    )
+
+
+def test_a_pair_without_its_responses_waits() -> None:
+    """It will be asked about, but not now."""
+    rows = count_missing_verdicts(after(*OPENED), [P1, P2], JUDGE, AskingRules(retries=1))
+
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
+
+
+def test_each_pair_that_is_ready_is_two_queries() -> None:
+    """Both orders are asked; a prompt without the gold that is needed is no pair."""
+    state = after(*OPENED, *responses(after(*OPENED)))
+
+    rows = count_missing_verdicts(state, [P1, P2], JUDGE, AskingRules(retries=1))
+
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
+
+
+def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
+    """What a run would ask is exactly what a plan says."""
+    ready = (*OPENED, *responses(after(*OPENED)))
+    forward, swapped = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
+    events = (*ready, verdict(forward.asked.query_key), failed(swapped.asked.query_key))
+
+    no_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=0))
+    one_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=1))
+
+    assert no_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+    assert one_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+
+
+def test_what_is_in_flight_is_not_owed() -> None:
+    """A second run beside a batch must not be told that there is something to pay."""
+    ready = (*OPENED, *responses(after(*OPENED)))
+    forward, _ = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
+    state = after(*ready, planned_batch(forward.asked.query_key))
+
+    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0))
+
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
+
+
+def test_identical_responses_are_pairs_without_queries() -> None:
+    """They are planned for, and cost nothing."""
+    texts = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
+    state = after(*OPENED, *responses(after(*OPENED), texts))
+
+    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0, skip_identical=True))
+
+    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+
+
+def test_each_dimension_is_planned_apart() -> None:
+    """A dimension on which nothing can be compared is shown with nothing."""
+    rubrics = [rubric("factuality"), rubric("calibration", needs_gold=False)]
+    opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
+    state = after(*opening, *responses(after(*opening)))
+
+    rows = count_missing_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
+
+    assert rows == (
+        MissingVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),
+        MissingVerdicts(Dimension("calibration"), n_pairs=1, n_queries=2, n_waiting=0),
+    )

@@ -1,0 +1,203 @@
+"""What an entrant is made of: its settings, and its files by content."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from commands.entrants.files import read_entrant
+from commands.entrants.weights import folder_digest
+from commands.errors import WeightsError
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import AnyEntrantSection
+from ledger.events.registration import Adapter, Entrant, Hydra
+from tests.support.builders.commands import write_config, write_olmo, write_shard
+
+SECTION: TypeAdapter[AnyEntrantSection] = TypeAdapter(AnyEntrantSection)
+ROBUST = {"robustness": "robustness", "rob_checkpoint": -1}
+ASKED = {"uncertainty": "uncertainty", "needs_uncertainty": True}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give an OLMo 2 of four layers, and what two heads of two layers learnt."""
+    write_olmo(tmp_path / "weights", n_layers=4)
+    write_set(tmp_path / "security", first_byte=10)
+    write_set(tmp_path / "robustness", first_byte=20)
+    write_set(tmp_path / "robustness" / "step_50", first_byte=30)
+    write_shard(tmp_path / "uncertainty", 2, 3, first_byte=40)
+    return tmp_path
+
+
+def write_set(folder: Path, *, first_byte: int) -> None:
+    """Write two shards, which differ."""
+    for head in range(2):
+        write_shard(folder / f"shard_{head}", 2, 3, first_byte=first_byte + head)
+
+
+def entrant(folder: Path, **fields: object) -> Entrant:
+    """Read an entrant whose section says so, in a tournament of 256 new tokens."""
+    section = SECTION.validate_python({"id": "poe", "weights": "weights", **fields})
+    return read_entrant(section, GenerationSection(dtype="float32"), folder)
+
+
+def hydra(folder: Path, **fields: object) -> Hydra:
+    """Read a Hydra of two heads of two layers."""
+    given = {"loader": "hydra", "security": "security", "heads": 2, "heads_depth": 2}
+    found = entrant(folder, **{**given, **fields}).hydra
+    assert found
+    return found
+
+
+def adapters(folder: Path, *names: str) -> tuple[Adapter, ...]:
+    """Return the adapters that lie there."""
+    paths = [folder / name for name in names]
+    return tuple(Adapter(path=str(path), digest=folder_digest(path)) for path in paths)
+
+
+def test_plain_weights_have_no_heads(folder: Path) -> None:
+    """A new loader must not change what those before it are."""
+    plain = entrant(folder, adapters=["uncertainty"], temperature=0.5)
+
+    assert (plain.loader, plain.hydra, plain.temperature) == ("hf", None, 0.5)
+    assert plain.adapters == adapters(folder, "uncertainty")
+
+
+def test_a_hydra_is_its_shards_and_how_they_decode(folder: Path) -> None:
+    """One shard a head, in the order of the heads, named by content."""
+    found = hydra(folder, gamma=2, beta=0.5, **ROBUST, **ASKED)
+
+    assert found == Hydra(
+        heads_depth=2,
+        security=adapters(folder, "security/shard_0", "security/shard_1"),
+        robustness=adapters(folder, "robustness/shard_0", "robustness/shard_1"),
+        uncertainty=adapters(folder, "uncertainty")[0],
+        bypass_jury=False,
+        gamma=2,
+        beta=0.5,
+    )
+
+
+def test_a_step_of_robustness_is_that_steps_shards(folder: Path) -> None:
+    """Sweeps compare steps, and would see no difference if all were the final one."""
+    found = hydra(folder, robustness="robustness", rob_checkpoint=50)
+
+    steps = "robustness/step_50/shard_0", "robustness/step_50/shard_1"
+    assert found.robustness == adapters(folder, *steps)
+
+
+@pytest.mark.parametrize("name", ["security", "robustness", "uncertainty"])
+def test_files_as_training_left_them_are_refused_with_the_command_to_run(
+    folder: Path, name: str
+) -> None:
+    """They are pickles, which nothing but the import reads."""
+    pickles = folder / "pickles"
+    pickles.mkdir()
+    for file in ("shard_0_lora.pt", "shard_1_lora.pt", "checkpoint_final.pt"):
+        (pickles / file).write_bytes(b"pickled")
+
+    remedy = (
+        f"run `tourney import hydra-weights {folder / 'weights'} OUT --{name} DIR`, where DIR is "
+    )
+    with pytest.raises(WeightsError, match=re.escape(f"this is a file; {remedy}")):
+        hydra(folder, **{**ROBUST, **ASKED, name: "pickles"})
+
+
+def test_without_robustness_none_is_merged(folder: Path) -> None:
+    """Nor of a folder alone: rob_checkpoint says whether, and which."""
+    assert hydra(folder).robustness == ()
+    assert hydra(folder, robustness="robustness").robustness == ()
+
+
+def test_an_uncertainty_head_that_is_not_needed_is_not_read(folder: Path) -> None:
+    """It says nothing about a response, so it is no part of the entrant."""
+    unasked = hydra(folder, uncertainty="nowhere", needs_uncertainty=False)
+
+    assert unasked == hydra(folder)
+
+
+def test_an_entrant_may_have_a_limit_of_its_own(folder: Path) -> None:
+    """It goes before [generation], for any loader."""
+    limits = [entrant(folder, **each).max_new_tokens for each in ({}, {"max_new_tokens": 40})]
+
+    assert limits == [256, 40]
+
+
+def served(folder: Path, **fields: object) -> Entrant:
+    """Read an entrant that a server serves; of the tournament's dtype nothing is sent there."""
+    given = {"id": "hosted", "loader": "endpoint", "model": "org/large", "base_url": "http://a/v1"}
+    section = SECTION.validate_python({**given, **fields})
+    return read_entrant(section, GenerationSection(dtype="float32"), folder)
+
+
+def test_a_served_entrant_is_the_name_of_its_weights(folder: Path) -> None:
+    """Nothing can be read of them, and nothing is said that nobody knows."""
+    hosted = served(folder, revision="2026-04", temperature=0.5)
+
+    assert (hosted.loader, hosted.weights, hosted.revision) == ("endpoint", "org/large", "2026-04")
+    assert (hosted.dtype, hosted.adapters, hosted.temperature) == (None, (), 0.5)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"model": "org/small"}, {"revision": "2026-04"}, {"max_new_tokens": 8}], ids=str
+)
+def test_other_weights_on_a_server_are_another_entrant(
+    folder: Path, changed: Mapping[str, object]
+) -> None:
+    """The responses on record are not theirs."""
+    assert served(folder, **changed).digest != served(folder).digest
+
+
+@pytest.mark.parametrize("changed", [{"base_url": "https://b/v1"}, {"concurrency": 2}], ids=str)
+def test_a_server_that_moved_serves_the_same_entrant(
+    folder: Path, changed: Mapping[str, object]
+) -> None:
+    """Its responses are not paid for again."""
+    assert served(folder, **changed) == served(folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"weights": "nowhere"}, "nowhere: there is no such folder of weights"),
+        ({"security": "nowhere"}, "nowhere: there is no such folder of shards"),
+        ({"heads": 3}, r"security: its final .* does not fit 3 heads: shard 2 is missing"),
+        (
+            {"heads_depth": 1},
+            r"security/shard_0: it has LoRA tensors outside .* 3 to 3: \S+s\.2\.",
+        ),
+        ({"heads_depth": 4}, "weights: it has 4 layers; heads of depth 4 leave none for"),
+        ({**ROBUST, "rob_checkpoint": 75}, "robustness: it has no step 75; it has: step 50, final"),
+        ({**ROBUST, "robustness": "weights"}, "weights: there are no shards in it"),
+        ({**ASKED, "uncertainty": "security"}, "security: it holds neither of adapter_config.json"),
+    ],
+    ids=str,
+)
+def test_a_hydra_that_cannot_be_is_refused(
+    folder: Path, changed: Mapping[str, object], fault: str
+) -> None:
+    """Before anything is recorded or generated, and with the place that is wrong."""
+    with pytest.raises(WeightsError, match=fault):
+        hydra(folder, **changed)
+
+
+@pytest.mark.parametrize("name", ["robustness/shard_1", "uncertainty"])
+def test_every_adapter_must_be_of_the_heads(folder: Path, name: str) -> None:
+    """Attention and norms are shared by all heads, and what one learnt there would change all."""
+    (folder / name / "model.safetensors").unlink()
+    (folder / name / "adapter_config.json").unlink()
+    (folder / name).rmdir()
+    write_shard(folder / name, 1, 2)
+
+    with pytest.raises(WeightsError, match=rf"{name}: it has LoRA tensors outside the MLPs of"):
+        hydra(folder, **ROBUST, **ASKED)
+
+
+def test_only_an_olmo_2_grows_heads(folder: Path) -> None:
+    """Found here it is told; in the backend it would be a missing attribute."""
+    write_config(folder / "weights", model_type="llama", num_hidden_layers=4)
+
+    with pytest.raises(WeightsError, match="weights: its model_type is 'llama'"):
+        hydra(folder)

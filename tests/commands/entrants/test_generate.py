@@ -1,0 +1,215 @@
+"""Generating what is owed: resumed where it stopped, never twice, and by the right loader."""
+
+from collections.abc import Callable
+
+import pytest
+
+from commands.decisions.commands import OpenTournament
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import GenerationSummary, GeneratorByLoader, generate_missing
+from commands.errors import MissingExtra
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Generator, no_progress
+from ledger.store import Ledger
+from tests.support.builders.commands import (
+    P1,
+    P2,
+    PowerCut,
+    echo,
+    echoing,
+    open_tournament,
+    record_answers,
+    types_of,
+)
+from tests.support.builders.events import STREAM, entrant, key, opened, prompt
+from tests.support.contracts import GeneratorContract
+from tests.support.scripted import ScriptedGenerator
+
+TWO_BY_TWO: OpenTournament = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")]))
+
+
+@pytest.fixture
+def recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament of two entrants and two prompts."""
+    recorder.record(TWO_BY_TWO)
+    return recorder
+
+
+def generate(
+    recorder: Recorder, generator: Generator, *, limit: int | None = None
+) -> GenerationSummary:
+    """Generate what both prompts are owed."""
+    return generate_missing(
+        recorder, lambda: generator, [P1, P2], on_progress=no_progress, limit=limit
+    )
+
+
+def asked(generator: ScriptedGenerator) -> list[tuple[str, str]]:
+    """Return who was asked what."""
+    return [(task.entrant.entrant_id, task.prompt_text) for task in generator.asked]
+
+
+def fails_on_p2(task: GenerationTask) -> str | GenerationFailure:
+    """Answer the first prompt only."""
+    if task.prompt_text == "Question p1?":
+        return echo(task)
+    return GenerationFailure(task.response_key, "prompt_too_long", "5000 tokens, at most 4096")
+
+
+def test_every_entrant_answers_every_prompt(recorder: Recorder) -> None:
+    """Matches need both sides of each pair."""
+    done = generate(recorder, echoing())
+
+    texts = [response.text for response in recorder.state.responses.values()]
+    assert done == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
+    assert sorted(texts) == [
+        "base on Question p1?",
+        "base on Question p2?",
+        "tuned on Question p1?",
+        "tuned on Question p2?",
+    ]
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(ledger: Ledger, recorder: Recorder) -> None:
+    """What a batch cost is lost at most once: the second run asks for the rest only."""
+    first, second = echoing(stops_after=3), echoing()
+    with pytest.raises(PowerCut):
+        generate(recorder, first)
+
+    done = generate(Recorder(ledger, STREAM), second)
+
+    assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
+    assert asked(second) == [("tuned", "Question p2?")]
+    assert types_of(ledger).count("ResponseGenerated") == 4
+
+
+def test_without_anything_owed_no_generator_is_made(recorder: Recorder) -> None:
+    """Making one loads gigabytes of weights."""
+
+    def make_generator() -> Generator:
+        raise AssertionError("nothing is owed")
+
+    record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+
+    done = generate_missing(recorder, make_generator, [P1, P2], on_progress=no_progress)
+
+    assert done == GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
+
+
+def test_only_the_prompts_of_the_run_are_answered(recorder: Recorder) -> None:
+    """A pilot must not spend what a headline run costs."""
+    generator = echoing()
+
+    generate_missing(recorder, lambda: generator, [P2], on_progress=no_progress)
+
+    assert asked(generator) == [("base", "Question p2?"), ("tuned", "Question p2?")]
+
+
+def test_a_limit_takes_the_first_that_are_owed(recorder: Recorder) -> None:
+    """Work may be done in portions, each going on after the last."""
+    first, second = echoing(), echoing()
+
+    done = generate(recorder, first, limit=1)
+    generate(recorder, second, limit=2)
+
+    assert done == GenerationSummary(n_missing=4, n_generated=1, n_failed=0)
+    assert asked(first) == [("base", "Question p1?")]
+    assert asked(second) == [("tuned", "Question p1?"), ("base", "Question p2?")]
+
+
+def test_a_failure_is_recorded_once_and_not_asked_again(ledger: Ledger, recorder: Recorder) -> None:
+    """A prompt that is too long today is too long tomorrow."""
+    first, second = ScriptedGenerator(fails_on_p2, batch=4), echoing()
+
+    done = generate(recorder, first)
+    again = generate(recorder, second)
+
+    assert done == GenerationSummary(n_missing=4, n_generated=2, n_failed=2)
+    assert again == GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
+    assert second.asked == []
+    assert types_of(ledger).count("ResponseFailed") == 2
+
+
+def test_a_batch_is_on_the_disk_before_the_next_is_made(ledger: Ledger, recorder: Recorder) -> None:
+    """A kill loses the batch in flight and nothing else."""
+    n_recorded = []
+
+    def answer(task: GenerationTask) -> str:
+        n_recorded.append(types_of(ledger).count("ResponseGenerated"))
+        return echo(task)
+
+    generate(recorder, ScriptedGenerator(answer, batch=2))
+
+    assert n_recorded == [0, 0, 2, 2]
+
+
+def test_entrants_alike_in_all_but_name_share_a_response(recorder: Recorder) -> None:
+    """A renamed entrant costs nothing; the key names what determines the text."""
+    twin = entrant("twin", weights="weights/base", weights_digest=entrant("base").weights_digest)
+    generator = echoing()
+    recorder.record(open_tournament(opened(entrants=[entrant("base"), twin])))
+
+    done = generate(recorder, generator)
+
+    assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
+    assert asked(generator) == [("base", "Question p1?")]
+
+
+def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:
+    """Somebody waits in front of it for hours."""
+    told: list[tuple[str, int, int]] = []
+
+    def tell(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+
+    generate_missing(recorder, echoing, [P1, P2], on_progress=tell, limit=2)
+
+    assert told == [("responses", 0, 2), ("responses", 1, 2), ("responses", 2, 2)]
+
+
+HERE = GenerationTask(key("here"), entrant("base"), "What?", seed=0)
+THERE = GenerationTask(key("there"), entrant("hosted", loader="endpoint", dtype=None), "?", seed=0)
+
+
+def saying(text: str) -> Callable[[], Generator]:
+    """Return what makes a generator that says this, whatever it is asked."""
+    return lambda: ScriptedGenerator(lambda _: text)
+
+
+def missing() -> Generator:
+    """Lack what the generator needs."""
+    raise MissingExtra("torch", "models")
+
+
+def said(generator: Generator, *tasks: GenerationTask) -> dict[str, str]:
+    """Return what was answered, by task."""
+    results = [result for batch in generator.generate(tasks) for result in batch]
+    return {each.response_key: each.text for each in results if isinstance(each, GeneratedText)}
+
+
+class TestByLoader(GeneratorContract):
+    """Both kinds in one."""
+
+    def make(self) -> Generator:
+        """Return one of each."""
+        return GeneratorByLoader(saying("here"), saying("there"))
+
+
+def test_a_task_is_answered_where_its_entrant_is() -> None:
+    """A roster may have both: one's own weights against those that everybody uses."""
+    both = GeneratorByLoader(saying("from here"), saying("from there"))
+
+    assert said(both, HERE, THERE) == {key("here"): "from here", key("there"): "from there"}
+
+
+def test_what_no_task_needs_need_not_be_installed() -> None:
+    """Endpoints alone take no torch, and weights alone no client."""
+    assert said(GeneratorByLoader(missing, saying("there")), THERE) == {key("there"): "there"}
+    assert said(GeneratorByLoader(saying("here"), missing), HERE) == {key("here"): "here"}
+
+
+def test_what_is_missing_is_told_before_anything_is_generated() -> None:
+    """An hour of paid answers must not end in `pip install`."""
+    answers = GeneratorByLoader(missing, saying("there")).generate([HERE, THERE])
+
+    with pytest.raises(MissingExtra):
+        next(answers)

@@ -1,0 +1,211 @@
+"""Shards are imported all together, after all of them were looked at."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands.entrants.hydra_import import ImportedAdapter, PeftFolder, ShardSets, import_hydra
+from commands.errors import ConfigurationError, WeightsError
+from ledger.errors import FolderTaken
+from tests.support.builders.commands import Shapes, write_weights
+
+N_HEADS = 2
+N_LAYERS = 5
+OUT, IN = 6, 4
+
+
+def up_proj(layer: int) -> str:
+    """Return the name of a layer's module."""
+    return f"model.layers.{layer}.mlp.up_proj"
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    """Give the headers of an OLMo 2 of five layers."""
+    folder = write_weights(
+        tmp_path / "weights", {f"{up_proj(n)}.weight": (OUT, IN) for n in range(N_LAYERS)}
+    )
+    config = {"model_type": "olmo2", "num_hidden_layers": N_LAYERS}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def read(path: Path, layers: range, base: str) -> PeftFolder:
+    """Stand in for torch: the rank is the file's content."""
+    rank = int(path.read_text())
+    name = f"base_model.model.{up_proj(layers[-1])}"
+    shapes: Shapes = {
+        f"{name}.lora_A.weight": (rank, IN),
+        f"{name}.lora_B.weight": (OUT, rank),
+    }
+    settings = json.dumps([path.name, layers.start, Path(base).name])
+    return PeftFolder(rank, 2 * rank, shapes, {"adapter_config.json": settings.encode()})
+
+
+def published(folder: Path, *, n_shards: int = N_HEADS) -> Path:
+    """Write a set of shards as they were published."""
+    folder.mkdir()
+    for head in range(n_shards):
+        (folder / f"shard_{head}_lora.pt").write_text("8")
+    return folder
+
+
+def trained(folder: Path, *checkpoints: str) -> Path:
+    """Write a set of shards as their training left them."""
+    for head in range(N_HEADS):
+        run = folder / f"shard_{head}" / "run_1" / "checkpoints"
+        run.mkdir(parents=True)
+        for checkpoint in checkpoints:
+            (run / f"checkpoint_{checkpoint}.pt").write_text("16")
+    return folder
+
+
+def says(folder: Path, **config: object) -> Path:
+    """Put a manifest beside shards."""
+    (folder / "manifest.json").write_text(json.dumps({"config": config, "description": "x"}))
+    return folder
+
+
+@pytest.fixture
+def imports(weights: Path, tmp_path: Path) -> Callable[..., list[ImportedAdapter]]:
+    """Give a function that imports sets into a folder `out`."""
+
+    def run(*, heads_depth: int | None = None, **sets: Path) -> list[ImportedAdapter]:
+        out = tmp_path / "out"
+        return import_hydra(
+            weights, out, ShardSets(**sets), read, n_heads=N_HEADS, heads_depth=heads_depth
+        )
+
+    return run
+
+
+Imports = Callable[..., list[ImportedAdapter]]
+
+
+def settings_of(folder: Path) -> dict[str, object]:
+    """Read what every folder below says of itself."""
+    files = sorted(folder.rglob("adapter_config.json"))
+    return {str(f.parent.relative_to(folder)): json.loads(f.read_text()) for f in files}
+
+
+def test_every_set_and_step_becomes_folders_of_peft(imports: Imports, tmp_path: Path) -> None:
+    """The folders are those that a tournament's settings name."""
+    uncertainty = tmp_path / "uncertainty"
+    uncertainty.mkdir()
+    (uncertainty / "checkpoint_final.pt").write_text("16")
+
+    imported = imports(
+        security=published(tmp_path / "prod"),
+        robustness=trained(tmp_path / "robust", "final_slim", "step_50_slim"),
+        uncertainty=uncertainty,
+    )
+
+    said = settings_of(tmp_path / "out")
+    assert said == {
+        "security/shard_0": ["shard_0_lora.pt", 2, "weights"],
+        "security/shard_1": ["shard_1_lora.pt", 2, "weights"],
+        "robustness/shard_0": ["checkpoint_final_slim.pt", 2, "weights"],
+        "robustness/shard_1": ["checkpoint_final_slim.pt", 2, "weights"],
+        "robustness/step_50/shard_0": ["checkpoint_step_50_slim.pt", 2, "weights"],
+        "robustness/step_50/shard_1": ["checkpoint_step_50_slim.pt", 2, "weights"],
+        "uncertainty": ["checkpoint_final.pt", 2, "weights"],
+    }
+    assert {each.name: each.folder.rank for each in imported} == {
+        name: 8 if name.startswith("security") else 16 for name in said
+    }
+
+
+def test_the_manifest_says_how_deep_heads_are(imports: Imports, tmp_path: Path) -> None:
+    """Blocks are numbered within a head, so a wrong depth would be another layer."""
+    imports(security=says(published(tmp_path / "prod"), heads_depth=2, lora_r=8, lora_alpha=16))
+
+    assert settings_of(tmp_path / "out")["security/shard_0"] == ["shard_0_lora.pt", 3, "weights"]
+
+
+def test_a_depth_that_is_asked_for_holds(imports: Imports, tmp_path: Path) -> None:
+    """Whoever knows better than the manifest can say so."""
+    imports(security=says(published(tmp_path / "prod"), heads_depth=2), heads_depth=1)
+
+    assert settings_of(tmp_path / "out")["security/shard_0"] == ["shard_0_lora.pt", 4, "weights"]
+
+
+def refused(folder: Path) -> list[str]:
+    """Return what a refused import left behind."""
+    return [path.name for path in folder.iterdir() if "out" in path.name]
+
+
+def test_a_rank_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_path: Path) -> None:
+    """Then shards and manifest are of two trainings, and the depth may be wrong as well."""
+    prod = says(published(tmp_path / "prod"), lora_r=4)
+
+    with pytest.raises(WeightsError, match=r"its rank is 8, and .*manifest\.json says lora_r 4"):
+        imports(security=prod)
+    assert refused(tmp_path) == []
+
+
+def test_a_scale_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_path: Path) -> None:
+    """A `.pt` file does not hold it: at half its scale a head is another head, and still talks."""
+    prod = says(published(tmp_path / "prod"), lora_r=8, lora_alpha=8)
+
+    with pytest.raises(
+        WeightsError,
+        match=r"lora_alpha 16 at rank 8, and .*manifest\.json says lora_alpha 8",
+    ):
+        imports(security=prod)
+    assert refused(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["{", '{"config": {"lora_r": "many"}}', '{"config": []}'])
+def test_a_manifest_that_says_nothing_is_refused(
+    imports: Imports, tmp_path: Path, text: str
+) -> None:
+    """To go on by defaults would be to guess."""
+    prod = published(tmp_path / "prod")
+    (prod / "manifest.json").write_text(text)
+
+    with pytest.raises(
+        WeightsError, match=r"manifest\.json: lora_r, lora_alpha and heads_depth under config"
+    ):
+        imports(security=prod)
+
+
+def test_a_shard_that_does_not_fit_the_weights_stops_all(weights: Path, tmp_path: Path) -> None:
+    """Eight heads of nine are none."""
+    prod = published(tmp_path / "prod")
+
+    def with_a_misfit(path: Path, layers: range, base: str) -> PeftFolder:
+        folder = read(path, layers, base)
+        if path.name != "shard_1_lora.pt":
+            return folder
+        return folder._replace(shapes=dict.fromkeys(folder.shapes, (9, 9)))
+
+    with pytest.raises(WeightsError, match=r"shard_1_lora\.pt: the adapter does not fit .*weights"):
+        import_hydra(weights, tmp_path / "out", ShardSets(prod), with_a_misfit, n_heads=N_HEADS)
+    assert refused(tmp_path) == []
+
+
+def test_a_missing_shard_stops_all(imports: Imports, tmp_path: Path) -> None:
+    """The other sets are not written without it."""
+    robust = published(tmp_path / "robust", n_shards=1)
+
+    with pytest.raises(WeightsError, match="shard 1 is missing"):
+        imports(security=published(tmp_path / "prod"), robustness=robust)
+    assert refused(tmp_path) == []
+
+
+def test_a_folder_that_is_there_is_left_alone(imports: Imports, tmp_path: Path) -> None:
+    """It may be what a tournament was run on."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+
+    with pytest.raises(FolderTaken):
+        imports(security=published(tmp_path / "prod"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_nothing_to_import_is_told(imports: Imports) -> None:
+    """A forgotten option must not look like success."""
+    with pytest.raises(ConfigurationError, match="name one of security, robustness, uncertainty"):
+        imports()

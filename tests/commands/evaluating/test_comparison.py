@@ -1,0 +1,112 @@
+"""Comparisons: every token of a continuation counts, a tie is shared, and NaN never wins."""
+
+import math
+
+import numpy as np
+import pytest
+
+from commands.errors import ConfigurationError, EvaluationFault
+from commands.evaluating.samples import Inference, ObservedSample
+from commands.ports import Continuation, LikelihoodFailure
+from commands.settings.sections import EvaluationOptions
+from ledger.events.evaluations import ChoicesObserved
+from tests.support.builders.evaluating import Endings, EndingsByPmi, answering, reading
+
+SKY = ("The sky is", (" green", " blue"), 1)
+GRASS = ("Grass is", (" green", " blue"), 0)
+
+
+def all_seen(evaluation: Endings, inference: Inference) -> list[ObservedSample]:
+    """Return what is observed on all items."""
+    batches = evaluation.observe_all(
+        inference, evaluation.samples(EvaluationOptions()), EvaluationOptions()
+    )
+    return [each for batch in batches for each in batch if isinstance(each, ObservedSample)]
+
+
+def test_the_likeliest_continuation_is_the_choice() -> None:
+    """By the sum of all its tokens."""
+    inference, _ = reading(lambda passage: -1.0 if passage.text == " blue" else -2.0)
+
+    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, "none"), [1.0, 0.0])
+
+
+def test_equally_likely_continuations_share_the_credit() -> None:
+    """The first of them would win by where it stands."""
+    inference, _ = reading(lambda _: -3.0)
+
+    assert Endings(SKY, ("A", ("x", "y", "z", "w"), 0))(inference, "sum") == 0.75
+
+
+def test_a_continuation_that_cannot_be_weighed_leaves_no_choice() -> None:
+    """The others would be compared with nothing."""
+    inference, _ = reading(
+        lambda passage: (
+            LikelihoodFailure(passage.key, "not_finite", "NaN")
+            if passage.text == " green" and passage.context == "Grass is"
+            else -1.0
+        )
+    )
+
+    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, "none"), [0.5, math.nan])
+
+
+def test_continuations_are_weighed_alone_once_for_all_items() -> None:
+    """The letters of a test would be weighed a thousand times."""
+    inference, reader = reading(lambda passage: -1.0 if passage.context else -4.0)
+    evaluation = EndingsByPmi(SKY, GRASS)
+
+    seen = all_seen(evaluation, inference)
+
+    assert sum(passage.context == "" for passage in reader.asked) == 2
+    for each in seen:
+        assert isinstance(each.observation, ChoicesObserved)
+        assert [choice.unconditional for choice in each.observation.choices] == [-4.0, -4.0]
+        assert len(each.rows) == 2
+
+
+def test_intermediates_have_a_row_for_each_choice() -> None:
+    """The actions are the tokens that were weighed; T is the same for all."""
+    inference, _ = reading(lambda _: -1.0)
+
+    _, [sky, grass] = Endings(SKY, GRASS)(inference, return_intermediates=True)
+
+    assert sky.ids.shape == grass.ids.shape == (2, len("The sky is green"))
+    assert "".join(map(chr, sky.ids[1][sky.action_mask[1]])) == " blue"
+    assert "".join(map(chr, grass.ids[0][grass.padding_mask[0]])) == "Grass is green"
+
+
+def test_an_entrant_without_likelihoods_is_told_at_planning() -> None:
+    """Hours of other evaluations would be over before."""
+    inference, _ = answering(lambda _: "")
+
+    with pytest.raises(ConfigurationError, match="'endings' needs log-likelihoods"):
+        Endings(SKY).settings(inference, EvaluationOptions())
+
+
+def test_samples_of_one_context_are_one_cluster() -> None:
+    """Questions about one text are not independent."""
+
+    def weigh(passage: Continuation) -> float:
+        return -float(len(passage.text))
+
+    inference, _ = reading(weigh)
+    evaluation = Endings(SKY, ("The sky is", (" low", " high"), 0), GRASS)
+
+    clusters = {each.sample.index: each.cluster for each in all_seen(evaluation, inference)}
+    assert clusters[0] == clusters[1] != clusters[2]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [("The sky is", (" green", " blue"), 2), ("A", (" b",), -1), ("Nothing is", (), 0)],
+)
+def test_an_item_without_its_right_continuation_is_refused_before_anything_is_recorded(
+    item: tuple[str, tuple[str, ...], int],
+) -> None:
+    """On a ledger that only grows it would be in the way for ever."""
+    with pytest.raises(
+        EvaluationFault,
+        match=r"get\(1\) gives index -?\d for the correct continuation, of \d counted from 0",
+    ):
+        Endings(SKY, item).samples(EvaluationOptions())

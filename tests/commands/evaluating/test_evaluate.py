@@ -1,0 +1,502 @@
+"""Evaluating what is owed: resumed where it stopped, never twice, and no money is forgotten."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from commands.decisions.recorder import EvaluationRecorder
+from commands.errors import ConfigurationError, EvaluationFault
+from commands.evaluating.evaluate import (
+    EvaluationCounts,
+    PlannedEvaluation,
+    evaluate_owed,
+    n_rescored_differently,
+    owed_requests,
+    owed_samples,
+    plan_evaluation,
+)
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.plan import EvaluationPlans, mixed_scorings
+from commands.evaluating.samples import Inference
+from commands.ports import GenerationFailure, GenerationTask, no_progress
+from commands.settings.sections import EvaluationOptions
+from commands.spending.endpoints import evaluation_usage
+from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
+from ledger.events.registration import Entrant, Reference
+from ledger.identity import EntrantId, StreamId
+from ledger.store import Ledger
+from projections.evaluations.state import Labels
+from tests.support.builders.commands import PowerCut, types_of
+from tests.support.builders.evaluating import Capitals, Echoes, Endings, Letters, answering, reading
+from tests.support.builders.events import STREAM, entrant, key
+
+ITEMS = tuple((f"{n}?", "yes") for n in range(6))
+ATLAS = Capitals(*ITEMS)
+
+
+@pytest.fixture
+def recorder(ledger: Ledger) -> EvaluationRecorder:
+    """Give the evaluations of an empty ledger."""
+    return EvaluationRecorder(ledger, STREAM)
+
+
+def planned(
+    inference: Inference, evaluation: Evaluation = ATLAS, terms: EvaluationOptions | None = None
+) -> PlannedEvaluation:
+    """Plan an evaluation; in chunks of two."""
+    return plan_evaluation(evaluation, inference, terms or EvaluationOptions(chunk_size=2))
+
+
+def evaluate(
+    recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
+) -> EvaluationCounts:
+    """Observe what is owed."""
+    return evaluate_owed(recorder, plan, on_progress=no_progress, limit=limit)
+
+
+def says_yes(task: GenerationTask) -> str | GenerationFailure:
+    """Answer all but one."""
+    if task.prompt_text == "3?":
+        return GenerationFailure(task.response_key, "prompt_too_long", "9 tokens")
+    return "yes"
+
+
+def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
+    recorder: EvaluationRecorder, ledger: Ledger
+) -> None:
+    """Facts, one a sample, between the plan and its completion."""
+    done = evaluate(recorder, planned(answering(says_yes)[0]))
+
+    assert done == EvaluationCounts(n_owed=6, n_observed=5, n_unscorable=1)
+    assert types_of(ledger) == [
+        "EvaluationPlanned",
+        *["SampleObserved"] * 3,
+        "SampleUnscorable",
+        *["SampleObserved"] * 2,
+        "EvaluationCompleted",
+    ]
+    [run] = recorder.state.runs
+    assert not run.missing
+    assert [each.reason for each in run.unscorable] == ["too_long"]
+    assert recorder.state.completed[Labels("base", "capitals")] == EvaluationCompleted(
+        entrant=EntrantId("base"),
+        evaluation="capitals",
+        number=1,
+        n_observed=5,
+        n_unscorable=1,
+    )
+
+
+def test_repeating_asks_nothing_and_records_nothing(
+    recorder: EvaluationRecorder, ledger: Ledger
+) -> None:
+    """Resuming is running the same command again."""
+    evaluate(recorder, planned(answering(says_yes)[0]))
+    before = ledger.head
+    inference, generator = answering(says_yes)
+
+    done = evaluate(recorder, planned(inference))
+
+    assert (done, generator.asked, ledger.head) == (EvaluationCounts(0, 0, 0), [], before)
+
+
+def test_what_was_observed_before_a_power_cut_is_not_observed_again(
+    recorder: EvaluationRecorder,
+) -> None:
+    """A batch is kept as it is made."""
+
+    def dies_at_4(task: GenerationTask) -> str:
+        if task.prompt_text == "4?":
+            raise PowerCut
+        return "yes"
+
+    with pytest.raises(PowerCut):
+        evaluate(recorder, planned(answering(dies_at_4)[0]))
+    inference, generator = answering(says_yes)
+
+    assert evaluate(recorder, planned(inference)).n_owed == 2
+    assert [task.prompt_text for task in generator.asked] == ["4?", "5?"]
+
+
+def test_a_limit_leaves_the_rest_owed(recorder: EvaluationRecorder) -> None:
+    """Nothing is called complete."""
+    evaluate(recorder, planned(answering(says_yes)[0]), limit=2)
+
+    [run] = recorder.state.runs
+    assert len(run.missing) == 4
+    assert not recorder.state.completed
+
+
+def test_a_larger_subset_owes_only_what_the_smaller_lacks(recorder: EvaluationRecorder) -> None:
+    """It holds the smaller; what was observed is observed, and the new plan is the one shown."""
+    evaluate(recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(length=3)))
+    inference, generator = answering(says_yes)
+
+    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=5)))
+
+    assert len(generator.asked) == 2
+    [run] = recorder.state.runs  # the newest plan under the labels
+    assert len(run.plan.items) == 5
+    assert recorder.state.is_completed(run.plan)
+
+
+def test_other_labels_owe_nothing(recorder: EvaluationRecorder) -> None:
+    """A run is named by its content: whoever renames an entrant evaluates nothing again."""
+    evaluate(recorder, planned(answering(says_yes)[0]))
+    base = entrant("base")
+    inference, generator = answering(says_yes, replace(base, entrant_id="renamed"))
+
+    done = evaluate(recorder, planned(inference))
+
+    assert (done.n_owed, generator.asked) == (0, [])
+    assert [*sorted(recorder.state.plans)] == [
+        Labels("base", "capitals"),
+        Labels("renamed", "capitals"),
+    ]
+
+
+def test_an_earlier_plan_that_comes_back_holds_again(recorder: EvaluationRecorder) -> None:
+    """The table shows what was asked for last, at no cost."""
+    few, many = EvaluationOptions(length=2), EvaluationOptions()
+    for terms in (few, many, few):
+        evaluate(recorder, planned(answering(says_yes)[0], terms=terms))
+
+    [run] = recorder.state.runs
+    assert (run.plan.number, len(run.plan.items), run.missing) == (3, 2, frozenset())
+
+
+def test_another_tournament_of_the_ledger_owes_nothing(
+    recorder: EvaluationRecorder, ledger: Ledger
+) -> None:
+    """Content is content; but plans are a tournament's own."""
+    evaluate(recorder, planned(answering(says_yes)[0]))
+    other = EvaluationRecorder(ledger, StreamId("other"))
+    assert not other.state.plans
+
+    assert evaluate(other, planned(answering(says_yes)[0])).n_owed == 0
+
+
+def test_an_evaluation_without_items_is_refused() -> None:
+    """A run of nothing would be complete."""
+    with pytest.raises(ConfigurationError, match="'capitals' has no items"):
+        planned(answering(says_yes)[0], Capitals())
+
+
+def test_what_an_evaluation_asks_is_on_record(recorder: EvaluationRecorder, ledger: Ledger) -> None:
+    """A result says how it came about."""
+    evaluate(
+        recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(temperature=0.5, seed=7))
+    )
+
+    [plan] = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
+    assert plan.settings == (
+        '{"is_chat":true,"kind":"rollout","scored_by":"capitals","seed":7,"stop":[],"top_p":1.0}'
+    )
+    assert (plan.n_available, plan.n_samples, plan.kind) == (6, 1, "rollout")
+
+
+def test_decoding_does_not_matter_to_what_is_read(tmp_path: Path) -> None:
+    """Two entrants of the same weights have the same likelihoods."""
+    evaluation = Endings(("A", (" b", " c"), 0))
+    cold, _ = reading(lambda _: -1.0, entrant("one"))
+    hot, _ = reading(lambda _: -1.0, replace(entrant("one"), temperature=1.0, max_new_tokens=7))
+    moved, _ = reading(lambda _: -1.0, replace(entrant("one"), weights=str(tmp_path)))
+
+    keys = {planned(each, evaluation).plan.run_key for each in (cold, hot, moved)}
+    assert len(keys) == 1
+
+
+class Untold(Capitals):
+    """Capitals whose questions have no names."""
+
+    def label(self, index: int) -> str:
+        """Look for a name that is not there."""
+        return super().label(index)[99]
+
+
+class Endless(Capitals):
+    """Capitals whose answers are as long as nothing says."""
+
+    def max_new_tokens(self, inference: Inference) -> int:
+        """Divide by what is not there."""
+        return super().max_new_tokens(inference) // len(self._items[:0])
+
+
+class Curt(Capitals):
+    """Capitals whose answers have no tokens."""
+
+    def max_new_tokens(self, inference: Inference) -> int:
+        """Take all of it away."""
+        return 0 * super().max_new_tokens(inference)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (Untold, "failed at reading its items: IndexError"),
+        (Endless, "failed at reading its settings: ZeroDivisionError"),
+        (Curt, "max_new_tokens gives 0; it must be at least 1"),
+    ],
+)
+def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
+    kind: type[Capitals], why: str
+) -> None:
+    """Free, before hours of others; and as its own, not with a traceback of ours."""
+    with pytest.raises(EvaluationFault, match=why):
+        planned(answering(says_yes)[0], kind(("1?", "yes")))
+
+
+class Numbered(Capitals):
+    """Capitals whose questions go by numbers."""
+
+    def label(self, index: int) -> str:
+        """Return no text."""
+        return index  # type: ignore[return-value]  # a mistake that is easily made
+
+
+class Halved(Capitals):
+    """Capitals whose questions' names were cut within a character."""
+
+    def label(self, index: int) -> str:
+        """Return half of an emoji."""
+        return f"{index}\ud83d"
+
+
+class Upwards(Capitals):
+    """Capitals of which more is better by numpy's word."""
+
+    higher_is_better = np.bool_(True)  # type: ignore[assignment]  # a mistake that is easily made
+
+
+def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
+    """Return an evaluation of an item that no type checker would let pass."""
+    return kind(item)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "why"),
+    [
+        (
+            of(Capitals, ("1?", 2)),
+            r"Capitals\.get\(0\) gives the expected answer 2, which is not a t",
+        ),
+        (
+            of(Capitals, ("1?", None)),
+            r"get\(0\) gives the expected answer None, which is not a text",
+        ),
+        (of(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is not a text"),
+        (of(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
+        (
+            of(Endings, ("A", (" b", " c"), True)),
+            r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
+        ),
+        (
+            of(Endings, ("A", (" b", " c"), 1.0)),
+            r"index of the correct continuation: 1\.0, which is not an integer",
+        ),
+        (of(Endings, ("A", (" b", 3), 0)), r"gives the continuation 3, which is not a text"),
+        (of(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is not a text"),
+        (of(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
+        (of(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
+        (Numbered(("1?", "yes")), r"Numbered\.label\(0\) gives 0, which is not a text"),
+        (Halved(("1?", "yes")), r"Halved\.label\(0\) gives .* half of a surrogate pair"),
+        (Upwards(("1?", "yes")), r"Upwards\.higher_is_better is .*, which is neither True nor Fal"),
+    ],
+)
+def test_what_the_ledger_would_not_take_is_told_at_planning(
+    evaluation: Evaluation, why: str
+) -> None:
+    """It was told when the answers to a batch were there, and lost them at each run."""
+    with pytest.raises(EvaluationFault, match=why):
+        planned(reading(lambda _: -1.0)[0], evaluation)
+
+
+def test_texts_and_numbers_of_numpy_are_taken(recorder: EvaluationRecorder) -> None:
+    """Data sets are full of them; the ledger takes Python's alone."""
+    inference, _ = reading(lambda _: -1.0)
+    atlas = Capitals((np.str_("1?"), np.str_("yes")))
+    endings = of(Endings, ("B", (" b", " c"), np.int64(1)))
+
+    assert evaluate(recorder, planned(answering(says_yes)[0], atlas)).n_observed == 1
+    assert evaluate(recorder, planned(inference, endings)).n_observed == 1
+
+
+class Strict(Capitals):
+    """Capitals, with a check that no answer passes."""
+
+    def check(self, y: str, y_hat: str) -> bool:
+        """Say no."""
+        return y == y_hat == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "said"),
+    [
+        (
+            Strict,
+            5,
+            [
+                (
+                    "base on capitals: 3 recorded samples were scored by other code;"
+                    " compare with `tourney "
+                )
+            ],
+        ),
+        (Strict, 3, []),  # nothing is to come
+        (Capitals, 5, []),  # the check is the same
+    ],
+)
+def test_whoever_would_mix_two_scorings_is_told(
+    recorder: EvaluationRecorder, kind: type[Capitals], length: int, said: list[str]
+) -> None:
+    """One metric of both is the accuracy of neither."""
+    inference, _ = answering(lambda _: "yes")
+    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=3)))
+
+    plan = planned(inference, kind(*ITEMS), EvaluationOptions(length=length))
+
+    found = [*mixed_scorings(recorder.state, EvaluationPlans((plan,), ()))]
+    assert [each.partition("project")[0] for each in found] == said
+
+
+def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
+    recorder: EvaluationRecorder,
+) -> None:
+    """With the sample; nothing was asked."""
+
+    class Broken(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            raise ZeroDivisionError(y + y_hat)
+
+    inference, _ = answering(lambda _: "yes")
+    evaluate(recorder, planned(inference), limit=1)
+
+    with pytest.raises(EvaluationFault, match=re.escape("failed at scoring capitals[0]: Zero")):
+        n_rescored_differently(recorder.state, planned(inference, Broken(*ITEMS)))
+
+
+def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -> None:
+    """An evaluation's own code fails on one answer; the others may have cost hours."""
+
+    class Strict(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            if y_hat == "no":
+                raise ValueError(y_hat)
+            return super().check(y, y_hat)
+
+    atlas = Strict(*((f"{n}?", "yes") for n in range(6)))
+    inference, _ = answering(lambda task: "no" if task.prompt_text == "2?" else "yes")
+
+    with pytest.raises(EvaluationFault, match=re.escape("capitals[2]: ValueError: no")):
+        evaluate(recorder, planned(inference, atlas, EvaluationOptions(chunk_size=6)))
+
+    [run] = recorder.state.runs
+    assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]
+
+
+def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> None:
+    """One run under two labels: a plan that counts it twice asks for twice the time."""
+    both = [
+        planned(answering(says_yes, replace(entrant("base"), entrant_id=label))[0])
+        for label in ("one", "two")
+    ]
+
+    assert [each.n_owed for each in owed_samples(recorder.state, both)] == [6, 0]
+
+
+SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
+SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
+TWIN = replace(SERVED, entrant_id=EntrantId("twin"))
+REGISTERED = {
+    Reference(label=each.entrant_id, digest=each.content_digest): each for each in (SERVED, TWIN)
+}
+
+
+def planned_at_endpoint(
+    terms: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = SIX_ITEMS
+) -> PlannedEvaluation:
+    """Plan an evaluation of whoever says yes."""
+    return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], terms)
+
+
+class Unasked(Capitals):
+    """Items that nobody may look at once they have their names."""
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Refuse."""
+        raise AssertionError(index)
+
+
+def test_answers_to_earlier_plans_were_paid_too(recorder: EvaluationRecorder) -> None:
+    """Whoever tries another temperature, and then fewer items, has not got the money back."""
+    for terms in (
+        EvaluationOptions(length=3),
+        EvaluationOptions(length=4, temperature=0.7),
+        EvaluationOptions(length=1),
+    ):
+        evaluate_owed(recorder, planned_at_endpoint(terms), on_progress=no_progress)
+
+    used = [*evaluation_usage(recorder.state, REGISTERED)]
+
+    assert {each.entrant for each in used} == {SERVED}
+    assert len(used) == 3 + 4
+
+
+def test_an_answer_is_of_the_model_that_gave_it(recorder: EvaluationRecorder) -> None:
+    """Its label may stand for a dearer one by now."""
+    dear = replace(SERVED, weights="org/dear", weights_digest=key("dear"))
+    for who in (SERVED, dear):
+        evaluate_owed(
+            recorder,
+            planned_at_endpoint(EvaluationOptions(length=2), who=who),
+            on_progress=no_progress,
+        )
+    reference = Reference(label=dear.entrant_id, digest=dear.content_digest)
+
+    used = [*evaluation_usage(recorder.state, {**REGISTERED, reference: dear})]
+
+    assert [each.entrant.weights for each in used].count("org/dear") == 2
+    assert len(used) == 4
+
+
+@pytest.mark.parametrize("lengths", [(1, 5), (5, 1)])
+def test_a_run_under_two_labels_counts_in_full_and_once(
+    recorder: EvaluationRecorder, lengths: tuple[int, int]
+) -> None:
+    """The shorter plan, whichever it is, does not hide what the longer took."""
+    for who, length in zip((SERVED, TWIN), lengths, strict=True):
+        evaluate_owed(
+            recorder,
+            planned_at_endpoint(EvaluationOptions(length=length), who=who),
+            on_progress=no_progress,
+        )
+
+    assert len([*evaluation_usage(recorder.state, REGISTERED)]) == 5
+
+
+def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:
+    """An item of a large data set may take a while to make, and weights here cost nothing."""
+    here = planned_at_endpoint(EvaluationOptions(), who=entrant("here"))
+    unasked = here._replace(evaluation=Unasked())
+
+    requests = owed_requests(recorder.state, [unasked, planned_at_endpoint(EvaluationOptions())])
+
+    assert [each.entrant.entrant_id for each in requests] == ["base"] * 6
+
+
+@pytest.mark.parametrize(("limit", "n_asked"), [(None, 6), (8, 6), (5, 3), (2, 0)])
+def test_a_limit_counts_samples_that_cost_nothing(
+    recorder: EvaluationRecorder, limit: int | None, n_asked: int
+) -> None:
+    """As the run does that is agreed to: what lies behind it is not asked, nor paid."""
+    letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], EvaluationOptions())
+
+    requests = owed_requests(
+        recorder.state, [letters, planned_at_endpoint(EvaluationOptions())], limit=limit
+    )
+
+    assert len(requests) == n_asked

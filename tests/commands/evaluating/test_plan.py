@@ -1,0 +1,165 @@
+"""One evaluating command: which evaluations of which entrants, then consent, then samples."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.errors import ConfigurationError, Refused
+from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
+from commands.evaluating.samples import Inference
+from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
+from commands.settings.schema import Settings
+from commands.spending.consent import SpendingOptions
+from commands.spending.pricing import PriceBook
+from ledger.events.registration import Entrant
+from ledger.store import Ledger
+from tests.support.builders.commands import open_tournament, settings, types_of
+from tests.support.builders.evaluating import answering
+from tests.support.builders.events import entrant, opened, prompt
+
+BOOK = PriceBook(None, cache="off", retries=0)
+ROLLOUT = {"id": "recall", "uses": "bank-rollout"}
+COPYING = {"id": "copying", "uses": "copying"}  # by log-likelihoods
+SERVED = entrant("served", loader="endpoint", weights="claude-opus-5-5", dtype=None)
+
+
+def evaluations(*sections: Mapping[str, str]) -> Settings:
+    """Return settings with evaluations."""
+    return settings(evaluations=list(sections))
+
+
+def yes(who: Entrant) -> Inference:
+    """Return an entrant that answers, and has no log-likelihoods."""
+    return answering(lambda _: "aspirin", who)[0]
+
+
+def plan(
+    chosen: Settings,
+    inference_of: Callable[[Entrant], Inference] = yes,
+    *,
+    who: tuple[Entrant, ...] = (entrant("base"), entrant("tuned")),
+    entrant_id: str | None = None,
+    evaluation: str | None = None,
+) -> EvaluationPlans:
+    """Plan evaluations on two prompts."""
+    opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
+    return plan_evaluations(
+        chosen, Path(), opening, inference_of, entrant=entrant_id, evaluation=evaluation
+    )
+
+
+def labels(planned: EvaluationPlans) -> list[tuple[str, str]]:
+    """Return who is evaluated on what."""
+    return [(each.plan.entrant.label, each.plan.evaluation) for each in planned.evaluations]
+
+
+def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> None:
+    """Options narrow it down."""
+    both = evaluations(ROLLOUT, {**ROLLOUT, "id": "again"})
+
+    assert labels(plan(both)) == [
+        ("base", "recall"),
+        ("base", "again"),
+        ("tuned", "recall"),
+        ("tuned", "again"),
+    ]
+    assert labels(plan(both, entrant_id="tuned", evaluation="again")) == [("tuned", "again")]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "options", "fault"),
+    [
+        (evaluations(), {}, r"no \[\[evaluations\]\]"),
+        (evaluations(ROLLOUT), {"entrant_id": "amy"}, "--entrant 'amy' .*: base, tuned"),
+        (evaluations(ROLLOUT), {"evaluation": "arc"}, "--evaluation 'arc' .*: recall"),
+    ],
+)
+def test_an_option_that_names_nothing_is_refused(
+    chosen: Settings, options: dict[str, str], fault: str
+) -> None:
+    """With the names that there are."""
+    with pytest.raises(ConfigurationError, match=fault):
+        plan(chosen, **options)  # type: ignore[arg-type]  # names
+
+
+def test_evaluations_that_cannot_be_made_are_told_all_at_once() -> None:
+    """Each by its id, though one is right."""
+    wrong = evaluations(ROLLOUT, {"id": "x", "uses": "nothing"}, {"id": "y", "uses": "nothing"})
+
+    with pytest.raises(ConfigurationError) as caught:
+        plan(wrong)
+
+    assert [fault.partition(": ")[0] for fault in caught.value.faults] == [
+        "evaluation 'x'",
+        "evaluation 'y'",
+    ]
+
+
+def test_what_an_entrant_cannot_do_leaves_the_rest_alone(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """An endpoint gives texts alone; the rollout runs, and the rest is told."""
+    told: list[str] = []
+    planned = plan(evaluations(ROLLOUT, COPYING))
+    console = Console(told.append, None, no_progress)
+
+    done = evaluate_with_consent(recorder, planned, BOOK, SpendingOptions(), console)
+
+    assert labels(planned) == [("base", "recall"), ("tuned", "recall")]
+    assert told == list(planned.refused)
+    assert [fault.partition(" needs ")[0] for fault in told] == ["evaluation 'copying'"] * 2
+    assert (done.evaluated.n_observed, done.n_unscorable) == (4, 0)
+    assert types_of(ledger).count("SampleObserved") == 4
+
+
+def test_with_nothing_possible_the_command_is_refused() -> None:
+    """It would end well, and have done nothing."""
+    with pytest.raises(ConfigurationError) as caught:
+        plan(evaluations(COPYING))
+
+    assert len(caught.value.faults) == 2
+
+
+def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
+    """They are not asked again, so somebody should know."""
+
+    def fail_once(task: GenerationTask) -> str | GenerationFailure:
+        if "p1" in task.prompt_text:
+            return GenerationFailure(task.response_key, "prompt_too_long", "")
+        return "aspirin"
+
+    def failing(who: Entrant) -> Inference:
+        return answering(fail_once, who)[0]
+
+    one = plan(evaluations(ROLLOUT), failing, entrant_id="base")
+    console = Console(print, None, no_progress)
+
+    done = evaluate_with_consent(recorder, one, BOOK, SpendingOptions(), console)
+
+    assert (done.evaluated.n_observed, done.n_unscorable) == (1, 1)
+
+
+@pytest.mark.parametrize("confirm", [None, lambda _: False])
+def test_endpoints_are_asked_after_consent_only(
+    ledger: Ledger, recorder: Recorder, confirm: Confirm | None
+) -> None:
+    """Every answer may be billed."""
+    planned = plan(evaluations(ROLLOUT), who=(SERVED,))
+
+    with pytest.raises(Refused):
+        evaluate_with_consent(
+            recorder, planned, BOOK, SpendingOptions(), Console(print, confirm, no_progress)
+        )
+
+    assert types_of(ledger) == []
+
+
+def test_a_limit_is_one_of_samples(recorder: Recorder) -> None:
+    """The rest is left for the next command."""
+    console, options = Console(print, None, no_progress), SpendingOptions(limit=3)
+
+    done = evaluate_with_consent(recorder, plan(evaluations(ROLLOUT)), BOOK, options, console)
+
+    assert done.evaluated.n_observed == 3

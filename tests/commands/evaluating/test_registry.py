@@ -1,0 +1,191 @@
+"""From tables to evaluations: what is found by what name, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import EvaluationFault
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.likelihoods import PerplexityEvaluation
+from commands.evaluating.registry import SHIPPED
+from commands.evaluating.shipped.synthetic import Copying
+from tests.support.builders.evaluating import made, make, refusals
+
+DOCUMENTS = """
+from commands.evaluating.likelihoods import PerplexityEvaluation
+
+class Documents(PerplexityEvaluation):
+    name = "one"
+
+    def __init__(self, text, times=1, **others):
+        self.texts = [text] * times
+
+    def __len__(self):
+        return len(self.texts)
+
+    def get(self, index):
+        return self.texts[index]
+
+class Named(Documents):
+    def __init__(self, *, name, folder, bank):
+        self.name = name
+        self.texts = [folder.name, *bank]
+
+class Otherwise(Documents):
+    name = "two"
+
+class Unfinished(PerplexityEvaluation):
+    name = "one"
+
+class Failing(Documents):
+    def __init__(self):
+        raise KeyError("reference")
+"""
+HERE = Path()
+
+
+def documents(uses: str, folder: Path, **parameters: object) -> PerplexityEvaluation:
+    """Return an evaluation of documents that a table names."""
+    evaluation = make(uses, folder, (), **parameters)
+    assert isinstance(evaluation, PerplexityEvaluation)
+    return evaluation
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with evaluations of a user's own."""
+    (tmp_path / "mine.py").write_text(DOCUMENTS, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_shipped_evaluation_is_a_finished_class() -> None:
+    """A name that cannot be used should not be offered."""
+    assert all(issubclass(each, Evaluation) for each in SHIPPED.values())
+    assert not [each for each in SHIPPED.values() if each.__abstractmethods__]
+
+
+def test_a_class_in_a_file_beside_the_settings_is_made_with_its_parameters(folder: Path) -> None:
+    """A researcher writes one file and one table."""
+    mine = documents("mine.py:Documents", folder, text="abc", times=2, odd=1)
+
+    assert [mine.get(index) for index in range(len(mine))] == ["abc", "abc"]
+
+
+def test_a_constructor_is_given_what_it_asks_for_by_name(folder: Path) -> None:
+    """Name, folder and bank are known: nobody should write them twice."""
+    mine = documents("mine.py:Named", folder)
+
+    assert (mine.name, mine.get(0)) == ("one", folder.name)
+
+
+def test_a_class_of_a_module_is_found(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Packages of evaluations are imported as any other."""
+    monkeypatch.syspath_prepend(folder)
+
+    mine = documents("mine:Documents", HERE, text="abc")
+
+    assert mine.get(0) == "abc"
+
+
+def test_an_installed_package_offers_evaluations(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """By entry points, so that settings name no module."""
+    offered = folder / "mine-1.0.dist-info" / "entry_points.txt"
+    offered.parent.mkdir()
+    offered.write_text("[tourney.evaluations]\ndocs = mine:Documents\n", encoding="utf-8")
+    offered.with_name("METADATA").write_text("Name: mine\nVersion: 1.0\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+
+    assert documents("docs", HERE, text="abc").get(0) == "abc"
+    assert "did you mean 'docs'" in refusals("doc", HERE)[0]
+
+
+def test_two_tables_may_use_one_class(folder: Path) -> None:
+    """The same data under other parameters is another evaluation."""
+    short = made("copying", Copying, folder, n_words=2)
+    long = made("copying", Copying, folder, n_words=9)
+
+    assert len(short.get(0)) < len(long.get(0))
+
+
+@pytest.mark.parametrize(
+    ("uses", "why"),
+    [
+        ("coping", "evaluation 'one': no evaluation is called 'coping'; did you mean 'copying'?"),
+        (
+            "x-y-z",
+            "evaluation 'one': no evaluation is called 'x-y-z'; choose one of bank-choices, bank-",
+        ),
+        ("yours.py:A", "yours.py: there is no such file; "),
+        ("mine.py:Other", "mine.py has no class 'Other'; its classes are PerplexityEval"),
+        ("no_such_module:A", "module 'no_such_module' cannot be imported: "),
+        ("math:A", "module math has no class 'A'; it has no classes"),
+        ("math:pi", "evaluation 'one': uses 'math:pi', which is not a subclass of RolloutEval"),
+        ("pathlib:Path", "evaluation 'one': uses 'pathlib:Path', which is not a subclass of "),
+        (
+            "mine.py:Unfinished",
+            "evaluation 'one': uses 'mine.py:Unfinished', which does not define",
+        ),
+    ],
+)
+def test_what_is_no_evaluation_is_told(folder: Path, uses: str, why: str) -> None:
+    """With what there is, so that the right name is at hand."""
+    (found,) = refusals(uses, folder)
+
+    assert found.startswith(why)
+
+
+def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:
+    """Against the constructor, before anything is read."""
+    found = refusals("text-perplexity", folder, paths="texts", name="two")
+
+    assert [each.removeprefix("evaluation 'one': ") for each in found] == [
+        "unknown parameter 'paths'; it takes path",
+        "parameters.name is filled in by tourney; leave it out",
+        "parameter 'path' is missing",
+    ]
+
+
+def test_values_of_another_type_are_told_at_once(folder: Path) -> None:
+    """A settings file has no types of its own."""
+    found = refusals("copying", folder, n_items="many", seed=-1)
+
+    assert [each.partition(": Input")[0] for each in found] == [
+        "evaluation 'one': parameters.n_items is 'many'",
+        "evaluation 'one': parameters.seed is -1",
+    ]
+
+
+def test_a_class_that_calls_itself_otherwise_is_refused(folder: Path) -> None:
+    """The ledger would keep one name and the settings another."""
+    (found,) = refusals("mine.py:Otherwise", folder, text="abc")
+
+    assert found.startswith(
+        "evaluation 'one': its class names it 'two'; use that as the table's id"
+    )
+
+
+def test_a_constructor_that_fails_is_named_with_its_line(folder: Path) -> None:
+    """The fault is its author's: a traceback of ours would hide it."""
+    with pytest.raises(EvaluationFault, match="evaluation 'one' failed at using") as caught:
+        documents("mine.py:Failing", folder)
+
+    line = DOCUMENTS.splitlines().index('        raise KeyError("reference")') + 1
+    assert f"KeyError: 'reference' ({folder}/mine.py:{line})" in str(caught.value)
+
+
+def test_a_file_that_ends_the_process_is_named(folder: Path) -> None:
+    """A script without its `if __name__` exits when it is imported."""
+    (folder / "script.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+
+    with pytest.raises(EvaluationFault, match=r"it calls sys\.exit\(0\) \(.*script\.py:2\)"):
+        documents("script.py:A", folder)
+
+
+def test_a_file_that_is_no_python_is_named(folder: Path) -> None:
+    """As a constructor's fault is."""
+    (folder / "bad.py").write_text("class", encoding="utf-8")
+
+    with pytest.raises(EvaluationFault, match=r"SyntaxError: .*bad\.py, line 1"):
+        documents("bad.py:A", folder)

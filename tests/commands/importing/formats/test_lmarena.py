@@ -1,0 +1,116 @@
+"""LMArena's votes, in its three layouts."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.importing.formats.rows import BadRow, BattleRow, Fields
+from ledger.events.imports import Winner
+from tests.support.builders.formats import battles_of_rows, read_file, read_text, why_not
+
+_CSV = """\
+id,model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie
+30192,gpt-4,claude-1,"[""Say
+hello""]","[""Hello""]","[""Hi""]",1,0,0
+53567,koala-13b,gpt-4,"[""Why?""]","[""So""]","[""Thus""]",0,1,0
+65089,vicuna-13b,gpt-4,"[""1 + 1""]","[""2""]","[""2""]",0,0,1
+96401,llama-2,gpt-4,"[""2 + 2""]","[""4""]","[""4""]",1,0,1
+"""
+
+
+def vote(question_id: str, a: str, b: str, winner: Winner) -> BattleRow:
+    """Return what somebody preferred."""
+    return BattleRow(a, b, winner, None, question_id, "human", None)
+
+
+def row_55k(**flags: object) -> Fields:
+    """Return a row with these flags."""
+    return {"id": 1, "model_a": "x", "model_b": "y"} | flags
+
+
+def row_140k(**fields: object) -> Fields:
+    """Return a row that x won."""
+    return {"id": "u1", "model_a": "x", "model_b": "y", "winner": "model_a"} | fields
+
+
+def test_the_flag_that_is_set_names_the_winner_and_two_name_none(tmp_path: Path) -> None:
+    """A vote for both is a damaged row: calling it a tie would make one up."""
+    read = read_text("lmarena-55k", tmp_path / "train.csv", _CSV)
+
+    assert read[:3] == [
+        vote("30192", "gpt-4", "claude-1", "model_a"),
+        vote("53567", "koala-13b", "gpt-4", "model_b"),
+        vote("65089", "vicuna-13b", "gpt-4", "tie"),
+    ]
+    assert read[3:] == [
+        BadRow(
+            6,  # a prompt above goes over two lines
+            "winner_model_a '1', winner_model_b '0', winner_tie '1': one must be 1, the others 0",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"winner_model_a": 0, "winner_model_b": 0, "winner_tie": 0},
+        {"winner_model_a": 1, "winner_model_b": 0},
+        {"winner_model_a": 1, "winner_model_b": 0, "winner_tie": None},
+        {"winner_model_a": 2, "winner_model_b": 0, "winner_tie": 0},
+    ],
+)
+def test_flags_that_are_not_one_of_three_are_told(flags: Fields) -> None:
+    """A row without a vote says nothing, not even a tie."""
+    assert why_not("lmarena-55k", row_55k(**flags)).endswith("one must be 1, the others 0")
+
+
+def test_flags_mean_the_same_as_numbers_as_text_and_as_truths() -> None:
+    """Whoever reads the CSV and writes it as JSON or Parquet changes their type."""
+    as_numbers = row_55k(winner_model_a=0, winner_model_b=1, winner_tie=0)
+    as_text = row_55k(winner_model_a="0", winner_model_b="1.0", winner_tie="0")
+    as_truths = row_55k(winner_model_a=False, winner_model_b=True, winner_tie=False)
+
+    assert (
+        battles_of_rows("lmarena-55k", as_numbers, as_text, as_truths)
+        == [vote("1", "x", "y", "model_b")] * 3
+    )
+
+
+@pytest.mark.parametrize("winner", ["model_a", "model_b", "tie", "tie (bothbad)"])
+def test_the_100k_layout_names_the_winner_in_our_words(winner: Winner) -> None:
+    """Columns of the conversation are not looked at."""
+    row = {"question_id": "q7", "model_a": "x", "model_b": "y", "winner": winner, "turn": 3}
+
+    assert battles_of_rows("lmarena-100k", row) == [vote("q7", "x", "y", winner)]
+
+
+def test_both_bad_of_the_140k_layout_is_a_tie_that_says_so() -> None:
+    """It is a verdict: neither answer was better."""
+    rows = row_140k(), row_140k(id="u2", winner="both_bad", evaluation_order=1)
+
+    assert battles_of_rows("lmarena-140k", *rows) == [
+        vote("u1", "x", "y", "model_a"),
+        vote("u2", "x", "y", "tie (bothbad)"),
+    ]
+
+
+def test_a_winner_that_is_not_known_is_no_tie() -> None:
+    """Rating programs have read it as a draw, which a slip of spelling then becomes."""
+    assert why_not("lmarena-140k", row_140k(winner="both bad")) == (
+        "winner is 'both bad', but must be one of model_a, model_b, tie, tie (bothbad), both_bad"
+    )
+
+
+def test_votes_in_parquet_are_told_by_their_row(tmp_path: Path) -> None:
+    """LMArena publishes both newer layouts so, and a table has no lines."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    turn = {"role": "user", "content": [{"type": "text", "text": "Why?"}]}
+    votes = arrow.Table.from_pylist([row_140k(conversation_a=[turn]), row_140k(winner=None)])
+    parquet.write_table(votes, tmp_path / "votes.parquet")
+
+    first, second = read_file("lmarena-140k", tmp_path / "votes.parquet")
+
+    assert first == vote("u1", "x", "y", "model_a")
+    assert isinstance(second, BadRow)
+    assert second.line == 2
+    assert second.why.startswith("winner is None, but must be one of")

@@ -1,0 +1,300 @@
+"""Taking in a file of battles: all or none, and once."""
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from commands.backends.wiring import open_parquet
+from commands.errors import ConfigurationError
+from commands.importing.battles import BattleImport, bad_rows, contains_in_order, import_battles
+from commands.importing.formats.catalogue import FORMATS
+from commands.importing.formats.files import records_of
+from commands.importing.formats.rows import BadRow, Record, Records
+from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn, battles_stream
+from ledger.store import Ledger
+from projections.artifacts.judgearena import of_imported
+from projections.battles.imported import IMPORTED_BATTLES
+from projections.fold import fold
+from tests.support.strategies.imports import battles_imported
+
+PLAIN = FORMATS["plain"]
+JUDGEARENA = FORMATS["judgearena"]
+HEADER = "model_a,model_b,winner\n"
+
+
+def write(path: Path, *rows: str) -> Path:
+    """Write a CSV of battles."""
+    path.write_text(HEADER + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def take_in(
+    ledger: Ledger,
+    path: Path,
+    *,
+    records: Records | None = None,
+    skip_bad: bool = False,
+    name: str = "arena",
+) -> BattleImport:
+    """Import a file of plain battles."""
+    found = records_of(path, PLAIN, open_parquet) if records is None else records
+    return import_battles(ledger, path, PLAIN, found, name=name, skip_bad=skip_bad)
+
+
+def imported(ledger: Ledger) -> tuple[BattlesImported, ...]:
+    """Return what was imported into a ledger."""
+    return tuple(fold(IMPORTED_BATTLES, ledger.read()).events)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Give the place of a file."""
+    return tmp_path / "battles.csv"
+
+
+def test_battles_are_counted_as_they_are_taken_in(ledger: Ledger, file: Path) -> None:
+    """No verdict is no tie, in the ledger as in what is said of it."""
+    write(file, "x,y,model_a", "y,z,tie", "x,z,no verdict", "x,y,tie (bothbad)")
+
+    taken = take_in(ledger, file)
+
+    (event,) = imported(ledger)
+    assert taken.n_battles == event.n_battles == 4
+    assert taken.entrants == {"x", "y", "z"}
+    assert taken.winners == {"model_a": 1, "tie": 1, "tie (bothbad)": 1, "no verdict": 1}
+    assert (taken.n_known, taken.n_skipped, taken.judges) == (0, 0, set())
+
+
+def test_a_file_that_is_imported_again_is_there_already(ledger: Ledger, file: Path) -> None:
+    """Under another name, too: it is its content that is imported."""
+    write(file, "x,y,model_a")
+    take_in(ledger, file)
+
+    taken = take_in(ledger, file.rename(file.with_name("copy.csv")))
+
+    assert (taken.n_battles, taken.n_known) == (1, 1)
+    assert ledger.head.position == 1
+
+
+def test_many_battles_are_many_events(ledger: Ledger, file: Path) -> None:
+    """An event that grew with the file would be held in memory whole."""
+    write(file, *["x,y,model_a"] * MAX_BATTLES, "y,z,tie")
+
+    take_in(ledger, file)
+
+    assert [(each.chunk, each.n_battles) for each in imported(ledger)] == [(1, MAX_BATTLES), (2, 1)]
+
+
+def test_one_bad_row_refuses_the_file_whole(ledger: Ledger, file: Path) -> None:
+    """What was read before it was appended already, and is taken back."""
+    write(file, *["x,y,model_a"] * (MAX_BATTLES + 1), "x,y,A", "x,x,tie")
+
+    with pytest.raises(ConfigurationError) as caught:
+        take_in(ledger, file)
+
+    assert caught.value.faults[0].startswith(f"{file}: 2 rows cannot be read as format plain: ")
+    assert caught.value.faults[1].startswith(f"{file}:{MAX_BATTLES + 3}: winner is 'A', but must")
+    assert caught.value.faults[2] == f"{file}:{MAX_BATTLES + 4}: 'x' battles itself"
+    assert ledger.head.position == 0
+    assert take_in(ledger, file, skip_bad=True).n_known == 0
+
+
+def test_the_first_bad_rows_are_listed_and_the_others_counted(ledger: Ledger, file: Path) -> None:
+    """A file of another format has a million of them."""
+    write(file, "x,y,model_a", *["x,x,tie"] * 23)
+
+    taken = take_in(ledger, file, skip_bad=True)
+
+    lines = list(bad_rows(file, taken))
+    assert len(lines) == 21
+    assert lines[-1] == "... and 3 rows more"
+
+
+def test_bad_rows_that_are_left_out_are_on_record(ledger: Ledger, file: Path) -> None:
+    """Each with the chunk behind which it stood, to the last of the file."""
+    good = ["x,y,model_a"]
+    write(file, "bad,bad,tie", *good * MAX_BATTLES, "bad,bad,tie", *good, *["bad,bad,tie"] * 2)
+
+    taken = take_in(ledger, file, skip_bad=True)
+
+    assert [each.n_skipped for each in imported(ledger)] == [2, 2]
+    assert (taken.n_battles, taken.n_skipped) == (MAX_BATTLES + 1, 4)
+
+
+@pytest.mark.parametrize("rows", [[], ["x,x,tie"]])
+def test_a_file_without_battles_is_refused(ledger: Ledger, file: Path, rows: list[str]) -> None:
+    """Nothing could be said of it but that it was there."""
+    write(file, *rows)
+
+    with pytest.raises(ConfigurationError, match="has no battle of format plain"):
+        take_in(ledger, file, skip_bad=True)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(ledger: Ledger, file: Path) -> None:
+    """Its digest would name what nobody read."""
+    write(file, "x,y,model_a")
+
+    def growing() -> Iterator[Record | BadRow]:
+        yield from records_of(file, PLAIN, open_parquet)
+        write(file, "x,y,model_a", "x,y,model_b")
+
+    with pytest.raises(ConfigurationError, match="changed while it was read; import it again"):
+        take_in(ledger, file, records=growing())
+
+    assert ledger.head.position == 0
+
+
+def test_a_file_that_is_not_there_is_refused(ledger: Ledger, file: Path) -> None:
+    """By its name."""
+    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: No such file"):
+        take_in(ledger, file)
+
+
+def test_an_error_of_the_file_is_none_of_the_ledger(ledger: Ledger, file: Path) -> None:
+    """It comes up while the ledger is written; nobody must be sent to look at that."""
+    file.write_bytes(HEADER.encode() + b"x,\xff,tie\n")
+
+    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: 'utf-8'"):
+        take_in(ledger, file)
+
+
+def told(events: Iterable[BattlesImported]) -> str:
+    """Return battles as lines of JSON."""
+    return "".join(f"{json.dumps(record)}\n" for record in of_imported(events))
+
+
+def sound(event: BattlesImported) -> bool:
+    """Say whether an event's texts are what rows of a file could have."""
+    return "" not in (*event.prompts.values, *event.judges.values)
+
+
+def agreeing(event: BattlesImported) -> BattlesImported:
+    """Take away the preferences that rows of a file could not have beside their winners."""
+    n = event.n_battles
+    lowest, highest = {"model_b": 0.5, "no verdict": 2.0}, {"model_a": 0.5}
+    prefs = [
+        pref if pref is not None and lowest.get(won, 0) <= pref <= highest.get(won, 1) else None
+        for won, pref in zip(event.winners.cells(n), event.prefs.cells(n), strict=True)
+    ]
+    return replace(event, prefs=CodedColumn.of(prefs))
+
+
+@given(event=battles_imported().filter(sound).map(agreeing))
+def test_what_was_exported_is_imported_as_the_same_battles(
+    tmp_path_factory: pytest.TempPathFactory, event: BattlesImported
+) -> None:
+    """Whatever was said, by model and of what: the second export is the first, byte for byte."""
+    file = tmp_path_factory.mktemp("exported") / "battles.jsonl"
+    file.write_text(told([event]), encoding="utf-8")
+
+    with Ledger.in_memory() as ledger:
+        records = records_of(file, JUDGEARENA, open_parquet)
+        import_battles(ledger, file, JUDGEARENA, records, name="arena")
+
+        assert told(imported(ledger)) == file.read_text(encoding="utf-8")
+
+
+ON_PROMPTS = "model_a,model_b,winner,question_id\n"
+VOTES = tuple(f"x,y,model_{'ab'[n % 2]},q{n}" for n in range(20))
+
+
+def votes(path: Path, *rows: str) -> Path:
+    """Write a CSV of battles on prompts that have a name."""
+    path.write_text(ON_PROMPTS + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (*VOTES, "x,y,tie,q20"),
+        ("x,y,tie,q20", *VOTES),
+        VOTES[:8],
+        VOTES[12:],
+    ],
+    ids=["grown", "grown at the top", "its head", "its tail"],
+)
+def test_a_file_that_has_grown_or_was_cut_is_refused(
+    ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]
+) -> None:
+    """Its digest is another one, and its old battles would count twice for good."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+    n_shared = len(set(rows) & set(VOTES))
+
+    with pytest.raises(ConfigurationError) as caught:
+        take_in(ledger, votes(tmp_path / "now.csv", *rows))
+
+    assert str(caught.value) == (
+        f"{tmp_path / 'now.csv'}: {n_shared} of its {len(rows)} battles are already in"
+        " set 'arena', from another file, of 20 battles, and would count twice; nothing was"
+        " imported; import only the new rows, or import all rows under another --name"
+    )
+    assert len(imported(ledger)) == 1
+
+
+def test_a_file_that_has_grown_goes_into_another_set(ledger: Ledger, tmp_path: Path) -> None:
+    """Whoever follows the advice is not refused again."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+
+    taken = take_in(ledger, votes(tmp_path / "now.csv", *VOTES, "x,y,tie,q20"), name="anew")
+
+    assert (taken.n_battles, taken.n_in_set) == (21, 21)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("x,y,tie,q20", "x,z,tie,q20"),
+        tuple(row if n % 3 else f"x,y,tie,q{n}" for n, row in enumerate(VOTES)),
+        ("x,y,tie,q20", "x,y,tie,q20"),
+        VOTES[::2],
+    ],
+    ids=["new rows", "another's votes", "two who agree", "agreement on some"],
+)
+def test_other_battles_join_a_set(ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]) -> None:
+    """People who vote on the same often agree, and within a file they may as they like."""
+    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+
+    taken = take_in(ledger, votes(tmp_path / "more.csv", *rows))
+
+    assert (taken.n_battles, taken.n_in_set) == (len(rows), 20 + len(rows))
+
+
+def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -> None:
+    """Without prompts ten wins of x over y are within any eleven: nobody knows whose they are."""
+    take_in(ledger, write(tmp_path / "before.csv", *["x,y,model_a"] * 11))
+
+    taken = take_in(ledger, write(tmp_path / "other.csv", *["x,y,model_a"] * 10))
+
+    assert taken.n_in_set == 21
+
+
+ROWS = st.lists(st.sampled_from([0, 1, 256, 2**56, -1]), max_size=6)
+
+
+@given(fewer=ROWS, more=ROWS)
+def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
+    """The search is of bytes, which may be alike across the border of two rows."""
+    is_there = any(more[n : n + len(fewer)] == fewer for n in range(len(more) + 1))
+
+    assert contains_in_order(array("q", fewer).tobytes(), array("q", more).tobytes()) == is_there
+
+
+def test_files_that_overlapped_before_it_was_looked_for_are_there_already(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Importing again what is on record has nothing to do, whatever else is."""
+    for name, rows in (("one", VOTES), ("other", VOTES[:8])):
+        take_in(ledger, votes(tmp_path / f"{name}.csv", *rows), name=name)
+    event = imported(ledger)[1]
+    ledger.append(battles_stream("one"), [event])
+
+    taken = take_in(ledger, tmp_path / "other.csv", name="one")
+
+    assert (taken.n_known, taken.n_in_set) == (8, 28)

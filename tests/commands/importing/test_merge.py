@@ -1,0 +1,321 @@
+"""Taking in another ledger's events: all of what is new, and ours where both contradict."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.importing.merge import MergeCounts, merge_ledger
+from commands.ports import no_progress
+from commands.runs.verify import Verification, verify
+from ledger.audit import audit
+from ledger.errors import BrokenExport, UnreadableEvent
+from ledger.events.imports import LedgerMerged
+from ledger.events.judging import VerdictReceived
+from ledger.events.values import type_name
+from ledger.exchange import export_lines, read_export
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from projections.tournament.settlement import settle
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, types_of
+from tests.support.builders.events import STREAM, key, opened, prompt, verdict
+from tests.support.builders.games import generated, judged, published
+from tests.support.faults.hostile import loosen
+
+OTHER = StreamId("other")
+
+
+class Pair(NamedTuple):
+    """Two ledgers that began as one, each with its recorder."""
+
+    ours: Ledger
+    theirs: Ledger
+
+    def recorder(self) -> Recorder:
+        """Open our tournament for decisions, as it stands now."""
+        return Recorder(self.ours, STREAM)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    """Give a ledger with all responses of two entrants to two prompts, and a copy of it."""
+    paths = (tmp_path / "ours.db", tmp_path / "theirs.db")
+    with Ledger.open(paths[0]) as ledger:
+        generated(Recorder(ledger, STREAM))
+    shutil.copy(*paths)
+    with ExitStack() as opened_both:
+        yield Pair(*(opened_both.enter_context(Ledger.open(path)) for path in paths))
+
+
+def prefer_base(query: JudgeQuery) -> str:
+    """Find the response of `base` better."""
+    return "VERDICT: B" if prefer_tuned(query).endswith("A") else "VERDICT: A"
+
+
+def take(pair: Pair) -> MergeCounts:
+    """Take theirs into ours."""
+    return merge_ledger(pair.ours, pair.theirs.rows())
+
+
+def statuses(ledger: Ledger) -> list[str]:
+    """Return what became of the two pairings."""
+    settlements = settle(Recorder(ledger, STREAM).state, [P1, P2], JUDGE)
+    return [settlement.status for settlement in settlements]
+
+
+def merges_of(ledger: Ledger) -> list[tuple[str, LedgerMerged]]:
+    """Return what was recorded of merges."""
+    return [
+        (recorded.stream, recorded.event)
+        for recorded in ledger.read()
+        if isinstance(recorded.event, LedgerMerged)
+    ]
+
+
+def test_what_is_new_is_taken_in_and_noted(pair: Pair) -> None:
+    """Two machines judged one half each: together they have the whole, paid for once."""
+    n_common = pair.ours.head.position
+    judged(pair.recorder(), [P1])
+    judged(Recorder(pair.theirs, STREAM), [P2])
+
+    taken = take(pair)
+
+    assert taken == MergeCounts(n_new=5, n_known=n_common, n_left=0, conflicts=())
+    assert statuses(pair.ours) == ["b", "b"]
+    head = pair.theirs.head
+    merged = LedgerMerged(head=head.chain, n_events=head.position, n_taken=5)
+    assert merges_of(pair.ours) == [(STREAM, merged)]
+
+
+def test_an_event_keeps_what_names_it_wherever_it_lies(pair: Pair) -> None:
+    """Id, time, bytes and leaf are theirs; only the place is new."""
+    judged(pair.recorder(), [P1])
+    judged(Recorder(pair.theirs, STREAM), [P2])
+
+    take(pair)
+
+    ours = {row.event_id: row for row in pair.ours.rows()}
+    for theirs in pair.theirs.rows():
+        row = ours[theirs.event_id]
+        assert (row.entry, row.leaf) == (theirs.entry, theirs.leaf)
+
+
+def test_ours_is_kept_where_theirs_contradicts_it(pair: Pair) -> None:
+    """A judge asked twice may answer otherwise; no rating may change behind a user's back."""
+    judged(pair.recorder(), [P1], prefer_tuned)
+    judged(Recorder(pair.theirs, STREAM), [P1, P2], prefer_base)
+
+    taken = take(pair)
+
+    assert [conflict.row.type for conflict in taken.conflicts] == ["VerdictReceived"] * 2
+    for conflict in taken.conflicts:
+        (ours,) = pair.ours.rows(after=conflict.position - 1, until=conflict.position)
+        assert ours.decode().event.natural_key == conflict.row.decode().event.natural_key
+    assert (taken.n_new, taken.n_left) == (5, 1)
+    assert statuses(pair.ours) == ["b", "a"], "theirs decided the second prompt only"
+
+
+def test_an_outcome_that_follows_from_theirs_is_settled_again(pair: Pair) -> None:
+    """They had both verdicts and we had one, another: the pair is reconciled from what we hold."""
+    judged(pair.recorder(), [P1], prefer_tuned, limit=1)
+    judged(Recorder(pair.theirs, STREAM), [P1], prefer_base)
+
+    taken = take(pair)
+    before = statuses(pair.ours)
+    asked: list[JudgeQuery] = []
+    judged(pair.recorder(), [P1], lambda query: asked.append(query))  # noqa: PLW0108  # its None is no reply
+
+    assert (len(taken.conflicts), taken.n_left) == (1, 1)
+    assert before == ["pending", "pending"]
+    assert asked == [], "both queries were answered already"
+    assert statuses(pair.ours) == ["inconsistent", "pending"]
+
+
+def test_a_merged_ledger_has_no_fault(pair: Pair, tmp_path: Path) -> None:
+    """Whatever was left out or kept: what remains follows from what it cites."""
+    judged(pair.recorder(), [P1], prefer_tuned)
+    published(pair.recorder(), tmp_path / "ours")
+    theirs = judged(Recorder(pair.theirs, STREAM), [P1, P2], prefer_base)
+    published(theirs, tmp_path / "theirs")
+    pair.theirs.append(OTHER, opened(prompts=[prompt("p3")]))
+
+    take(pair)
+    judged(pair.recorder())
+
+    verified = verify(pair.ours, [], no_progress)
+    head = pair.ours.head
+    assert verified == Verification(head, n_claims=1, n_foreign=0, faults=())
+
+
+def test_a_publication_of_theirs_comes_along(pair: Pair, tmp_path: Path) -> None:
+    """It rates positions of their ledger, so it is counted, and not held against ours."""
+    judged(pair.recorder(), [P1])
+    published(judged(Recorder(pair.theirs, STREAM), [P2]), tmp_path / "theirs")
+
+    take(pair)
+
+    verified = verify(pair.ours, [], no_progress)
+    assert (verified.n_claims, verified.n_foreign, verified.faults) == (0, 1, ())
+
+
+def test_taking_in_twice_is_once(pair: Pair) -> None:
+    """Whoever does not remember whether it was done does it again."""
+    judged(pair.recorder(), [P1], prefer_tuned)
+    judged(Recorder(pair.theirs, STREAM), [P1, P2], prefer_base)
+    first = take(pair)
+    head = pair.ours.head
+
+    again = take(pair)
+
+    assert pair.ours.head == head
+    assert (again.n_new, again.n_left) == (0, 1)
+    assert again.n_known == first.n_known + first.n_new
+    assert again.conflicts == first.conflicts
+
+
+def test_each_stream_that_got_events_has_a_note_of_it(pair: Pair) -> None:
+    """A tournament is read by its own stream, and must say there where events came from."""
+    pair.theirs.append(OTHER, opened(prompts=[prompt("p3")]))
+    judged(Recorder(pair.theirs, STREAM), [P2])
+
+    take(pair)
+
+    assert {stream: merged.n_taken for stream, merged in merges_of(pair.ours)} == {
+        STREAM: 5,
+        OTHER: 6,
+    }
+    assert audit(pair.ours) == ()
+
+
+def test_an_empty_ledger_becomes_the_same_ledger(pair: Pair) -> None:
+    """The same positions and the same head: every checkpoint and publication still holds."""
+    with Ledger.in_memory() as empty:
+        taken = merge_ledger(empty, pair.ours.rows())
+
+        assert taken == MergeCounts(pair.ours.head.position, 0, 0, ())
+        assert empty.head == pair.ours.head
+        assert list(empty.rows()) == list(pair.ours.rows())
+
+
+def test_an_empty_ledger_adds_nothing(pair: Pair) -> None:
+    """Nothing came of that run, and there is nothing to note."""
+    head = pair.ours.head
+
+    taken = merge_ledger(pair.ours, [])
+
+    assert (taken, pair.ours.head) == (MergeCounts(0, 0, 0, ()), head)
+
+
+def test_a_failure_that_contradicts_ours_is_told_too(pair: Pair) -> None:
+    """Both judges said nothing, each in other words; only one was on record."""
+    judged(pair.recorder(), [P1], lambda _: "Both are fine.")
+    judged(Recorder(pair.theirs, STREAM), [P1], lambda _: "")
+
+    taken = take(pair)
+
+    assert [conflict.row.type for conflict in taken.conflicts] == ["JudgeQueryFailed"] * 2
+    assert statuses(pair.ours) == ["unreadable", "pending"]
+
+
+def test_a_verdict_of_theirs_answers_what_ours_failed_at(pair: Pair) -> None:
+    """It was paid for: asking again would pay a third time."""
+    judged(pair.recorder(), [P1], lambda _: "Both are fine.")
+    judged(Recorder(pair.theirs, STREAM), [P1], prefer_tuned)
+
+    taken = take(pair)
+
+    assert taken.conflicts == ()
+    assert statuses(pair.ours) == ["b", "pending"]
+
+
+def test_an_export_is_taken_in_like_the_ledger(pair: Pair) -> None:
+    """A file that was sent does what the ledger itself would."""
+    judged(pair.recorder(), [P1])
+    judged(Recorder(pair.theirs, STREAM), [P2])
+    exported = list(export_lines(pair.theirs.rows()))
+
+    taken = merge_ledger(pair.ours, read_export(exported))
+
+    assert taken.n_new == 5
+    assert take(pair).n_new == 0
+
+
+def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
+    """That it is broken shows at its end only, when most of it was read."""
+    judged(Recorder(pair.theirs, STREAM), [P2])
+    *cut, _last = export_lines(pair.theirs.rows())
+    head = pair.ours.head
+
+    with pytest.raises(BrokenExport):
+        merge_ledger(pair.ours, read_export(cut))
+
+    assert pair.ours.head == head
+    assert types_of(pair.ours).count("LedgerMerged") == 0
+
+
+def test_nothing_is_taken_of_a_ledger_with_an_unreadable_event(pair: Pair) -> None:
+    """A later tourney may know it; until then nobody can say what it contradicts."""
+    judged(Recorder(pair.theirs, STREAM), [P2])
+    loosen(pair.theirs.connection)
+    last = pair.theirs.head.position
+    pair.theirs.connection.execute("UPDATE event SET type = 'New' WHERE position = ?", (last,))
+    head = pair.ours.head
+
+    with pytest.raises(UnreadableEvent, match="a newer tourney may know it"):
+        take(pair)
+
+    assert pair.ours.head == head
+
+
+def test_a_thousand_events_and_more_are_taken_in_order(pair: Pair) -> None:
+    """They go to the disk by the thousand, in one transaction all the same."""
+    pair.theirs.append(OTHER, [verdict(key(str(n))) for n in range(2_500)])
+
+    taken = take(pair)
+
+    assert taken.n_new == 2_500
+    found = [r.event for r in pair.ours.read(stream=OTHER) if isinstance(r.event, VerdictReceived)]
+    assert [each.query_key for each in found] == [key(str(n)) for n in range(2_500)]
+    assert audit(pair.ours) == ()
+
+
+def test_ledgers_that_both_took_in_a_third_do_not_contradict_each_other(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """A hub collects from hosts that collect from each other; how much was new differs."""
+    with Ledger.open(tmp_path / "third.db") as third:
+        merge_ledger(third, pair.ours.rows())
+        judged(Recorder(third, STREAM))
+        judged(Recorder(pair.theirs, STREAM), [P2], prefer_tuned)
+        merge_ledger(pair.ours, third.rows())
+        merge_ledger(pair.theirs, third.rows())
+
+        taken = take(pair)
+
+    assert taken.conflicts == ()
+
+
+def test_what_both_have_is_there_once_after_merging_either_way(pair: Pair) -> None:
+    """Whoever merges model, both end up with the same facts."""
+    judged(pair.recorder(), [P1])
+    judged(Recorder(pair.theirs, STREAM), [P2])
+    take(pair)
+    merge_ledger(pair.theirs, pair.ours.rows())
+
+    facts = [
+        Counter(
+            (type_name(recorded.event), *recorded.event.natural_key)
+            for recorded in ledger.read()
+            if not isinstance(recorded.event, LedgerMerged)
+        )
+        for ledger in pair
+    ]
+
+    assert facts[0] == facts[1]
+    assert set(facts[0].values()) == {1}

@@ -1,0 +1,316 @@
+"""Judging in batches: what is sent, when, and under which cap."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.errors import BatchGone, BatchRefused, SpendLimitReached, WorkInFlight
+from commands.judging.batches import judge_in_batches, reconciling
+from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.judging.receiving import receive_batches
+from commands.ports import Answer, BatchState
+from commands.spending.budget import BudgetReached
+from ledger.events.judging import JudgeBatchPlanned
+from ledger.events.registration import JudgeSettings
+from ledger.events.registry import Event
+from ledger.identity import StreamId
+from ledger.recorded import Receipt
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules
+from projections.tournament.settlement import account_of, settle
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import planned_batch, sent
+from tests.support.builders.batching import (
+    MERGED,
+    N_QUERIES,
+    Clock,
+    FlatRate,
+    again,
+    batching,
+    ending,
+    judged,
+    merge_verdicts,
+    open_now,
+    paid,
+    statuses,
+)
+from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
+from tests.support.builders.events import STREAM, judge, key, opened, prompt
+from tests.support.builders.money import MeanwhileMerged
+from tests.support.scripted import ScriptedBatchJudge
+
+PILOT = judge("pilot", model="small")
+
+
+def test_a_batch_is_planned_sent_received_and_ended_in_this_order(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """The intent must be on the disk before money can move, and the end after the last answer."""
+    n_before = len(types_of(ledger))
+
+    done = judged(recorder, port, batching(clock))
+
+    assert types_of(ledger)[n_before:] == [
+        "JudgeBatchPlanned",
+        "JudgeBatchSubmitted",
+        *["JudgeQuerySubmitted"] * N_QUERIES,
+        *["VerdictReceived"] * N_QUERIES,
+        "JudgeBatchEnded",
+        *["PairReconciled"] * 2,
+    ]
+    assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)
+
+
+def test_what_is_done_is_not_sent_again(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Resuming is running the same command again."""
+    judged(recorder, port, batching(clock))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert done == JudgingSummary(0, 0, 0, 0)
+    assert len(port.asked) == N_QUERIES
+
+
+def test_queries_are_split_into_batches_of_the_size_that_is_set(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Small batches move the progress, and end one by one."""
+    judged(recorder, port, batching(clock, batch_queries=3))
+
+    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
+    assert sorted(sizes) == [1, 3]
+
+
+def test_nobody_waits_under_no_wait_and_the_next_command_receives(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A laptop may sleep while the provider works."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
+        judged(recorder, port, batching(clock, waits=False))
+    port.end()
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_open, done.n_reconciled) == (0, 2)
+    assert len(port.asked) == N_QUERIES
+    assert clock.slept_s == []
+
+
+def test_in_flight_queries_are_not_open(recorder: Recorder, clock: Clock) -> None:
+    """Else two commands would send the same."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    for _ in range(2):
+        with pytest.raises(WorkInFlight):
+            judged(recorder, port, batching(clock, waits=False))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_a_refused_batch_is_dropped_and_said(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Nothing is paid for a batch that was refused, and its queries stay open."""
+    port.fail_next(BatchRefused("too large"), accepts=False)
+    with pytest.raises(BatchRefused, match="too large"):
+        judged(recorder, port, batching(clock))
+
+    assert statuses(recorder) == ["not created"]
+    assert judged(again(recorder, ledger), port, batching(clock)).n_verdicts == N_QUERIES
+
+
+def test_a_spend_limit_stops_at_once(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Asking again and again would not raise it."""
+    port.fail_next(SpendLimitReached("monthly limit"), accepts=False)
+
+    with pytest.raises(SpendLimitReached):
+        judged(recorder, port, batching(clock, batch_queries=1))
+
+    assert (port.asked, clock.slept_s) == ([], [])
+
+
+def test_the_cap_is_never_exceeded_and_what_fits_is_done(recorder: Recorder, clock: Clock) -> None:
+    """It holds against the worst case of what is in flight, and against what was paid."""
+    port = ScriptedBatchJudge(paid, now=clock.now)
+    how = batching(clock, pricing=FlatRate())
+
+    with pytest.raises(BudgetReached):
+        judged(recorder, port, how, max_usd=0.45)
+
+    assert len(port.asked) == 3
+    assert recorder.state.spent_usd == pytest.approx(0.33)
+
+
+def test_what_was_spent_before_counts_against_the_cap(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A cap for each command would be no cap."""
+    port = ScriptedBatchJudge(paid, now=clock.now)
+    how = batching(clock, pricing=FlatRate())
+    judged(recorder, port, how, limit=3)
+
+    with pytest.raises(BudgetReached, match=r"\$0.3300 is spent"):
+        judged(again(recorder, ledger), port, how, max_usd=0.5)
+
+
+def test_the_first_of_each_rubric_goes_ahead_where_the_prefix_is_cached(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """The others then find it in the provider's cache."""
+    port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+    judged(recorder, port, batching(clock, prewarm=True, pricing=FlatRate()))
+
+    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
+    assert sorted(sizes) == [1, 3]
+
+
+def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, clock: Clock) -> None:
+    """Planned is the sum of what became of it."""
+    kinds: list[Answer | str] = ["VERDICT: A", "", "no verdict"]
+
+    def each_kind(query: JudgeQuery) -> Answer | str:
+        return kinds[int(query.query_key, 16) % 3]
+
+    judged(recorder, ScriptedBatchJudge(each_kind, now=clock.now), batching(clock))
+    account = account_of(settle(recorder.state, [P1, P2], JUDGE))
+
+    parts = account.decided + account.tie + account.inconsistent + account.n_failed
+    assert account.planned == parts + account.pending == 2
+
+
+def in_flight_of_the_pilot(ledger: Ledger, clock: Clock) -> tuple[Recorder, ScriptedBatchJudge]:
+    """Return a tournament and its provider, where a batch to the pilot's judge has just ended."""
+    events = opened(prompts=[prompt("p1"), prompt("p2")], judges=[JUDGE, PILOT])
+    recorder = record_answers(Recorder(ledger, STREAM), events)
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    task = JudgeTask(PILOT, [P1, P2], AskingRules(1))
+    with pytest.raises(WorkInFlight):
+        judge_in_batches(recorder, task, lambda: port, batching(clock, waits=False))
+    port.end()
+    return recorder, port
+
+
+def n_decided(recorder: Recorder, by: JudgeSettings) -> int:
+    """Return how many pairs a judge has decided on record."""
+    return sum(pair.judge == by.judge_id for pair in recorder.state.outcomes)
+
+
+def test_whoever_receives_a_batch_of_another_judge_decides_its_pairs(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """The pilot's batch is received by the headline's command, and nobody comes back for it."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+
+    with reconciling(recorder, AskingRules(1)):
+        judged(recorder, port, ending(port, batching(clock)))
+
+    assert (n_decided(recorder, PILOT), n_decided(recorder, JUDGE)) == (2, 2)
+
+
+def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: Clock) -> None:
+    """Here nobody waits for the batch that it sent itself."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+
+    with pytest.raises(WorkInFlight), reconciling(recorder, AskingRules(1)):
+        judged(recorder, port, batching(clock, waits=False))
+
+    assert n_decided(recorder, PILOT) == 2
+
+
+def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: Clock) -> None:
+    """By the next command, for which nothing is in flight any more."""
+    recorder, port = in_flight_of_the_pilot(ledger, clock)
+    receive_batches(recorder, port, batching(clock))
+
+    with reconciling(again(recorder, ledger), AskingRules(1)):
+        assert n_decided(recorder, PILOT) == 0
+
+    assert n_decided(again(recorder, ledger), PILOT) == 2
+
+
+@MERGED
+def test_what_a_merge_answers_between_two_batches_is_not_sent(
+    recorder: Recorder, ledger: Ledger, clock: Clock, stream: StreamId
+) -> None:
+    """Sending thousands of queries takes a while, and what is sent is paid."""
+    wanted = open_now(recorder)
+
+    class Merging(ScriptedBatchJudge):
+        """A provider that takes so long that somebody merges the other answers."""
+
+        def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+            """Accept them after that."""
+            merge_verdicts(ledger, wanted[2:], stream)
+            return super().create(queries)
+
+    port = Merging(prefer_tuned, now=clock.now)
+    judged(recorder, port, batching(clock, batch_queries=2))
+
+    assert len(port.asked) == 2
+
+
+def test_what_a_merge_answers_before_a_batch_is_planned_is_not_sent(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Another host of the tournament paid for it; the run goes on with the rest."""
+    wanted = open_now(recorder)
+    price = MeanwhileMerged(1.0, lambda: merge_verdicts(ledger, wanted[:1], STREAM))
+
+    done = judged(recorder, port, batching(clock, pricing=price))
+
+    assert [query.query_key for query in port.asked] == [each.query_key for each in wanted[1:]]
+    assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
+
+
+def test_the_total_is_what_came_and_what_is_still_asked(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """What is asked again is more to do; what has come stays counted."""
+    told: list[tuple[int, int]] = []
+    how = batching(clock, batch_queries=3)
+
+    judged(recorder, port, replace(how, on_progress=lambda _, *counts: told.append(counts)))
+
+    assert told == [(3, N_QUERIES), (N_QUERIES, N_QUERIES)]
+
+
+class Raced(Ledger):
+    """A ledger to which a merge brings another host's plan, the moment that ours is on it."""
+
+    theirs: tuple[Event, ...] = ()
+
+    def append(
+        self, stream: StreamId, events: Sequence[Event], *, expected_version: int | None = None
+    ) -> tuple[Receipt, ...]:
+        """Append the events, then what is merged."""
+        receipts = super().append(stream, events, expected_version=expected_version)
+        if isinstance(events[0], JudgeBatchPlanned) and self.theirs:
+            theirs, self.theirs = self.theirs, ()
+            super().append(stream, theirs)
+        return receipts
+
+
+def test_what_is_sent_is_recorded_under_the_plan_that_was_made_for_it(clock: Clock) -> None:
+    """Else our batch stays unknown, and theirs would be waited for under a name that is not its."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with Raced.in_memory(now=clock.now) as ledger:
+        recorder = record_answers(
+            Recorder(ledger, STREAM), opened(prompts=[prompt("p1"), prompt("p2")])
+        )
+        plan = planned_batch(key("theirs"), number=7, by=JUDGE)
+        ledger.theirs = (plan, sent(plan.batch_key))
+        with pytest.raises((WorkInFlight, BatchGone)):
+            judged(recorder, port, batching(clock, waits=False))
+
+        (ours, theirs) = recorder.state.own_batches
+
+    assert ours.submitted is not None
+    assert theirs.submitted == sent(plan.batch_key)
+    assert (len(ours.planned.queries), len(port.asked)) == (N_QUERIES, N_QUERIES)

@@ -1,0 +1,252 @@
+"""What comes of batches: replies, rejections, and what is asked again."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from commands.decisions.commands import SubmitBatch
+from commands.decisions.recorder import Recorder
+from commands.errors import BatchGone, NotFound, ProviderError, WorkInFlight
+from commands.judging.judge import JudgingSummary
+from commands.judging.receiving import forget_batch, receive_batches
+from commands.ports import Answer, NoReply
+from ledger.events.judging import JudgeQueryFailed
+from ledger.identity import Digest, StreamId
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules, open_queries
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import planned_batch
+from tests.support.builders.batching import (
+    MERGED,
+    N_QUERIES,
+    Clock,
+    again,
+    batching,
+    ending,
+    judged,
+    merge_verdicts,
+    open_now,
+    statuses,
+)
+from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned
+from tests.support.builders.events import STREAM
+from tests.support.builders.money import MeanwhileMerged
+from tests.support.scripted import ScriptedBatchJudge
+
+
+@pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
+def test_what_was_not_answered_is_asked_again_so_many_times(
+    recorder: Recorder, ledger: Ledger, clock: Clock, reason: str
+) -> None:
+    """A failure that passes is worth another try; one that does not must come to an end."""
+    port = ScriptedBatchJudge(lambda query: NoReply(query.query_key, reason, "no"), now=clock.now)  # type: ignore[arg-type]  # as parametrised
+
+    done = judged(recorder, port, batching(clock), retries=2)
+
+    assert len(port.asked) == 3 * N_QUERIES
+    assert (done.n_verdicts, done.n_failed) == (0, N_QUERIES)
+    assert judged(again(recorder, ledger), port, batching(clock), retries=0).n_open == N_QUERIES
+
+
+def test_what_the_provider_rejects_is_not_asked_again(recorder: Recorder, clock: Clock) -> None:
+    """An invalid request stays invalid."""
+    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+
+    judged(recorder, port, batching(clock), retries=2)
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_an_unreadable_reply_is_asked_again_and_kept(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """It was paid for: it stays on record, whatever the next one says."""
+    seen: set[Digest] = set()
+
+    def second_time(query: JudgeQuery) -> str:
+        is_new = query.query_key not in seen
+        seen.add(query.query_key)
+        return "Both are fine." if is_new else prefer_tuned(query)
+
+    port = ScriptedBatchJudge(second_time, now=clock.now)
+    done = judged(recorder, port, batching(clock))
+
+    failures = [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]
+    assert [each.reply for each in failures] == ["Both are fine."] * N_QUERIES
+    assert done.n_verdicts == N_QUERIES
+
+
+class HalfRead(ScriptedBatchJudge):
+    """A provider whose results end early, as long as it is so told."""
+
+    is_cut = True
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield half of the results, or all."""
+        answers = list(super().results(provider_batch_id))
+        yield from answers[: len(answers) // 2] if self.is_cut else answers
+
+
+def test_results_that_stay_incomplete_are_an_error_and_the_batch_stays_open(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Later they may be whole; until then nothing of them is asked again."""
+    port = HalfRead(prefer_tuned, now=clock.now)
+    with pytest.raises(ProviderError, match="no result for 2 of its 4"):
+        judged(recorder, port, batching(clock))
+    port.is_cut = False
+
+    judged(again(recorder, ledger), port, batching(clock))
+
+    assert statuses(recorder) == ["in flight"]
+    assert statuses(again(recorder, ledger)) == ["ended"]
+    assert len(port.asked) == N_QUERIES
+
+
+def test_lost_results_are_said_and_asked_again(recorder: Recorder, clock: Clock) -> None:
+    """Kept 29 days and no longer: paying again is for whoever runs the next command."""
+    told: list[str] = []
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    port.end()
+    port.lose_results("batch_1")
+
+    done = judged(recorder, port, ending(port, batching(clock, tell=told.append)))
+
+    assert any("gone" in line for line in told)
+    assert (done.n_open, done.n_reconciled) == (N_QUERIES, 2)
+
+
+def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
+    """`tourney batch wait` is free of new cost."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False), limit=2)
+    port.end()
+
+    receive_batches(recorder, port, batching(clock))
+
+    assert recorder.state.open_batches == ()
+    assert len(port.asked) == 2
+
+
+def test_a_batch_that_the_provider_deleted_can_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Else it would be waited for for ever."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    port.delete("batch_1")
+    forget_batch(recorder, port, "batch_1")
+
+    assert statuses(recorder) == ["ended"]
+    assert len(open_now(recorder)) == N_QUERIES
+
+
+def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """A typing error must not write off what was paid for."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    with pytest.raises(NotFound, match="batch_9"):
+        forget_batch(recorder, port, "batch_9")
+    with pytest.raises(NotFound, match="can still be received"):
+        forget_batch(recorder, port, "batch_1")
+
+
+def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """And the error says how it is given up."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False, batch_queries=2))
+    port.end()
+    port.delete("batch_1")
+
+    with pytest.raises(BatchGone, match="forget batch_1"):
+        judged(recorder, port, batching(clock))
+
+    assert statuses(recorder) == ["in flight", "ended"]
+
+
+@MERGED
+def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
+    recorder: Recorder,
+    ledger: Ledger,
+    port: ScriptedBatchJudge,
+    clock: Clock,
+    stream: StreamId,
+) -> None:
+    """It came while nobody knew if the batch was sent: what was paid for the others is here."""
+    queries = open_now(recorder)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+    merge_verdicts(ledger, queries[:2], stream)
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_open, done.n_reconciled) == (0, 2)
+    assert statuses(again(recorder, ledger)) == ["ended"]
+    assert len(port.asked) == N_QUERIES
+
+
+def merge_batch(ledger: Ledger, port: ScriptedBatchJudge) -> Digest:
+    """Record a batch that another host of the tournament sent, as a merge does."""
+    recorder = Recorder(ledger, STREAM)
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    asked = [query.asked for query in queries]
+    plan = planned_batch(*(question.query_key for question in asked), number=7, by=JUDGE)
+    ledger.append(STREAM, [plan])
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(SubmitBatch(plan.batch_key, port.create(asked), queries))
+    return plan.batch_key
+
+
+def test_a_batch_that_is_merged_in_is_counted_while_it_is_received(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A listener divides by the total: nobody sent these, and all of them come."""
+    merged: list[Digest] = []
+    told: list[tuple[int, int]] = []
+
+    def merge() -> None:
+        if not merged:
+            merged.append(merge_batch(ledger, port))
+
+    how = batching(clock, pricing=MeanwhileMerged(0.0, merge))
+    listening = replace(how, on_progress=lambda _, done, total: told.append((done, total)))
+    judged(recorder, port, listening, max_usd=5.0)
+
+    assert told
+    assert all(0 < done <= total for done, total in told)
+    assert told[-1] == (N_QUERIES, N_QUERIES)
+    assert len(port.asked) == N_QUERIES
+
+
+def test_what_failed_in_an_earlier_commands_batch_is_asked_again(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """The rerun ends complete."""
+    seen: set[Digest] = set()
+
+    def second_time(query: JudgeQuery) -> Answer | str:
+        is_new = query.query_key not in seen
+        seen.add(query.query_key)
+        return NoReply(query.query_key, "errored", "busy") if is_new else prefer_tuned(query)
+
+    port = ScriptedBatchJudge(second_time, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
+
+    assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)

@@ -1,0 +1,290 @@
+"""Batches of which nobody knows whether they were sent: found, or sent again, and paid once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.errors import BatchRefused, BatchUncertain, WorkInFlight
+from commands.judging.recovery import AnotherWorkspace
+from commands.ports import BatchState
+from ledger.store import Ledger
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import planned_batch
+from tests.support.builders.batching import (
+    N_QUERIES,
+    SETTLE_S,
+    Clock,
+    again,
+    batching,
+    ending,
+    judged,
+    open_now,
+    statuses,
+)
+from tests.support.builders.commands import (
+    JUDGE,
+    PowerCut,
+    open_tournament,
+    prefer_tuned,
+    record_answers,
+    types_of,
+)
+from tests.support.builders.events import NOON, STREAM, key, opened, prompt
+from tests.support.scripted import ScriptedBatchJudge
+
+
+def test_looking_is_repeated_with_growing_delays(recorder: Recorder, clock: Clock) -> None:
+    """Asking every second for an hour would be refused; asking once an hour would be slow."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if len(clock.slept_s) == 12:
+            port.end()
+
+    how = batching(clock)
+    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
+
+    assert clock.slept_s[0] < 6
+    assert all(54 <= delay_s <= 66 for delay_s in clock.slept_s[8:])
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_batch_without_an_answer_is_found_or_sent_again(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
+) -> None:
+    """The connection was cut: whether money moved shows at the provider only."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=accepted)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert done.n_verdicts == N_QUERIES
+    assert len(port.asked) == N_QUERIES
+    assert statuses(recorder) == (["ended"] if accepted else ["not created", "ended"])
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_process_that_died_while_sending_pays_once(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
+) -> None:
+    """Killed after the intent, or after the provider accepted: the next run finds out which."""
+    port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # not an error of ours: the process is gone
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+    assert done.n_reconciled == 2
+
+
+def test_a_batch_is_given_up_only_when_it_must_have_shown(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A request on its way may be accepted a minute later."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=False)
+
+    judged(recorder, port, batching(clock))
+
+    assert sum(clock.slept_s) >= SETTLE_S
+
+
+def test_a_batch_that_shows_late_is_taken_up(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It was not listed at first: it is looked for again before it is given up."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=False)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if len(clock.slept_s) == 1:
+            port.create(queries)
+
+    how = batching(clock)
+    queries = open_now(recorder)
+    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
+
+    assert statuses(recorder) == ["ended"]
+
+
+def test_a_strangers_batch_of_the_same_size_is_not_taken_up(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Workspaces are shared: only the queries that results name tell whose a batch is."""
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    (batch,) = recorder.state.batches.values()
+    assert batch.submitted is not None
+    assert batch.submitted.provider_batch_id == "batch_2"
+
+
+def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """--no-wait must not send again what may be there."""
+    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+
+    with pytest.raises(WorkInFlight, match="may be with the provider"):
+        judged(again(recorder, ledger), port, batching(clock, waits=False))
+
+    assert port.asked == []
+
+
+def test_a_gold_answer_corrected_meanwhile_does_not_lose_the_batch(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """What was planned is what the ledger said then, not what the settings say now."""
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+    second = record_answers(
+        again(recorder, ledger),
+        opened(prompts=[prompt("p1", gold="ibuprofen"), prompt("p2")], opening=2),
+    )
+
+    done = judged(second, port, batching(clock))
+
+    assert types_of(ledger).count("VerdictReceived") == N_QUERIES + 2
+    assert done.n_open == 2
+
+
+class FullQueue(ScriptedBatchJudge):
+    """A provider that takes one batch at a time."""
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Refuse a batch while another has not ended."""
+        if any(not state.has_ended for state in self.created_since(NOON)):
+            raise BatchRefused("the queue is full")
+        return super().create(queries)
+
+
+def test_a_full_queue_is_waited_for(recorder: Recorder, clock: Clock) -> None:
+    """A provider that takes no more now takes more when a batch has ended."""
+    port = FullQueue(prefer_tuned, ends_at_once=False, now=clock.now)
+
+    done = judged(recorder, port, ending(port, batching(clock, batch_queries=1)), retries=0)
+
+    assert done.n_verdicts == N_QUERIES
+    assert statuses(recorder).count("ended") == N_QUERIES
+
+
+def test_another_workspaces_key_gives_nothing_up(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It lists no batch of ours, which does not mean that there is none."""
+    judged(recorder, port, batching(clock), limit=2)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(again(recorder, ledger), port, batching(clock))
+    stranger = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+    with pytest.raises(AnotherWorkspace, match="batch_1"):
+        judged(again(recorder, ledger), stranger, batching(clock))
+
+    assert stranger.asked == []
+
+
+def test_a_clock_that_was_ahead_does_not_hide_a_batch(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A ledger's own time never goes back, so it may be hours before everybody else's."""
+    clock.moment += timedelta(hours=3)
+    recorder.record(open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], opening=2)))
+    clock.moment -= timedelta(hours=3)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=2)])
+def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, ahead: timedelta
+) -> None:
+    """The provider dates the batch by its own clock, before the plan; and nobody waits for days."""
+    ours = Clock(NOON + ahead)
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(ours))
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (len(port.asked), done.n_reconciled) == (N_QUERIES, 2)
+    assert clock.slept_s == []
+
+
+def test_a_clock_that_stays_ahead_does_not_hide_a_batch(
+    recorder: Recorder, port: ScriptedBatchJudge
+) -> None:
+    """By it, the batch was created long before it was planned."""
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(Clock(NOON + timedelta(hours=3))))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """The clock was set back by two days; whoever waited for them would wait for nothing."""
+    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(Clock(NOON + timedelta(days=2))))
+
+    judged(again(recorder, ledger), port, batching(clock))
+
+    assert clock.slept_s == [SETTLE_S]
+
+
+class Busy(ScriptedBatchJudge):
+    """A provider whose first batch has not ended when batches are listed."""
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield batches, all but the first as they are."""
+        for state in super().created_since(moment):
+            yield replace(state, has_ended=False) if state.provider_batch_id == "batch_1" else state
+
+
+def test_a_strangers_running_batch_is_not_waited_for_where_ours_has_ended(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """What a batch asks shows when it has ended, which may take a day."""
+    port = Busy(prefer_tuned, now=clock.now)
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    clock.sleep(1.0)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(clock))
+
+    assert (statuses(recorder), clock.slept_s) == (["ended"], [1.0])
+
+
+def test_a_plan_that_is_merged_in_unsent_is_settled_before_all_is_done(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Another host died before it sent it; nothing of ours waits for it, and nothing fails."""
+    theirs = planned_batch(key("theirs"), number=7, by=JUDGE)
+
+    class Merging(ScriptedBatchJudge):
+        """A provider that is looked at while somebody merges."""
+
+        def retrieve(self, provider_batch_id: str) -> BatchState:
+            """Tell how a batch is doing, after that."""
+            ledger.append(STREAM, [theirs])
+            return super().retrieve(provider_batch_id)
+
+    port = Merging(prefer_tuned, now=clock.now)
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
+    assert statuses(recorder) == ["ended", "not created"]

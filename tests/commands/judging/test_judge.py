@@ -1,0 +1,332 @@
+"""Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from commands.decisions._queries import NeverSubmitted
+from commands.decisions.recorder import Recorder
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
+from commands.ports import Judge, NoReply, Reply, no_progress
+from commands.spending.budget import BudgetReached
+from ledger.events.judging import PairReconciled
+from ledger.identity import Digest, StreamId
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules
+from projections.tournament.settlement import account_of, settle
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import USED
+from tests.support.builders.commands import (
+    JUDGE,
+    P1,
+    P2,
+    PowerCut,
+    prefer_tuned,
+    preferring_tuned,
+    record_answers,
+    reply,
+    types_of,
+)
+from tests.support.builders.events import STREAM, opened, prompt, verdict
+from tests.support.builders.games import generated
+from tests.support.builders.money import FlatRate, MeanwhileMerged
+from tests.support.scripted import ScriptedJudge
+
+
+@pytest.fixture
+def recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament of two entrants and two prompts, all answered."""
+    return record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+
+
+def judged(
+    recorder: Recorder, port: Judge, *, retries: int = 1, limit: int | None = None
+) -> JudgingSummary:
+    """Judge what is open on both prompts."""
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), limit=limit)
+    return judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+
+def statuses(recorder: Recorder) -> list[str]:
+    """Return what became of each pairing."""
+    return [settlement.status for settlement in settle(recorder.state, [P1, P2], JUDGE)]
+
+
+def never_made() -> Judge:
+    """Fail: nothing may be asked."""
+    raise AssertionError
+
+
+def counting(ledger: Ledger) -> Callable[[str], int]:
+    """Return a function that counts a ledger's events of a type."""
+    return lambda name: types_of(ledger).count(name)
+
+
+class FromTheEnd:
+    """A judge whose replies come in the opposite order, as from a batch."""
+
+    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
+        """Yield replies, the last query's first."""
+        for query in reversed(queries):
+            yield reply(query.query_key, prefer_tuned(query))
+
+
+def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:
+    """One order alone would be decided by the slot as often as by the response."""
+    port = preferring_tuned()
+
+    done = judged(recorder, port)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert [query.shown_a for query in port.asked[:2]] == [
+        "base on Question p1?",
+        "tuned on Question p1?",
+    ]
+    assert statuses(recorder) == ["b", "b"]
+
+
+def test_a_query_holds_all_that_a_judge_needs(recorder: Recorder) -> None:
+    """The port gets text only; nothing else may decide a verdict."""
+    port = preferring_tuned()
+
+    judged(recorder, port, limit=1)
+
+    (query,) = port.asked
+    assert query.gold_answer == "aspirin"
+    assert "Judge factuality." in query.system
+    assert "Question p1?" in query.user
+
+
+def test_judging_again_asks_for_nothing_more(ledger: Ledger, recorder: Recorder) -> None:
+    """Verdicts were paid for; the second run finds them on the ledger."""
+    judged(recorder, preferring_tuned())
+    position, port = ledger.head.position, preferring_tuned()
+
+    done = judged(recorder, port)
+
+    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
+    assert port.asked == []
+    assert ledger.head.position == position
+
+
+def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder: Recorder) -> None:
+    """A reply is on the disk before the next one is waited for."""
+
+    def two_then_dark(query: JudgeQuery) -> str:
+        if counting(ledger)("VerdictReceived") == 2:
+            raise PowerCut
+        return prefer_tuned(query)
+
+    port = preferring_tuned()
+    with pytest.raises(PowerCut):
+        judged(recorder, ScriptedJudge(two_then_dark))
+
+    done = judged(Recorder(ledger, STREAM), port)
+
+    assert done == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
+    assert len(port.asked) == 2
+    assert counting(ledger)("JudgeQuerySubmitted") == 4
+
+
+def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Recorder) -> None:
+    """A judge that forgot its last line mostly remembers it the second time."""
+    seen = set()
+
+    def forgetful(query: JudgeQuery) -> str:
+        is_first = query.query_key not in seen
+        seen.add(query.query_key)
+        return "Both are fine." if is_first else prefer_tuned(query)
+
+    done = judged(recorder, ScriptedJudge(forgetful))
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert counting(ledger)("JudgeQueryFailed") == 4
+    assert counting(ledger)("JudgeQuerySubmitted") == 8
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_judge_that_never_says_a_verdict_is_given_up(
+    ledger: Ledger, recorder: Recorder, retries: int
+) -> None:
+    """What is asked in vain is counted as failed, with its reason, and costs nothing more."""
+    port = ScriptedJudge(lambda _: "Both are fine.")
+
+    done = judged(recorder, port, retries=retries)
+    again = judged(recorder, port, retries=retries)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert again.n_open == 0
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 4 * (retries + 1)
+    assert statuses(recorder) == ["unreadable", "unreadable"]
+
+
+def test_a_silent_judge_ends_the_run(ledger: Ledger, recorder: Recorder) -> None:
+    """No reply is no failure: the queries stay open, submitted once, for another day."""
+    done = judged(recorder, ScriptedJudge(lambda _: None))
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert counting(ledger)("JudgeQuerySubmitted") == 4
+    assert statuses(recorder) == ["pending", "pending"]
+
+
+def test_replies_may_come_in_any_order(recorder: Recorder) -> None:
+    """Batches come back shuffled; replies are told apart by their key alone."""
+    done = judged(recorder, FromTheEnd())
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert statuses(recorder) == ["b", "b"]
+
+
+def test_a_judge_that_goes_by_the_slot_decides_nothing(recorder: Recorder) -> None:
+    """It contradicts itself when the slots are swapped."""
+    judged(recorder, ScriptedJudge(lambda _: "VERDICT: A"))
+
+    account = account_of(settle(recorder.state, [P1, P2], JUDGE))
+    assert (account.decided, account.inconsistent) == (0, 2)
+
+
+def test_a_reply_under_an_unknown_key_stops_the_run(recorder: Recorder) -> None:
+    """A backend that mixes up its keys would give verdicts to the wrong pairs."""
+    port = ScriptedJudge(lambda query: reply(Digest(query.query_key[::-1])))
+
+    with pytest.raises(NeverSubmitted):
+        judged(recorder, port)
+
+
+def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) -> None:
+    """A failure within the portion is asked again; the portion does not grow by it."""
+    port = ScriptedJudge(lambda _: "Both are fine.")
+
+    done = judged(recorder, port, limit=3)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
+    assert len({query.query_key for query in port.asked}) == 3
+
+
+def identical(recorder: Recorder) -> Recorder:
+    """Record that both entrants say the same to one prompt, as `aspirin`."""
+    return generated(recorder, opened(), lambda _: "aspirin")
+
+
+def test_identical_responses_tie_without_being_asked_about(ledger: Ledger) -> None:
+    """The judge is not even made: a tie that is sure costs nothing."""
+    recorder = identical(Recorder(ledger, STREAM))
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1, skip_identical=True))
+
+    done = judge_open(recorder, task, never_made, on_progress=no_progress)
+
+    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
+    (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
+    assert isinstance(outcome, PairReconciled)
+    assert (outcome.outcome, outcome.basis) == ("tie", "identical")
+
+
+def test_identical_responses_are_asked_about_once_if_so_wished(ledger: Ledger) -> None:
+    """Whoever tests a judge for consistency wants its word; both orders are one question."""
+    recorder = identical(Recorder(ledger, STREAM))
+    port = ScriptedJudge(lambda _: "VERDICT: TIE")
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert done == JudgingSummary(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
+    assert len(port.asked) == 1
+
+
+@pytest.mark.parametrize("stop_reason", ["refusal", "max_tokens"])
+def test_what_would_fail_again_is_not_asked_again(recorder: Recorder, stop_reason: str) -> None:
+    """Each asking is paid for, and this one would end the same."""
+    port = ScriptedJudge(lambda query: reply(query.query_key, "I cannot.", stop_reason))
+
+    done = judged(recorder, port, retries=5)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert len(port.asked) == 4
+
+
+def test_an_empty_reply_is_asked_for_again(recorder: Recorder) -> None:
+    """A judge that said nothing at all, uncounted, has used up one retry and no more."""
+    port = ScriptedJudge(lambda _: "")
+
+    judged(recorder, port, retries=1)
+
+    assert len(port.asked) == 4 * 2
+    assert statuses(recorder) == ["empty", "empty"]
+
+
+def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> None:
+    """Nothing was paid: the next run asks them all, however often this one tried."""
+    port = ScriptedJudge(lambda query: NoReply(query.query_key, "errored", "overloaded_error"))
+
+    judged(recorder, port, retries=1)
+    done = judged(recorder, preferring_tuned(), retries=0)
+
+    assert len(port.asked) == 4 * 2
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
+def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
+    """Each reply costs a dollar here: three fit into a cap of three and a half."""
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0), max_usd=3.5)
+
+    for _ in range(2):
+        with pytest.raises(BudgetReached, match=r"^the cap is \$3\.50: \$3\.0000 is spent"):
+            judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
+    assert recorder.state.spent_usd == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
+def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
+    ledger: Ledger, recorder: Recorder, stream: StreamId
+) -> None:
+    """Whoever merges a colleague's ledger meanwhile has paid already; the cap makes chunks here."""
+    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+
+    def merging(query: JudgeQuery) -> str:
+        if query.query_key == questions[0]:
+            ledger.append(stream, [verdict(each) for each in questions[1:]])
+        return "VERDICT: A"
+
+    port = ScriptedJudge(merging)
+    done = judge_open(recorder, capped(), lambda: port, on_progress=no_progress)
+
+    assert [query.query_key for query in port.asked] == questions[:2]
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
+def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """Another host of the tournament paid for it; the run goes on with the rest."""
+    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+    price = MeanwhileMerged(1.0, lambda: ledger.append(STREAM, [verdict(questions[0])]))
+    port = ScriptedJudge(lambda _: "VERDICT: A")
+
+    task = replace(capped(), pricing_of=lambda _: price)
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert [query.query_key for query in port.asked] == questions[1:]
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+
+
+def capped() -> JudgeTask:
+    """Return a task of which the cap allows two queries at first."""
+    rules = AskingRules(retries=1)
+    return JudgeTask(JUDGE, [P1, P2], rules, lambda _: FlatRate(1.0), max_usd=2.5)
+
+
+def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
+    """An online judge takes seconds for each."""
+    told: list[tuple[str, int, int]] = []
+
+    def tell(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+    judge_open(recorder, task, preferring_tuned, on_progress=tell)
+
+    assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]

@@ -1,0 +1,182 @@
+"""The panel: which judges a configuration describes, and who is asked in a mode."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.judging.panel import REFERENCE_MODEL, judge_of_mode, panel_of
+from commands.settings.schema import Settings
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId
+from tests.support.builders.commands import settings, write_weights
+
+PAID: Mapping[str, object] = {
+    "provider": "anthropic-batch",
+    "pilot_model": "small",
+    "headline_model": "large",
+}
+SERVED = {"id": "served", "provider": "endpoint", "model": "org/judge", "base_url": "http://[::1]"}
+
+
+def names(chosen: Settings, folder: Path = Path()) -> list[str]:
+    """Return who is on the panel."""
+    return [judge.judge_id for judge in panel_of(chosen, folder)]
+
+
+def with_weights(folder: Path, *paths: str) -> Path:
+    """Write weights that differ."""
+    for n, path in enumerate(paths):
+        write_weights(folder / path, first_byte=n)
+    return folder
+
+
+def test_the_offline_judge_is_the_whole_panel_by_default() -> None:
+    """A tournament needs no key to begin with."""
+    (judge,) = panel_of(settings(), Path())
+
+    assert judge == JudgeSettings(
+        judge_id=JudgeId("reference"),
+        provider="reference",
+        model=REFERENCE_MODEL,
+        parameters=(("tie_band", 1.0),),
+    )
+
+
+def test_each_mode_has_its_model() -> None:
+    """The pilot asks a cheap judge; the headline's comes first on the panel."""
+    chosen = settings(judge=PAID)
+
+    assert names(chosen) == ["large", "small"]
+    assert judge_of_mode(chosen, "pilot", Path()).model == "small"
+    assert judge_of_mode(chosen, "headline", Path()).model == "large"
+
+
+def test_one_model_for_both_modes_is_one_judge() -> None:
+    """What the pilot paid for, the headline need not ask."""
+    assert names(settings(judge={**PAID, "pilot_model": "large"})) == ["large"]
+
+
+def test_all_that_determines_a_reply_is_in_the_judge() -> None:
+    """A reply under another effort, limit or protocol is another judge's."""
+    judge = judge_of_mode(settings(judge=PAID), "headline", Path())
+
+    others: list[dict[str, object]] = [{"effort": "max"}, {"max_tokens": 1}, {"protocol": "schema"}]
+    digests = {
+        judge_of_mode(settings(judge={**PAID, **other}), "headline", Path()).digest
+        for other in others
+    }
+    assert judge.parameters == (("effort", "low"), ("max_tokens", 4096.0), ("protocol", "line"))
+    assert len(digests - {judge.digest}) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"provider": "anthropic"},
+        {"batch_queries": 7},
+        {"concurrency": 2},
+        {"cache": "1h"},
+        {"max_usd": 5.0},
+        {"retries": 9},
+    ],
+)
+def test_how_judges_are_asked_makes_no_other_judge(other: dict[str, object]) -> None:
+    """Smaller batches or another cache must not buy every verdict again."""
+    before = judge_of_mode(settings(judge=PAID), "headline", Path())
+
+    now = judge_of_mode(settings(judge={**PAID, **other}), "headline", Path())
+
+    assert now.digest == before.digest
+
+
+def test_the_jury_follows_the_tournaments_judges() -> None:
+    """The first of the panel is who is asked when nobody says otherwise."""
+    jury = [SERVED, {**SERVED, "id": "again", "protocol": "schema"}]
+
+    panel = panel_of(settings(judge=PAID, jury=jury), Path())
+
+    assert [judge.judge_id for judge in panel] == ["large", "small", "served", "again"]
+    assert [judge.protocol for judge in panel] == ["line", "line", "line", "schema"]
+    assert panel[2].model == "org/judge"
+    assert panel[2].parameters == (("max_tokens", 4096.0), ("protocol", "line"))
+
+
+def test_where_a_server_stands_makes_no_other_judge() -> None:
+    """The same weights behind another port give the same replies."""
+    moved = {**SERVED, "base_url": "http://[::1]:8001"}
+
+    panels = [panel_of(settings(jury=[each]), Path()) for each in (SERVED, moved)]
+
+    assert panels[0] == panels[1]
+
+
+def test_two_judges_of_one_name_are_refused() -> None:
+    """Tables and outcomes tell judges apart by their name."""
+    jury = [{**SERVED, "id": "large"}]
+
+    with pytest.raises(ConfigurationError, match="two judges are named 'large'; give"):
+        panel_of(settings(judge=PAID, jury=jury), Path())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "parts"),
+    [
+        (SERVED, {"base_url": "http://[::1]:8001"}, "model, max_tokens, protocol"),
+        (PAID, {"provider": "anthropic"}, "model, effort, max_tokens, protocol"),
+    ],
+    ids=["endpoint", "anthropic"],
+)
+def test_one_judge_under_two_names_is_refused(
+    first: Mapping[str, object], second: Mapping[str, object], parts: str
+) -> None:
+    """It would be asked once and counted twice: kappa would be 1, a majority one judge's."""
+    judge = {"pilot_model": "large", "headline_model": "large"}
+    given = {key: value for key, value in first.items() if key in {"provider", "base_url"}}
+    juror = {"id": "other", "model": "large", **given, **second}
+
+    with pytest.raises(ConfigurationError) as caught:
+        panel_of(settings(judge={**judge, **given}, jury=[juror]), Path())
+
+    (fault,) = caught.value.faults
+    assert fault.startswith("judges 'large' and 'other' are the same judge: ")
+    assert f"remove one, or change one of {parts}; " in fault
+
+
+def test_a_juror_is_not_the_tournaments_judge_again() -> None:
+    """Of two addresses for one judge only one would be asked, and nobody said which."""
+    server = {"provider": "endpoint", "base_url": "http://a"}
+    judge = {"pilot_model": "large", "headline_model": "large", **server}
+    juror = {"id": "large", "model": "large", **server, "base_url": "http://b"}
+
+    with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are the same judge"):
+        panel_of(settings(judge=judge, jury=[juror]), Path())
+
+
+def test_a_server_without_an_address_is_refused() -> None:
+    """Any default would be somebody's, and would be asked with the user's responses."""
+    jury = [{key: value for key, value in SERVED.items() if key != "base_url"}]
+
+    with pytest.raises(ConfigurationError, match="judge 'served': provider 'endpoint' needs a"):
+        panel_of(settings(jury=jury), Path())
+
+
+def test_a_judge_of_weights_is_known_by_their_content(tmp_path: Path) -> None:
+    """Moved weights are the same judge; others under the same name are not."""
+    folder = with_weights(tmp_path, "here/judge", "there/judge")
+    write_weights(folder / "moved" / "judge", first_byte=0)
+
+    here, there, moved = (
+        judge_of_mode(
+            settings(judge={"provider": "hf", "headline_model": f"{where}/judge"}),
+            "headline",
+            folder,
+        )
+        for where in ("here", "there", "moved")
+    )
+
+    assert (here.judge_id, here.model) == ("judge", "judge")
+    assert here == moved
+    assert here.digest != there.digest
+    assert dict(here.parameters).keys() == {"weights", "dtype", "max_tokens", "protocol"}

@@ -1,0 +1,325 @@
+"""One judging command: the judge and the cap by the settings, then consent, then queries."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
+from commands.judging.judge import JudgingSummary
+from commands.judging.session import (
+    JudgingOptions,
+    JudgingPlan,
+    judge_for_rating,
+    judge_with_consent,
+    plan_judging,
+    reporting_open_batches,
+    require_cap_can_be_kept,
+    require_key,
+)
+from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
+from commands.settings.schema import Settings
+from commands.spending.budget import PriceUnknown
+from commands.spending.consent import ANTHROPIC_KEYS, SpendingOptions
+from ledger.events.registration import JudgeSettings
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules, open_queries
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import planned_batch, sent
+from tests.support.builders.commands import (
+    P1,
+    P2,
+    prefer_tuned,
+    preferring_tuned,
+    record_answers,
+    settings,
+)
+from tests.support.builders.events import STREAM, judge, opened, prompt
+from tests.support.scripted import ScriptedBatchJudge, ScriptedJudge
+
+PAID = {"provider": "anthropic-batch", "headline_model": "claude-opus-5-5"}
+LARGE = judge(
+    "claude-opus-5-5",
+    provider="anthropic-batch",
+    model="claude-opus-5-5",
+    parameters=(("effort", "low"), ("max_tokens", 4096.0), ("protocol", "line")),
+)
+LOCAL = judge("local", provider="endpoint", model="local", parameters=(("max_tokens", 64.0),))
+WAITING_FOR = "batch wait"
+
+
+class Scripted(NamedTuple):
+    """Backends of judges that answer from a script."""
+
+    direct: Judge
+    batched: BatchJudge
+
+    def generator(self) -> Generator:
+        """Refuse: every response is there."""
+        raise AssertionError
+
+    def judge(self, judge: JudgeSettings) -> Judge:  # noqa: ARG002  # a port's signature
+        """Return the judge that answers at once."""
+        return self.direct
+
+    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:  # noqa: ARG002  # likewise
+        """Return the judge that answers in batches."""
+        return self.batched
+
+
+class Terminal:
+    """Keeps what was told and asked, and answers every question alike."""
+
+    def __init__(self, *, answer: bool = True) -> None:
+        """Take the answer."""
+        self.told: list[str] = []
+        self.asked: list[str] = []
+        self._answer = answer
+
+    def confirm(self, question: str) -> bool:
+        """Answer a question."""
+        self.asked.append(question)
+        return self._answer
+
+    @property
+    def console(self) -> Console:
+        """The console that a use case is given."""
+        return Console(self.told.append, self.confirm, no_progress)
+
+
+@pytest.fixture
+def recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament with all responses, and a panel of a free, a paid and a local judge."""
+    bank = [prompt("p1"), prompt("p2")]
+    return record_answers(recorder, opened(prompts=bank, judges=[judge(), LARGE, LOCAL]))
+
+
+@pytest.fixture
+def terminal() -> Terminal:
+    """Give a terminal whose user agrees to everything."""
+    return Terminal()
+
+
+@pytest.fixture
+def batches() -> ScriptedBatchJudge:
+    """Give a provider whose batches end at once."""
+    return ScriptedBatchJudge(prefer_tuned)
+
+
+@pytest.fixture
+def set_key(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
+    """Give a function that sets the API key, or leaves none."""
+
+    def set_to(key: str | None) -> None:
+        for name in ANTHROPIC_KEYS:
+            monkeypatch.delenv(name, raising=False)
+        if key is not None:
+            monkeypatch.setenv(ANTHROPIC_KEYS[0], key)
+
+    return set_to
+
+
+def plan(
+    recorder: Recorder,
+    terminal: Terminal,
+    options: JudgingOptions | None = None,
+    chosen: Settings | None = None,
+) -> JudgingPlan:
+    """Plan to judge both prompts."""
+    asked = chosen or settings()
+    console = terminal.console
+    return plan_judging(recorder, asked, Path(), [P1, P2], options or JudgingOptions(), console)
+
+
+def test_the_judge_is_the_modes_unless_it_is_named(recorder: Recorder, terminal: Terminal) -> None:
+    """A name goes before the settings."""
+    assert plan(recorder, terminal).judge.judge_id == "reference"
+    assert plan(recorder, terminal, chosen=settings(judge=PAID)).judge == LARGE
+    assert plan(recorder, terminal, JudgingOptions(judge="local")).judge == LOCAL
+
+
+def test_a_name_that_is_not_on_the_panel_is_refused(recorder: Recorder, terminal: Terminal) -> None:
+    """The message names the judges that there are."""
+    fault = "--judge 'gpt' is not on the panel: reference, claude-opus-5-5, local"
+
+    with pytest.raises(ConfigurationError, match=f"^{fault}$"):
+        plan(recorder, terminal, JudgingOptions(judge="gpt"))
+
+
+def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Terminal) -> None:
+    """A judge that answers at once would be asked nothing."""
+    with pytest.raises(ConfigurationError, match="--no-wait needs provider 'anthropic-batch'"):
+        plan(recorder, terminal, JudgingOptions(waits=False))
+
+
+@pytest.mark.parametrize(
+    ("own", "option", "cap"),
+    [(None, None, None), (5.0, None, 5.0), (5.0, 3.0, 3.0), (2.0, 3.0, 2.0), (None, 3.0, 3.0)],
+)
+def test_the_stricter_cap_holds(
+    recorder: Recorder,
+    terminal: Terminal,
+    own: float | None,
+    option: float | None,
+    cap: float | None,
+) -> None:
+    """An option can only lower what the settings allow."""
+    options = JudgingOptions(spending=SpendingOptions(max_usd=option))
+
+    task = plan(recorder, terminal, options, settings(judge={**PAID, "max_usd": own})).task
+
+    assert task.max_usd == cap
+
+
+def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Terminal) -> None:
+    """Its first batch would be waited for, and save next to nothing."""
+    pilot = {**PAID, "pilot_model": "claude-opus-5-5"}
+
+    found = [
+        plan(recorder, terminal, JudgingOptions(mode=mode), settings(judge=pilot)).batch_options
+        for mode in ("headline", "pilot")
+    ]
+
+    assert [each.prewarm for each in found] == [True, False]
+
+
+def test_a_cap_on_a_judge_without_a_price_is_found_out_early(
+    recorder: Recorder, terminal: Terminal
+) -> None:
+    """Before the responses are paid for that nobody could judge."""
+    capped = SpendingOptions(max_usd=1.0)
+
+    require_cap_can_be_kept(plan(recorder, terminal, JudgingOptions(judge="local")))
+    with pytest.raises(PriceUnknown):
+        require_cap_can_be_kept(
+            plan(recorder, terminal, JudgingOptions(judge="local", spending=capped))
+        )
+
+
+def test_a_key_is_needed_by_anthropics_judges_only(
+    set_key: Callable[[str | None], None],
+) -> None:
+    """The message comes before any work."""
+    set_key(None)
+    require_key(judge())
+    with pytest.raises(NoCredentials, match="'claude-opus-5-5' needs an Anthropic API key"):
+        require_key(LARGE)
+
+    set_key("secret")
+    require_key(LARGE)
+
+
+@pytest.mark.parametrize("named", ["reference", "local"])
+def test_a_judge_without_a_price_is_asked_without_consent(
+    recorder: Recorder, batches: ScriptedBatchJudge, named: str
+) -> None:
+    """Nobody is asked to agree to nothing."""
+    terminal, direct = Terminal(answer=False), preferring_tuned()
+    chosen = plan(recorder, terminal, JudgingOptions(judge=named))
+
+    done = judge_with_consent(recorder, chosen, Scripted(direct, batches), terminal.console)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert (len(direct.asked), terminal.asked) == (4, [])
+
+
+def test_batches_are_sent_after_one_question(
+    recorder: Recorder,
+    terminal: Terminal,
+    batches: ScriptedBatchJudge,
+    set_key: Callable[[str | None], None],
+) -> None:
+    """The whole cost is said at once."""
+    set_key("secret")
+    chosen = plan(recorder, terminal, chosen=settings(judge=PAID))
+
+    done = judge_with_consent(recorder, chosen, Scripted(silent(), batches), terminal.console)
+
+    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    (question,) = terminal.asked
+    assert question.startswith("Submit 4 requests to claude-opus-5-5 for about $")
+
+
+@pytest.mark.parametrize(("key", "error"), [(None, NoCredentials), ("secret", Refused)])
+def test_without_a_key_or_consent_nothing_is_sent(
+    recorder: Recorder,
+    batches: ScriptedBatchJudge,
+    set_key: Callable[[str | None], None],
+    key: str | None,
+    error: type[Exception],
+) -> None:
+    """Nor planned: the ledger stays as it was."""
+    set_key(key)
+    terminal = Terminal(answer=False)
+    chosen, before = plan(recorder, terminal, chosen=settings(judge=PAID)), recorder.state.version
+
+    with pytest.raises(error):
+        judge_with_consent(recorder, chosen, Scripted(silent(), batches), terminal.console)
+
+    assert (batches.asked, recorder.state.version) == ([], before)
+
+
+def test_ratings_wait_for_a_batch_that_this_command_does_not_receive(
+    recorder: Recorder, ledger: Ledger, terminal: Terminal, batches: ScriptedBatchJudge
+) -> None:
+    """The provider was changed since the batch was sent; its queries are not sent twice."""
+    in_flight(recorder, ledger)
+    later, direct = Recorder(ledger, STREAM), preferring_tuned()
+    chosen = plan(later, terminal)
+
+    with pytest.raises(WorkInFlight, match=WAITING_FOR):
+        judge_for_rating(later, chosen, Scripted(direct, batches), terminal.console)
+
+    (said,) = terminal.told
+    assert WAITING_FOR in said
+    assert direct.asked == []
+
+
+def test_an_interrupted_command_says_which_batches_are_billed(
+    recorder: Recorder, ledger: Ledger, terminal: Terminal
+) -> None:
+    """Ctrl-C stops this process, not the provider."""
+    in_flight(recorder, ledger)
+    later = Recorder(ledger, STREAM)
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        reporting_open_batches(later, terminal.console),
+    ):
+        raise KeyboardInterrupt
+
+    assert terminal.told == [
+        "batch msgbatch_01 keeps running: 4 queries are billed",
+        "`tourney batch wait` receives them, `tourney batch cancel` stops them",
+    ]
+
+
+def test_with_nothing_in_flight_an_interrupt_needs_no_words(
+    recorder: Recorder, terminal: Terminal
+) -> None:
+    """Nothing goes on."""
+    with (
+        pytest.raises(KeyboardInterrupt),
+        reporting_open_batches(recorder, terminal.console),
+    ):
+        raise KeyboardInterrupt
+
+    assert terminal.told == []
+
+
+def in_flight(recorder: Recorder, ledger: Ledger) -> None:
+    """Record a batch to the free judge, as if it had been asked in batches once."""
+    queries = open_queries(recorder.state, [P1, P2], judge(), AskingRules(0))
+    batch = planned_batch(*(query.asked.query_key for query in queries))
+    ledger.append(STREAM, [batch, sent(batch.batch_key)])
+
+
+def silent() -> ScriptedJudge:
+    """Return a judge that may not be asked."""
+
+    def refuse(query: JudgeQuery) -> str:
+        raise AssertionError(query)
+
+    return ScriptedJudge(refuse)

@@ -1,0 +1,164 @@
+"""Doctor: what a machine lacks is said before it costs anything."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from commands.runs.doctor import Finding, findings
+from commands.settings.version import VERSION
+from commands.spending.consent import ANTHROPIC_KEYS
+from commands.spending.prices import price_table
+from ledger.storage.files import beside
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, opened
+from tests.support.faults.hostile import unprivileged
+
+FIXED = (3, 51, 3)
+OFFLINE = {"[judge]": "reference"}
+DAY_OF_PRICES = price_table().sheets[0].sheet.date
+
+
+def found(
+    ledger: Path,
+    sqlite_version: tuple[int, ...] = FIXED,
+    *,
+    today: date = DAY_OF_PRICES,
+    providers: Mapping[str, str] = OFFLINE,
+) -> dict[str, Finding]:
+    """Return what was found, by what was looked at."""
+    every = findings(ledger, sqlite_version, today=today, providers=providers)
+    return {each.what: each for each in every}
+
+
+@pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
+def test_an_sqlite_with_the_wal_reset_bug_is_named(
+    tmp_path: Path, version: tuple[int, ...]
+) -> None:
+    """Two programs that write at the same moment can damage the file under it."""
+    finding = found(tmp_path / "tournament.db", version)["SQLite"]
+
+    assert finding.grade == "beware"
+    assert finding.says.startswith(".".join(map(str, version)) + " has the WAL-reset bug")
+    assert "fixed in 3.51.3" in finding.says
+
+
+@pytest.mark.parametrize("version", [(3, 51, 3), (3, 52, 0), (4, 0)])
+def test_an_sqlite_without_the_bug_is_good(tmp_path: Path, version: tuple[int, ...]) -> None:
+    """Who has upgraded is not to be warned any more."""
+    finding = found(tmp_path / "tournament.db", version)["SQLite"]
+
+    assert finding == Finding("SQLite", "good", ".".join(map(str, version)))
+
+
+def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
+    """Everything that a run needs is looked at, and nothing is left behind."""
+    seen = found(tmp_path / "tournament.db")
+
+    assert list(seen) == [
+        "tourney",
+        "SQLite",
+        "file system",
+        "disk",
+        "flushes",
+        "ledger",
+        "models",
+        "prices",
+        "Anthropic key",
+    ]
+    assert {each.grade for each in seen.values()} == {"good"}
+    assert seen["tourney"].says == VERSION
+    assert seen["ledger"].says.endswith("tournament.db: not created yet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_named_by_its_variable_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What doctor prints is pasted into bug reports."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+    assert found(tmp_path / "tournament.db")["Anthropic key"].says == "ANTHROPIC_API_KEY is set"
+
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("none;")
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
+def test_a_judge_without_its_key_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    """A run would stop at it; of the jury one is asked only where it is named."""
+    for name in ANTHROPIC_KEYS:
+        monkeypatch.delenv(name, raising=False)
+    path, jury = tmp_path / "tournament.db", {"[judge]": "hf", "[[jury]] 'ann'": provider}
+
+    judge = found(path, providers={"[judge]": provider})["Anthropic key"]
+    juror = found(path, providers=jury)["Anthropic key"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+
+    assert (judge.grade, juror.grade) == ("bad", "beware")
+    assert judge.says == "none, and [judge] needs one; export ANTHROPIC_API_KEY=..."
+    assert juror.says == "none, and [[jury]] 'ann' needs one; export ANTHROPIC_API_KEY=..."
+    assert found(path, providers=jury)["Anthropic key"].grade == "good"
+
+
+def test_a_ledger_is_named_with_its_head(tmp_path: Path) -> None:
+    """Whoever asks how things stand can note at once what proves it later."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, opened())
+        head = ledger.head
+
+    assert found(path)["ledger"] == Finding("ledger", "good", f"{path}, head {head}")
+
+
+def test_a_file_that_is_no_ledger_is_bad(tmp_path: Path) -> None:
+    """A run would stop at it; better to know before."""
+    path = tmp_path / "tournament.db"
+    path.write_text("Dear diary, " * 100)
+
+    finding = found(path)["ledger"]
+
+    assert finding.grade == "bad"
+    assert "is not a ledger" in finding.says
+
+
+def test_a_log_that_cannot_be_written_is_bad(public_folder: Path) -> None:
+    """Whoever only looked may have left it; the first answer that is paid for would be lost."""
+    path = public_folder / "tournament.db"
+    index = beside(path, "-shm")
+    with unprivileged():
+        with Ledger.open(path) as ledger:
+            ledger.append(STREAM, opened())
+        with Ledger.read_only(path):
+            index.chmod(0o444)
+
+        finding = found(path)["ledger"]
+
+    assert finding.grade == "bad"
+    assert f"no write permission for {index} (uid" in finding.says
+
+
+def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
+    """What is not recorded must not be paid for; the check itself goes on."""
+    seen = found(tmp_path / "no such folder" / "tournament.db")
+
+    assert seen["disk"].grade == "bad"
+    assert "cannot be written" in seen["disk"].says
+    assert "flushes" not in seen
+    assert seen["models"].grade == "good"
+
+
+def test_prices_that_may_have_changed_are_told(tmp_path: Path) -> None:
+    """An estimate from an old table is wrong without anybody's fault; after 60 days it is said."""
+    path = tmp_path / "tournament.db"
+
+    fresh = found(path, today=DAY_OF_PRICES + timedelta(days=60))["prices"]
+    stale = found(path, today=DAY_OF_PRICES + timedelta(days=61))["prices"]
+
+    assert fresh == Finding("prices", "good", f"shipped prices of {DAY_OF_PRICES}, 60 days old")
+    assert stale.grade == "beware"
+    assert stale.says.startswith(f"shipped prices of {DAY_OF_PRICES}, 61 days old: compare")

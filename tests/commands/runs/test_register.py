@@ -1,0 +1,228 @@
+"""Registering: everything that the settings name is read and checked, then opened at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.decisions.commands import OpenTournament
+from commands.errors import ConfigurationError
+from commands.runs.register import opening_of
+from commands.settings.schema import JudgeSection, Settings
+from ledger.events.values import type_name
+from ledger.identity import Digest
+from projections.tournament.matches import planned_responses
+from tests.support.builders.commands import (
+    LORA_SHAPES,
+    P1,
+    P2,
+    entrant_section,
+    lay_out,
+    record,
+    settings,
+    write_bank,
+    write_olmo,
+    write_rubric,
+    write_shard,
+    write_weights,
+)
+from tests.support.specification import after
+
+VERSIONS = [("tourney", "0.1.0")]
+BEFORE_EVALUATIONS = "261dde27ad276ac9653baea5b57b25acd255a6b8e2b93c57d68cdf137d4fdaba"
+"""What these settings were recorded as when there were none to be configured."""
+
+
+def opening(folder: Path, chosen: Settings | None = None) -> OpenTournament:
+    """Read a folder as the settings say."""
+    return opening_of(chosen or settings(), folder, VERSIONS)
+
+
+def faults(folder: Path, chosen: Settings | None = None) -> tuple[str, ...]:
+    """Return what is wrong, without the folder's name."""
+    with pytest.raises(ConfigurationError) as caught:
+        opening(folder, chosen)
+    return tuple(fault.replace(f"{folder}/", "") for fault in caught.value.faults)
+
+
+def response_keys(command: OpenTournament) -> list[Digest]:
+    """Return the keys of all responses that an opening wants."""
+    state = after(command.opening, *command.registrations)
+    return [cell.response_key for cell in planned_responses(state, [P1, P2])]
+
+
+def test_everything_that_the_settings_name_is_registered(tmp_path: Path) -> None:
+    """The opening refers to each thing by label and content, in the order of the settings."""
+    command = opening(lay_out(tmp_path))
+
+    assert [type_name(event) for event in command.registrations] == [
+        "PromptRegistered",
+        "PromptRegistered",
+        "RubricRegistered",
+        "EntrantRegistered",
+        "EntrantRegistered",
+        "JudgeRegistered",
+    ]
+    registered = tuple(event.reference for event in command.registrations)
+    named = command.opening
+    assert registered == (*named.prompts, *named.rubrics, *named.entrants, *named.judges)
+
+
+def test_the_opening_keeps_the_whole_configuration(tmp_path: Path) -> None:
+    """The file may be edited later; what was run must still be told."""
+    named = opening(lay_out(tmp_path)).opening
+
+    configuration = json.loads(named.configuration)
+    assert configuration["judge"] == JudgeSection().model_dump(mode="json")
+    assert configuration["judge"].items() >= {"provider": "reference", "retries": 1}.items()
+    assert configuration["entrants"][0]["weights"] == "weights/base"
+    assert named.versions == (("tourney", "0.1.0"),)
+
+
+def test_settings_without_evaluations_are_kept_as_they_were_before_there_were_any(
+    tmp_path: Path,
+) -> None:
+    """Else every tournament of an earlier release would be opened anew."""
+    named = opening(lay_out(tmp_path)).opening
+
+    assert "evaluations" not in json.loads(named.configuration)
+    assert named.configuration_digest == BEFORE_EVALUATIONS
+
+
+def test_evaluations_are_part_of_what_was_configured(tmp_path: Path) -> None:
+    """The file may be edited later; what was evaluated must still be told."""
+    table = {"id": "copying", "uses": "copying", "length": 7, "parameters": {"n_words": 3}}
+
+    named = opening(lay_out(tmp_path), settings(evaluations=[table])).opening
+
+    (kept,) = json.loads(named.configuration)["evaluations"]
+    assert kept.items() >= table.items()
+
+
+def test_an_entrant_is_registered_with_its_adapters(tmp_path: Path) -> None:
+    """Adapters are merged in the order of the settings, so the order is part of the entrant."""
+    write_weights(lay_out(tmp_path) / "lora", LORA_SHAPES)
+    adapted = entrant_section("adapted", weights="weights/base", adapters=["lora"])
+
+    command = opening(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
+
+    entrants = after(command.opening, *command.registrations).roster
+    assert [adapter.path for adapter in entrants[1].adapters] == [str(tmp_path / "lora")]
+    assert entrants[0].weights_digest == entrants[1].weights_digest
+    assert entrants[0].digest != entrants[1].digest
+
+
+def test_moving_the_weights_keeps_the_response_keys(tmp_path: Path) -> None:
+    """A larger disk is no reason to generate everything again."""
+    before = opening(lay_out(tmp_path))
+    (tmp_path / "weights").rename(tmp_path / "moved")
+    moved = [entrant_section(name, weights=f"moved/{name}") for name in ("base", "tuned")]
+
+    now = opening(tmp_path, settings(entrants=moved))
+
+    assert now.opening.entrants != before.opening.entrants
+    assert response_keys(now) == response_keys(before)
+
+
+def test_other_decoding_settings_change_the_response_keys(tmp_path: Path) -> None:
+    """A response under another limit is another response, whatever the label."""
+    before = opening(lay_out(tmp_path))
+
+    now = opening(tmp_path, settings(generation={"max_new_tokens": 16}))
+
+    assert not set(response_keys(now)) & set(response_keys(before))
+
+
+def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """A user who mends one fault a run sees the same screen five times."""
+    lay_out(tmp_path)
+    write_bank(tmp_path / "bank.jsonl", [record("p1"), record("p1")])
+    wrong_rubrics = [{"dimension": name, "path": f"{name}.md"} for name in ("a", "b")]
+    wrong_entrants = [entrant_section("x"), entrant_section("base"), entrant_section("y")]
+
+    found = faults(tmp_path, settings(rubrics=wrong_rubrics, entrants=wrong_entrants))
+
+    assert [fault.partition(" ")[0] for fault in found] == [
+        "bank.jsonl:2:",
+        "a.md:",
+        "b.md:",
+        "entrant",
+        "entrant",
+    ]
+    assert found[3].startswith("entrant 'x': weights/x: there is no such folder")
+    assert found[4].startswith("entrant 'y': weights/y: there is no such folder")
+
+
+def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -> None:
+    """Several entrants may share a base, and only one of them has the wrong adapter."""
+    shapes = {name.replace("q_proj", "k_proj"): shape for name, shape in LORA_SHAPES.items()}
+    write_weights(lay_out(tmp_path) / "lora", shapes)
+    adapted = entrant_section("adapted", weights="weights/base", adapters=["lora"])
+
+    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
+
+    assert found.startswith("entrant 'adapted': lora: the adapter does not fit weights/base: ")
+
+
+def test_a_hydra_is_registered_with_its_heads(tmp_path: Path) -> None:
+    """The ledger keeps which shards it was made of, after the folder is gone."""
+    poe = hydra_in(lay_out(tmp_path))
+
+    command = opening(tmp_path, settings(entrants=[entrant_section("base"), poe]))
+
+    heads = after(command.opening, *command.registrations).roster[1].hydra
+    assert heads is not None
+    assert [shard.path for shard in heads.security] == [
+        str(tmp_path / "security" / f"shard_{head}") for head in range(2)
+    ]
+
+
+def test_a_shard_that_is_missing_is_told_with_its_entrant(tmp_path: Path) -> None:
+    """Several Hydras share a folder, and only one of them asks for so many heads."""
+    poe = hydra_in(lay_out(tmp_path))
+
+    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), {**poe, "heads": 3}]))
+
+    assert found.startswith("entrant 'poe': security: its final checkpoint does not fit 3 heads:")
+
+
+def hydra_in(folder: Path) -> dict[str, object]:
+    """Write what a Hydra of two heads is made of, and return its section."""
+    write_olmo(folder / "olmo", n_layers=3)
+    for head in range(2):
+        write_shard(folder / "security" / f"shard_{head}", 2)
+    given = {"loader": "hydra", "weights": "olmo", "security": "security"}
+    return entrant_section("poe", **given, heads=2, heads_depth=1)
+
+
+def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> None:
+    """It compares letters with the gold answer; without one it would have to invent a verdict."""
+    write_rubric(lay_out(tmp_path) / "rubrics" / "calibration.md", front="needs_gold = false")
+    both = [
+        {"dimension": name, "path": f"rubrics/{name}.md"} for name in ("factuality", "calibration")
+    ]
+
+    (found,) = faults(tmp_path, settings(rubrics=both))
+
+    assert found == (
+        "rubrics.dimension 'calibration' does not use gold answers, which provider"
+        " 'reference' of [judge] needs; remove the rubric, or use another provider"
+    )
+
+
+def test_a_juror_that_compares_with_gold_refuses_the_dimension_too(tmp_path: Path) -> None:
+    """A juror's provider left out is the offline one, which was asked all the same, and fell."""
+    rubric = write_rubric(lay_out(tmp_path) / "rubrics" / "style.md", front="needs_gold = false")
+    judge = {"provider": "endpoint", "base_url": "http://localhost:8000/v1"}
+    chosen = settings(
+        rubrics=[{"dimension": "style", "path": f"rubrics/{rubric.name}"}],
+        judge=judge,
+        jury=[{"id": "second", "model": "org/judge", **judge}, {"id": "third", "model": "chrF2"}],
+    )
+
+    (found,) = faults(tmp_path, chosen)
+
+    assert found.startswith(
+        "rubrics.dimension 'style' does not use gold answers, which provider"
+        " 'reference' of [[jury]] 'third' needs; "
+    )

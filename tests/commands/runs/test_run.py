@@ -1,0 +1,451 @@
+"""A whole tournament, from the opening to its ratings: claimed on the ledger, then written."""
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import GenerationSummary
+from commands.errors import AuditDisagrees, ConfigurationError
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
+from commands.judging.session import JudgingOptions
+from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
+from commands.runs.register import selected_prompts
+from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
+from commands.runs.workspace import Workspace
+from commands.settings.schema import Settings
+from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
+from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
+from ledger.events.registration import JudgeSettings
+from ledger.identity import PromptId, StreamId, digest_of_bytes
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules
+from tests.support.builders.commands import (
+    JUDGE,
+    P1,
+    P2,
+    PowerCut,
+    echoing,
+    open_tournament,
+    preferring_tuned,
+    record_answers,
+    settings,
+    terms,
+    types_of,
+)
+from tests.support.builders.events import NOON, STREAM, opened, prompt
+
+OPENED = opened(prompts=[prompt("p1"), prompt("p2")])
+
+
+class Scripted(NamedTuple):
+    """Backends that answer from a script."""
+
+    answers: Generator
+    judges: Judge
+
+    def generator(self) -> Generator:
+        """Return the scripted generator."""
+        return self.answers
+
+    def judge(self, judge: JudgeSettings) -> Judge:  # noqa: ARG002  # a port's signature
+        """Return the scripted judge, whoever is asked."""
+        return self.judges
+
+    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+        """Refuse: the judge of these runs answers at once."""
+        raise AssertionError(judge)
+
+
+def run(
+    recorder: Recorder,
+    folder: Path,
+    *,
+    generator: Generator | None = None,
+    judge: Judge | None = None,
+    chosen: Settings | None = None,
+) -> RunSummary:
+    """Run two entrants on two prompts."""
+    opening = open_tournament(OPENED)
+    place = Workspace(chosen or settings(), folder, folder / "tournament.db", opening)
+    backends = Scripted(generator or echoing(), judge or preferring_tuned())
+    console = Console(print, None, no_progress)
+    return run_tournament(recorder, place, JudgingOptions(), backends, console, now=NOON)
+
+
+def test_a_tournament_is_told_by_its_events(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """The golden list: what happens, in what order, and nothing twice."""
+    run(recorder, tmp_path)
+
+    assert types_of(ledger) == [
+        "TournamentOpened",
+        "PromptRegistered",
+        "PromptRegistered",
+        "RubricRegistered",
+        "EntrantRegistered",
+        "EntrantRegistered",
+        "JudgeRegistered",
+        "ResponseGenerated",
+        "ResponseGenerated",
+        "ResponseGenerated",
+        "ResponseGenerated",
+        "JudgeQuerySubmitted",
+        "JudgeQuerySubmitted",
+        "JudgeQuerySubmitted",
+        "JudgeQuerySubmitted",
+        "VerdictReceived",
+        "VerdictReceived",
+        "VerdictReceived",
+        "VerdictReceived",
+        "PairReconciled",
+        "PairReconciled",
+        "RatingsPublished",
+    ]
+
+
+def test_a_run_ends_in_ratings_and_their_files(recorder: Recorder, tmp_path: Path) -> None:
+    """The entrant that won every match stands above the other, symmetrically."""
+    outcome = run(recorder, tmp_path)
+
+    standings = outcome.run.results.standings
+    (rows,) = [standing.rows for standing in standings.values()]
+    assert outcome.generated == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
+    assert outcome.judged == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert [row.entrant_id for row in rows] == ["tuned", "base"]
+    assert sum(row.rating or 0 for row in rows) == pytest.approx(2800)
+    assert (outcome.run.folder / "elo_results.json").is_file()
+
+
+def test_a_second_run_does_nothing_again(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """It finds everything on the ledger, and the very same folder."""
+    first = run(recorder, tmp_path)
+    head = ledger.head
+
+    second = run(Recorder(ledger, STREAM), tmp_path)
+
+    assert ledger.head == head
+    assert (second.run.folder, second.run.is_new) == (first.run.folder, False)
+    assert second.generated.n_missing == second.judged.n_open == 0
+
+
+def test_a_run_cut_off_anywhere_ends_like_one_that_was_not(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Events come out the same, in the same order, but for the time."""
+    with Ledger.in_memory() as undisturbed:
+        run(Recorder(undisturbed, STREAM), tmp_path / "undisturbed")
+        expected = [row.event_id[6:] for row in undisturbed.rows()]
+    with pytest.raises(PowerCut):
+        run(recorder, tmp_path, generator=echoing(stops_after=2))
+
+    run(Recorder(ledger, STREAM), tmp_path)
+
+    assert [row.event_id[6:] for row in ledger.rows()] == expected
+
+
+def test_the_pilot_is_its_share_of_the_bank_in_bank_order() -> None:
+    """It stands for the whole, so each source is there as often as in the bank."""
+    prompts = [prompt(f"r{n}") for n in range(6)] + [
+        prompt(f"v{n}", source="vignette") for n in range(3)
+    ]
+
+    chosen = selected_prompts(prompts, settings(pilot={"size": 3}), "pilot")
+
+    assert [prompt_id[0] for prompt_id in chosen] == ["r", "r", "v"]
+    assert chosen == selected_prompts(prompts, settings(pilot={"size": 3}), "pilot")
+
+
+def test_the_pilot_may_be_shared_out_by_hand() -> None:
+    """The customer's pilot takes more vignettes than their share."""
+    prompts = [prompt("r1"), prompt("r2"), prompt("v1", source="vignette")]
+    pilot = {"strata": {"vignette": 1, "recall": 1}}
+
+    chosen = selected_prompts(prompts, settings(pilot=pilot), "pilot")
+
+    assert [prompt_id[0] for prompt_id in chosen] == ["r", "v"]
+
+
+def test_a_headline_run_is_over_the_whole_bank() -> None:
+    """Its ratings are quoted, so nothing may be left out."""
+    bank = [prompt("p1"), prompt("p2")]
+
+    assert selected_prompts(bank, settings(), "headline") == ("p1", "p2")
+
+
+def test_a_pilot_larger_than_the_bank_is_refused() -> None:
+    """Drawing a prompt twice would count it twice."""
+    with pytest.raises(ConfigurationError, match="lower \\[pilot\\] size or strata"):
+        selected_prompts([prompt("p1")], settings(), "pilot")
+
+
+def test_files_that_cannot_be_written_do_not_undo_the_run(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path
+) -> None:
+    """What was paid for stays on the ledger, and the next run writes the files."""
+    (tmp_path / "runs").touch()
+    with pytest.raises(LedgerError, match="cannot write"):
+        run(recorder, tmp_path)
+    (tmp_path / "runs").unlink()
+
+    again = run(Recorder(ledger, STREAM), tmp_path)
+
+    assert again.generated.n_missing == again.judged.n_open == 0
+    assert (again.run.folder / "manifest.json").is_file()
+
+
+@pytest.fixture
+def judged_recorder(recorder: Recorder) -> Recorder:
+    """Give a tournament of two entrants and two prompts, judged on the first of them."""
+    record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
+    judge(recorder, P1)
+    return recorder
+
+
+def judge(recorder: Recorder, prompt_id: PromptId) -> None:
+    """Judge one prompt."""
+    task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
+    judge_open(recorder, task, preferring_tuned, on_progress=no_progress)
+
+
+def published(recorder: Recorder, runs: Path, **fields: object) -> PublishedRun:
+    """Publish at noon."""
+    return publish(recorder, terms(**fields), runs=runs, now=NOON)
+
+
+def claims(ledger: Ledger) -> list[RatingsPublished]:
+    """Return what was claimed."""
+    events = (recorded.event for recorded in ledger.read())
+    return [event for event in events if isinstance(event, RatingsPublished)]
+
+
+def test_a_run_is_named_by_its_mode_and_time(judged_recorder: Recorder, tmp_path: Path) -> None:
+    """Folders sort by time, and say what they hold."""
+    run = published(judged_recorder, tmp_path, mode="pilot")
+
+    assert run.folder == tmp_path / "pilot_20260427_120000"
+    assert run.is_new
+
+
+def test_the_claim_names_every_file_but_the_report_and_its_bytes(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """It is what a replay is held to."""
+    run = published(judged_recorder, tmp_path)
+
+    (claim,) = claims(ledger)
+    files = {a.path: digest_of_bytes((run.folder / a.path).read_bytes()) for a in claim.artifacts}
+    assert files == {artifact.path: artifact.digest for artifact in claim.artifacts}
+    there = {str(at.relative_to(run.folder)) for at in run.folder.rglob("*") if at.is_file()}
+    assert there == files.keys() | {"report.html"}
+    assert len(files) == 8
+
+
+def test_the_claim_names_the_history_that_it_is_of(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """Position and chain say exactly what was known."""
+    head = ledger.head
+
+    published(judged_recorder, tmp_path)
+
+    (claim,) = claims(ledger)
+    assert (claim.publication.as_of, claim.publication.head) == (head.position, head.chain)
+
+
+def test_publishing_again_unchanged_gives_the_same_folder(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """A second run on the same events has nothing new to say."""
+    first = published(judged_recorder, tmp_path)
+    head = ledger.head
+
+    later = NOON + timedelta(hours=1)
+    again = publish(Recorder(ledger, STREAM), terms(), runs=tmp_path, now=later)
+
+    assert (again.folder, again.is_new) == (first.folder, False)
+    assert ledger.head == head
+
+
+def test_other_terms_are_another_run_even_in_the_same_second(
+    judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """Two runs never share a folder."""
+    runs = [
+        published(judged_recorder, tmp_path, elo=EloParameters(permutations=n, k_sweep=()))
+        for n in (1, 2, 3)
+    ]
+
+    assert [run.folder.name for run in runs] == [
+        "headline_20260427_120000",
+        "headline_20260427_120000_2",
+        "headline_20260427_120000_3",
+    ]
+
+
+def test_another_event_makes_another_run(judged_recorder: Recorder, tmp_path: Path) -> None:
+    """The claim of the first stays as it was; the second is of a longer history."""
+    first = published(judged_recorder, tmp_path)
+    judge(judged_recorder, P2)
+
+    second = published(judged_recorder, tmp_path)
+
+    accounts = [run.results.standings for run in (first, second)]
+    assert [a.account.decided for each in accounts for a in each.values()] == [1, 2]
+    assert first.folder != second.folder
+
+
+@pytest.mark.parametrize("is_reserved", [True, False])
+def test_a_run_killed_before_its_files_gets_them_from_the_next(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path, *, is_reserved: bool
+) -> None:
+    """The claim is found again, and what it lacks is written, byte for byte as claimed."""
+    folder = published(judged_recorder, tmp_path).folder
+    shutil.rmtree(folder)
+    if is_reserved:
+        folder.mkdir()
+
+    run = published(Recorder(ledger, STREAM), tmp_path)
+
+    (claim,) = claims(ledger)
+    assert (run.folder, run.is_new) == (folder, False)
+    for artifact in claim.artifacts:
+        assert digest_of_bytes((run.folder / artifact.path).read_bytes()) == artifact.digest
+    assert (run.folder / "report.html").is_file()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_what_cannot_be_written_is_not_claimed(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path, *, is_link: bool
+) -> None:
+    """The error says that nothing was recorded, and a claim without files helps nobody."""
+    if is_link:
+        (tmp_path / "runs").symlink_to(tmp_path / "a disk that is not there")
+    else:
+        (tmp_path / "runs").touch()
+
+    with pytest.raises(CannotWrite):
+        published(judged_recorder, tmp_path / "runs")
+
+    assert claims(ledger) == []
+
+
+def test_a_folder_of_another_tournament_is_passed_over(
+    judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """Two ledgers may lie in one folder, and publish in one second."""
+    theirs = tmp_path / "headline_20260427_120000"
+    theirs.mkdir()
+
+    run = published(judged_recorder, tmp_path)
+
+    assert run.folder == tmp_path / "headline_20260427_120000_2"
+    assert (run.folder / "manifest.json").is_file()
+    assert not any(theirs.iterdir())
+
+
+def test_two_tournaments_that_publish_at_once_have_a_folder_each(
+    judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """A name is taken before the ratings are computed, which may take a while."""
+    others: list[Recorder] = []
+    runs: list[PublishedRun] = []
+
+    def noon_while_another_publishes() -> datetime:
+        while others:
+            runs.append(published(others.pop(), tmp_path))
+        return NOON
+
+    with Ledger.in_memory(now=noon_while_another_publishes) as elsewhere:
+        mine = Recorder(elsewhere, STREAM)
+        record_answers(mine, opened(prompts=[prompt("p1"), prompt("p2")]))
+        others.append(judged_recorder)
+        runs.append(published(mine, tmp_path))
+
+    assert [run.folder.name for run in runs] == [
+        "headline_20260427_120000_2",
+        "headline_20260427_120000",
+    ]
+    assert all((run.folder / "manifest.json").is_file() for run in runs)
+
+
+def test_a_claim_whose_folder_is_anothers_is_told(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """What lies there would pass for what this tournament published."""
+    folder = published(judged_recorder, tmp_path).folder
+    (folder / "manifest.json").write_bytes(b"{}")
+
+    with pytest.raises(FolderTaken, match="headline_20260427_120000 exists already"):
+        published(Recorder(ledger, STREAM), tmp_path)
+
+
+def test_a_folder_that_lost_its_manifest_is_left_as_it_is(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """What its user took out or changed there is for `tourney replay` to tell."""
+    folder = published(judged_recorder, tmp_path).folder
+    (folder / "manifest.json").unlink()
+
+    run = published(Recorder(ledger, STREAM), tmp_path)
+
+    assert (run.folder, run.is_new) == (folder, False)
+    assert not (folder / "manifest.json").exists()
+
+
+def test_a_run_that_fails_before_its_claim_leaves_no_folder(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """Nobody could tell what it was to hold."""
+    judge(Recorder(ledger, STREAM), P2)
+
+    with pytest.raises(StaleVersion):
+        published(judged_recorder, tmp_path)
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_tournament_of_which_nothing_is_known_cannot_be_published(tmp_path: Path) -> None:
+    """There is no history to name."""
+    with Ledger.in_memory() as empty:
+        nobody = Recorder(empty, STREAM)
+
+        with pytest.raises(ValueError, match="tournament 'main' was never opened"):
+            published(nobody, tmp_path)
+
+
+def test_another_tournament_in_the_ledger_publishes_nothing_anew(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """Its openings and outcomes change no rating of this one."""
+    first = published(judged_recorder, tmp_path)
+    ledger.append(StreamId("other"), opened(prompts=[prompt("elsewhere")]))
+
+    again = published(Recorder(ledger, STREAM), tmp_path)
+
+    assert not again.is_new
+    assert again.folder == first.folder
+
+
+def test_files_that_would_contradict_an_old_claim_are_not_written(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """A later tourney may fold to other bytes; they must not pass for what was published."""
+    newest = judged_recorder.state.newest
+    assert newest is not None
+    publication = Publication(
+        run="old", terms=terms(), started_at=NOON, as_of=newest.position, head=newest.chain
+    )
+    other = ArtifactDigest(path="manifest.json", digest=digest_of_bytes(b"other"))
+    ledger.append(STREAM, [RatingsPublished(publication=publication, artifacts=(other,))])
+
+    with pytest.raises(AuditDisagrees, match="run old gives other files today than were published"):
+        published(Recorder(ledger, STREAM), tmp_path)
+
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,415 @@
+"""Prompt banks and rubrics: read from files, shipped, and laid out for the demonstration."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import rubrics
+from commands.errors import ConfigurationError
+from commands.evaluating.registry import SHIPPED, evaluation_of
+from commands.settings.inputs import lay_out_demo, read_bank, read_rubric, shipped_data
+from commands.settings.reader import read_settings
+from commands.settings.sections import EntrantSection
+from ledger.events.registration import Prompt, Rubric
+from ledger.identity import Dimension
+from tests.support.builders.commands import record, write_bank, write_rubric
+
+
+def read_as_bank(folder: Path, *lines: str) -> tuple[Prompt, ...]:
+    """Write lines as a bank and read it."""
+    path = folder / "bank.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return read_bank(path)
+
+
+def faults(folder: Path, *lines: str) -> tuple[str, ...]:
+    """Return what is wrong, each place without its folder."""
+    with pytest.raises(ConfigurationError) as caught:
+        read_as_bank(folder, *lines)
+    return tuple(fault.removeprefix(f"{folder}/") for fault in caught.value.faults)
+
+
+def line(prompt_id: str = "p1", **fields: object) -> str:
+    """Return a line of a bank."""
+    return json.dumps(record(prompt_id, **fields))
+
+
+def test_prompts_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """Bank order is the order of matches and of the pilot."""
+    prompts = read_as_bank(
+        tmp_path, line("p2"), line("p1", tags=["dose"], expected_behavior="hedge")
+    )
+
+    assert [prompt.prompt_id for prompt in prompts] == ["p2", "p1"]
+    assert prompts[1].tags == ("dose",)
+    assert prompts[1].expected_behavior == "hedge"
+
+
+def test_blank_lines_and_other_line_ends_are_tolerated(tmp_path: Path) -> None:
+    """Editors add them, and they say nothing."""
+    prompts = read_as_bank(tmp_path, "", line("p1") + "\r", "   ", line("p2"), "")
+
+    assert [prompt.prompt_id for prompt in prompts] == ["p1", "p2"]
+
+
+def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
+    """Rewording a note must not ask every entrant again."""
+    with_note, without = read_as_bank(tmp_path, line("p1", _provenance={"by": "us"}), line("p2"))
+
+    assert with_note.text == "Question p1?"
+    assert with_note.fields.keys() == without.fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        (line(gold="aspirin"), "Object contains unknown field gold"),
+        (line(text=""), "'text': Expected str of length >= 1"),
+        (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
+        (line(text=None, source=3), "'source': Expected str, got int"),
+        ('{"prompt_id": "p1",', "not JSON: Expecting property name enclosed in double quotes at"),
+        ('["p1"]', "a prompt is a JSON object, this is list"),
+        (line(text="half a pair: \ud800"), r"'utf-8' codec can't encode character '\ud800'"),
+        (line(text="the other half: \udc00"), r"'utf-8' codec can't encode character '\udc00'"),
+    ],
+)
+def test_a_line_that_is_no_prompt_is_told_with_its_number(
+    tmp_path: Path, wrong: str, fault: str
+) -> None:
+    """Half a surrogate pair, too: it could never be written to the ledger as UTF-8."""
+    (found,) = faults(tmp_path, line("p0"), wrong)
+
+    assert found.startswith(f"bank.jsonl:2: {fault}")
+
+
+@pytest.mark.parametrize("wrong", ["guess", "", 3, ["hedge"]])
+def test_a_field_of_few_values_names_them(tmp_path: Path, wrong: object) -> None:
+    """Whoever writes a bank by hand does not know them by heart."""
+    (found,) = faults(tmp_path, line(expected_behavior=wrong))
+
+    assert found.startswith("bank.jsonl:1: 'expected_behavior': ")
+    assert found.endswith(", it is one of 'hedge', 'answer', 'abstain'")
+
+
+@pytest.mark.parametrize(
+    "wrong", [line(text=""), line(tags=[3]), line(gold_answer=3), line(more=1)]
+)
+def test_a_field_of_any_text_names_no_values(tmp_path: Path, wrong: str) -> None:
+    """There is no list to choose from."""
+    (found,) = faults(tmp_path, wrong)
+
+    assert "it is one of" not in found
+
+
+def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
+    """Responses go by the id, so two prompts under one would be mixed up."""
+    (found,) = faults(tmp_path, line("p1"), line("p2"), line("p1", text="Another?"))
+
+    assert found == "bank.jsonl:3: prompt_id 'p1' is taken by line 1; give each prompt its own"
+
+
+def test_all_faulty_lines_are_told_at_once(tmp_path: Path) -> None:
+    """A bank of hundreds is not mended one line a run."""
+    found = faults(tmp_path, "{", line("p1"), "3", line("p1"))
+
+    assert [fault.split(": ")[0] for fault in found] == [
+        "bank.jsonl:1",
+        "bank.jsonl:3",
+        "bank.jsonl:4",
+    ]
+
+
+def test_an_empty_bank_is_a_fault(tmp_path: Path) -> None:
+    """A tournament on nothing would end at once and look as if it went well."""
+    (found,) = faults(tmp_path, "", "")
+
+    assert found == "bank.jsonl: the prompt bank is empty; it holds one JSON object a line"
+
+
+def test_a_bank_that_cannot_be_read_is_told_by_its_path(tmp_path: Path) -> None:
+    """A wrong path in the settings, or a file of another encoding."""
+    latin = tmp_path / "latin.jsonl"
+    latin.write_bytes(b'{"text": "caf\xe9"}')
+
+    for path in (tmp_path / "none.jsonl", latin):
+        with pytest.raises(ConfigurationError, match=f"{path.name}: the prompt bank cannot be"):
+            read_bank(path)
+
+
+def test_a_bank_that_was_written_out_is_read_again(tmp_path: Path) -> None:
+    """Users build banks by programs, through the same fields."""
+    prompts = read_as_bank(tmp_path, line("p1"), line("p2", gold_answer=None))
+
+    again = read_bank(write_bank(tmp_path / "again.jsonl", (each.fields for each in prompts)))
+
+    assert again == prompts
+
+
+@pytest.fixture(scope="module")
+def shipped() -> tuple[Prompt, ...]:
+    """Give the bank that ships."""
+    return read_bank(shipped_data() / "bank.jsonl")
+
+
+def test_the_shipped_bank_has_the_size_of_the_customers(shipped: tuple[Prompt, ...]) -> None:
+    """The pilot's strata and the cost of a headline run follow from these counts."""
+    assert Counter(prompt.source for prompt in shipped) == {
+        "recall": 24,
+        "vignette": 69,
+        "curated": 50,
+    }
+
+
+def test_the_shipped_curated_prompts_expect_each_behaviour(shipped: tuple[Prompt, ...]) -> None:
+    """Calibration is compared on them, so each behaviour and category must be there enough."""
+    curated = [prompt for prompt in shipped if prompt.source == "curated"]
+
+    assert Counter(prompt.expected_behavior for prompt in curated) == {
+        "hedge": 20,
+        "answer": 20,
+        "abstain": 10,
+    }
+    assert Counter(prompt.category for prompt in curated) == {
+        "genuinely_uncertain": 16,
+        "misleading_premise": 13,
+        "boundary_of_knowledge": 8,
+        "high_stakes": 13,
+    }
+
+
+def test_the_shipped_bank_has_gold_answers_exactly_where_one_exists(
+    shipped: tuple[Prompt, ...],
+) -> None:
+    """A curated prompt has a right behaviour instead of a right answer, the others no category."""
+    for prompt in shipped:
+        has_gold = prompt.source in {"recall", "vignette"}
+
+        assert bool(prompt.gold_answer) == has_gold
+        assert (prompt.expected_behavior is None) == has_gold
+        assert (prompt.category is None) == has_gold
+
+
+def test_no_shipped_prompt_is_there_twice(shipped: tuple[Prompt, ...]) -> None:
+    """A doubled prompt would count twice in every rating."""
+    assert len({prompt.prompt_id for prompt in shipped}) == 143
+    assert len({prompt.text for prompt in shipped}) == 143
+
+
+FACTUALITY = Dimension("factuality")
+
+
+def read_as_rubric(folder: Path, text: str) -> Rubric:
+    """Write a rubric and read it."""
+    path = folder / "factuality.md"
+    path.write_text(text, encoding="utf-8")
+    return read_rubric(path, FACTUALITY)
+
+
+def fault(folder: Path, text: str) -> str:
+    """Return what is wrong, its place without the folder."""
+    with pytest.raises(ConfigurationError) as caught:
+        read_as_rubric(folder, text)
+    (found,) = caught.value.faults
+    return found.removeprefix(f"{folder}/")
+
+
+def test_a_rubric_is_kept_whole_with_its_version(tmp_path: Path) -> None:
+    """The judge is shown the file as it is, and its digest names the version line too."""
+    text = "<!-- version: 2.1 -->\n+++\nneeds_gold = true\n+++\n\n# Factuality\n"
+
+    rubric = read_as_rubric(tmp_path, text)
+
+    assert rubric == Rubric(dimension=FACTUALITY, version="2.1", needs_gold=True, text=text)
+
+
+def test_front_matter_says_what_the_judge_is_shown(tmp_path: Path) -> None:
+    """Only some dimensions may see the gold answer or the expected behaviour."""
+    front = "needs_gold = false\nshows_expected_behavior = true"
+
+    rubric = read_rubric(write_rubric(tmp_path / "r.md", front=front), FACTUALITY)
+
+    assert not rubric.needs_gold
+    assert rubric.shows_expected_behavior
+
+
+def test_a_rubric_without_a_version_is_refused(tmp_path: Path) -> None:
+    """Verdicts are quoted with the version of the rubric that they were given under."""
+    assert fault(tmp_path, "# Factuality\n") == (
+        "factuality.md:1: a rubric begins with its version, as in <!-- version: 1 -->"
+    )
+
+
+def test_a_rubric_without_front_matter_is_refused(tmp_path: Path) -> None:
+    """Whether gold is needed has no default that could pass for the author's choice."""
+    assert fault(tmp_path, "<!-- version: 1 -->\n# Factuality\n").startswith(
+        "factuality.md:2: front matter is missing: +++, then needs_gold = true or false"
+    )
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("needs_gold yes", "the front matter is not TOML: Expected '='"),
+        ("needs_gold = 'maybe'", "the front matter is wrong: 'needs_gold': Input should be a val"),
+        ("needs_glod = true", "'needs_gold': Field required; 'needs_glod': Extra inputs are not"),
+    ],
+)
+def test_wrong_front_matter_is_told_on_one_line(tmp_path: Path, front: str, said: str) -> None:
+    """A fault among others has one line of its own, without the libraries' links."""
+    found = fault(tmp_path, f"<!-- version: 1 -->\n+++\n{front}\n+++\n")
+
+    assert found.startswith("factuality.md:2: ")
+    assert said in found
+    assert "\n" not in found
+
+
+def test_a_rubric_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
+    """A wrong path in the settings is found before anything is recorded."""
+    with pytest.raises(ConfigurationError, match=r"none\.md: the rubric cannot be read: "):
+        read_rubric(tmp_path / "none.md", FACTUALITY)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "needs_gold", "shows_expected_behavior"),
+    [
+        ("factuality", True, False),
+        ("clinical_utility", False, False),
+        ("calibration", False, True),
+    ],
+)
+def test_the_shipped_rubrics_read_well(
+    dimension: str, needs_gold: bool, shows_expected_behavior: bool
+) -> None:
+    """Gold answers would bias a judge on every dimension but factuality."""
+    path = Path(rubrics.__path__[0]) / f"{dimension}.md"
+
+    rubric = read_rubric(path, Dimension(dimension))
+
+    assert rubric.version == "1"
+    assert rubric.needs_gold is needs_gold
+    assert rubric.shows_expected_behavior is shows_expected_behavior
+    assert "## How to compare" in rubric.text
+
+
+def names(folder: Path) -> set[str]:
+    """Return the files directly in a folder."""
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> None:
+    """Its settings name what was laid out beside them."""
+    lay_out_demo(tmp_path / "demo")
+
+    settings = read_settings(tmp_path / "demo" / "tournament.toml", {})
+
+    assert len(read_bank(tmp_path / "demo" / settings.prompts.bank)) == 143
+    assert all((tmp_path / "demo" / rubric.path).is_file() for rubric in settings.rubrics)
+
+
+def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
+    """What they read was laid out, too; there is one of each kind, small enough for a demo."""
+    lay_out_demo(tmp_path)
+    settings = read_settings(tmp_path / "tournament.toml", {})
+    bank = read_bank(tmp_path / settings.prompts.bank)
+
+    made = [evaluation_of(each, tmp_path, bank) for each in settings.evaluations]
+
+    assert {each.kind for each in made} == {"rollout", "comparison", "perplexity", "encoding"}
+    n_items = [
+        len(each.samples(section.terms))
+        for each, section in zip(made, settings.evaluations, strict=True)
+    ]
+    assert n_items == [24, 40, 6, 40]
+
+
+def test_the_seven_billions_show_evaluations_that_can_be_asked_for(tmp_path: Path) -> None:
+    """They are comments there: who takes the marks away has tables that are right."""
+    lines = (shipped_data() / "olmo2-7b" / "tournament.toml").read_text("utf-8").splitlines()
+    start = lines.index("# [[evaluations]]")
+    text = "\n".join([*lines[:start], *(line.removeprefix("#").strip() for line in lines[start:])])
+    (tmp_path / "tournament.toml").write_text(text, encoding="utf-8")
+
+    shown = read_settings(tmp_path / "tournament.toml", {}).evaluations
+
+    assert [each.uses for each in shown] == ["bank-rollout", "bank-choices", "medqa-choices"]
+    assert {each.uses for each in shown} < SHIPPED.keys()
+
+
+def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
+    """Each differs from the one before it in one thing, so that a difference can be told."""
+    shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
+
+    base, security, robust, jury = shipped.entrants
+    one_head = {"bypass_jury": True, "temperature": 0.98}
+    assert [each.id for each in shipped.entrants] == [
+        "base_olmo",
+        "security_only",
+        "security_plus_robustness",
+        "full_poe",
+    ]
+    assert (base.loader, base.temperature) == ("hf", None)
+    assert said(security) == {"rob_checkpoint": None, **one_head}
+    assert said(robust) == {"rob_checkpoint": -1, **one_head}
+    assert said(jury) == {"rob_checkpoint": -1, **one_head, "bypass_jury": False}
+    assert len({each.model_dump()["weights"] for each in shipped.entrants}) == 1
+
+
+def said(section: EntrantSection) -> dict[str, object]:
+    """Return what tells one Hydra from another, once the defaults of all are seen to hold."""
+    fields = section.model_dump(include={"heads", "heads_depth", "gamma", "beta"})
+    assert fields == {"heads": 9, "heads_depth": 3, "gamma": 4, "beta": 1.0}
+    return section.model_dump(include={"rob_checkpoint", "bypass_jury", "temperature"})
+
+
+def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
+    """Its paths are those of the folder that a user copies bank and rubrics to."""
+    shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
+
+    folder = Path(rubrics.__path__[0])
+    assert {each.path for each in shipped.rubrics} == {
+        Path("rubrics") / file.name for file in folder.glob("*.md")
+    }
+    assert all(
+        read_rubric(folder / each.path.name, Dimension(each.dimension)) for each in shipped.rubrics
+    )
+    assert shipped.judge.provider == "anthropic-batch"
+
+
+def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:
+    """A user who runs the demonstration has no use for it."""
+    lay_out_demo(tmp_path / "demo")
+
+    assert names(tmp_path / "demo") == {
+        "tournament.toml",
+        "bank.jsonl",
+        "distractors.jsonl",
+    }
+    assert "train.py" in names(shipped_data() / "quickstart")
+
+
+def test_a_tournament_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    """A second `tourney demo` goes on with the first one's ledger."""
+    (tmp_path / "tournament.toml").write_text("mine", encoding="utf-8")
+
+    lay_out_demo(tmp_path)
+
+    assert names(tmp_path) == {"tournament.toml"}
+
+
+def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
+    """Users make a folder first and go into it."""
+    lay_out_demo(tmp_path)
+
+    assert "tournament.toml" in names(tmp_path)
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
+    """Nobody wants a tournament among their photographs."""
+    (tmp_path / "photograph.jpg").touch()
+
+    with pytest.raises(ConfigurationError, match="exists and is not a demo; name a new folder"):
+        lay_out_demo(tmp_path)
+
+    assert names(tmp_path) == {"photograph.jpg"}

@@ -1,0 +1,334 @@
+"""Reading tournament.toml: defaults, the environment, and every fault with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.settings.reader import read_settings
+from commands.settings.schema import GenerationSection, JudgeSection, PilotSection, PromptsSection
+from ledger.events.ratings import BradleyTerryParameters, EloParameters
+from ledger.identity import EntrantId
+from tests.support.builders.commands import MINIMAL, faults_in, settings_in
+
+ENTRANTS, RUBRICS = MINIMAL.index("[[entrants]]"), MINIMAL.index("[[rubrics]]")
+
+
+def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> None:
+    """Four lines of TOML are enough to begin."""
+    settings = settings_in(tmp_path)
+
+    assert settings.tournament.ledger == Path("tournament.db")
+    assert settings.prompts == PromptsSection(bank=Path("bank.jsonl"))
+    assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
+    assert settings.generation == GenerationSection(
+        max_new_tokens=256, batch_tokens=8192, seed=0, dtype="bfloat16", device="auto"
+    )
+    assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
+    assert settings.elo.parameters == EloParameters(
+        k=16,
+        k_sweep=(1, 4, 8, 16, 32),
+        initial_rating=1400,
+        permutations=500,
+        seed=20260425,
+        bootstraps=400,
+    )
+    assert settings.bradley_terry.parameters == BradleyTerryParameters()
+    assert (settings.evaluations, settings.jury) == ((), ())
+
+
+def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
+    """Who says nothing more than the provider gets batches, a cache and no needless question."""
+    judge = settings_in(tmp_path, f'{MINIMAL}\n[judge]\nprovider = "anthropic-batch"\n').judge
+
+    assert (judge.cache, judge.skip_identical, judge.retries) == ("5m", True, 1)
+    assert (judge.batch_queries, judge.concurrency, judge.poll_s) == (2000, 8, 60.0)
+    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
+
+
+def test_a_jury_is_a_list_of_judges(tmp_path: Path) -> None:
+    """Each has a name to be chosen by, and settings of its own."""
+    juror = '[[jury]]\nid = "{}"\nprovider = "endpoint"\nmodel = "org/judge"\n'
+    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}"
+
+    jury = settings_in(tmp_path, text).jury
+
+    assert [(each.id, each.model, each.effort) for each in jury] == [
+        ("one", "org/judge", "max"),
+        ("two", "org/judge", "low"),
+    ]
+
+
+def test_the_file_overrules_the_defaults(tmp_path: Path) -> None:
+    """Otherwise there would be nothing to configure."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n\n[pilot]\nstrata = {{ recall = 3 }}\n"
+
+    settings = settings_in(tmp_path, text)
+
+    assert settings.elo.k == 24
+    assert settings.pilot.strata == {"recall": 3}
+
+
+def test_strengths_have_a_section_of_their_own(tmp_path: Path) -> None:
+    """What Elo and Bradley-Terry share in name, as seeds and ties, they do not share in value."""
+    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+
+    settings = settings_in(tmp_path, text)
+
+    assert settings.bradley_terry.parameters == BradleyTerryParameters(
+        ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
+    )
+    assert settings.elo.ties == "drop"
+
+
+def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
+    """One run in a hundred differs in one number; nobody should edit a file for it."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n"
+    environ = {
+        "TOURNEY_ELO_K": "32",
+        "TOURNEY_JUDGE_RETRIES": "3",
+        "TOURNEY_GENERATION_DEVICE": "cuda:1",
+        "TOURNEY_PROMPTS_BANK": "other.jsonl",
+        "TOURNEY_ELO_K_SWEEP": "[8, 16]",
+        "TOURNEY_JUDGE_MAX_USD": "2.5",
+        "TOURNEY_JUDGE_PRICES": "mine.toml",
+        "TOURNEY_JUDGE_BASE_URL": "http://[::1]:8000/v1",
+    }
+
+    settings = settings_in(tmp_path, text, environ)
+
+    assert (settings.elo.k, settings.elo.k_sweep) == (32, (8, 16))
+    assert (settings.judge.retries, settings.judge.max_usd) == (3, 2.5)
+    assert settings.judge.prices == Path("mine.toml")
+    assert settings.judge.base_url == "http://[::1]:8000/v1"
+    assert settings.generation.device == "cuda:1"
+    assert settings.prompts.bank == Path("other.jsonl")
+
+
+def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> None:
+    """TOURNEY_LEDGER belongs to the command line, and most variables to other programs."""
+    others = {"ELO_K": "1", "PATH": "/bin", "TOURNEY_PORT": "tcp://10.0.0.1:80"}
+    settings = settings_in(tmp_path, environ={"TOURNEY_LEDGER": "x.db", **others})
+
+    assert settings == settings_in(tmp_path)
+
+
+def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
+    """It would change nothing, and nobody would see that it did not."""
+    found = faults_in(tmp_path, environ={"TOURNEY_ELO_KK": "3"})
+
+    assert len(found) == 1
+    assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
+
+
+@pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_ELOK"])
+def test_a_variable_of_ours_with_a_misspelt_section_is_refused(tmp_path: Path, name: str) -> None:
+    """A cap on money that is passed over in silence is found on the bill."""
+    (found,) = faults_in(tmp_path, environ={name: "0.1"})
+
+    assert found.startswith(f"environment variable {name} names no key of a plain section: tour")
+    assert found.endswith("; correct or unset it")
+
+
+def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+    """The user would look in vain at a line of the file."""
+    text = f"{MINIMAL}\n[elo]\nk = 24\n"
+
+    (found,) = faults_in(tmp_path, text, {"TOURNEY_ELO_K": "fast"})
+
+    assert found.startswith("TOURNEY_ELO_K: 'elo.k' is 'fast': Input should be a valid number")
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        ("[judge]\nretires = 1  #!", "unknown key 'judge.retires'; did you mean 'retries'?"),
+        ("[prompts]\nx = 1  #!", "unknown key 'prompts.x'; known here: bank"),
+        ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
+        ("[elo]\nk = 0  #!", "'elo.k' is 0: Input should be greater than 0"),
+        ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: Input should be less than or equal to 1"),
+        ("[elo]\nk_sweep = [1e7]  #!", "'elo.k_sweep.0' is 10000000.0: Input should be less"),
+        ("[elo]\ninitial_rating = -1e7  #!", "'elo.initial_rating' is -10000000.0: Input should"),
+        ("[elo]\npermutations = 100_000_000_000  #!", "'elo.permutations' is 100000000000: Input"),
+        ("[elo]\nbootstraps = 100_000_000_000  #!", "'elo.bootstraps' is 100000000000: Input"),
+        ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: Input"),
+        ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
+        ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
+        (
+            "[elo]\nbootstraps = 39  #!",
+            "'elo.bootstraps' is 39: a 95 % interval needs at least 40 resa",
+        ),
+        (
+            '[bradley_terry]\ninterval = "bayesian"\nresamples = 19  #!\nlevel = 0.9',
+            "'bradley_terry.resamples' is 19: a 90 % interval needs at least 20 resamples",
+        ),
+        (
+            '[bradley_terry]  #!\ninterval = "bayesian"\nlevel = 0.999',
+            "'bradley_terry.resamples' is 1000: a 99.9 % interval needs at least 2,000 resamples",
+        ),
+        ("[bradley_terry]\nresamples = 10_000_000  #!", "'bradley_terry.resamples' is 10000000"),
+        ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),
+        ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': Input should be 'flo"),
+        ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': String should match"),
+        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.1' is 'x': Input should be a valid num"),
+        ("[pilot.strata]\nrecall = 'all'  #!", "'pilot.strata.recall' is 'all': Input should be"),
+        ("[[rubrics]]  #!\ndimension = 'x'", "'rubrics.1.path' is missing"),
+        ("[[entrants]]\nid = 'c'\nwieghts = 'x'  #!", "unknown key 'entrants.2.wieghts'; did you"),
+        ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': Input should be 'ref"),
+        ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: Input should be greater than 0"),
+        ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': Input should be '5m', '1h' or"),
+        ("[judge]\nbatch_queries = 100_001  #!", "'judge.batch_queries' is 100001: Input shoul"),
+        ("[judge]\nmodel = 'x'  #!", "unknown key 'judge.model'; did you mean"),
+        ("[[jury]]  #!\nid = 'x'", "'jury.0.model' is missing"),
+        ("[[jury]]\nid = 'a b'  #!\nmodel = 'x'", "'jury.0.id' is 'a b': String should match"),
+        (
+            "[[jury]]\nid = 'x'\nmodel = 'x'\n[[jury]]\nid = 'x'  #!\nmodel = 'y'",
+            "jury.id 'x' is there twice",
+        ),
+        ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "entrants.id 'base' is there twice"),
+        ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "rubrics.dimension 'factuality'"),
+        ("[[evaluations]]  #!\nid = 'x'", "'evaluations.0.uses' is missing"),
+        (
+            "[[evaluations]]\nid = 'x'\nuses = 'x'\nlenght = 7  #!",
+            "unknown key 'evaluations.0.lenght'; did you mean 'length'?",
+        ),
+        (
+            "[[evaluations]]\nid = 'x'\nuses = 'x'\n[[evaluations]]\nid = 'x'  #!\nuses = 'y'",
+            "evaluations.id 'x' is there twice",
+        ),
+    ],
+)
+def test_each_kind_of_fault_is_told_with_its_line(tmp_path: Path, added: str, fault: str) -> None:
+    """A message that names the line is one that needs no search."""
+    text = f"{MINIMAL}\n{added}\n"
+    line = 1 + text[: text.index("#!")].count("\n")
+
+    found = faults_in(tmp_path, text)
+
+    assert any(each.startswith(f"tournament.toml:{line}: {fault}") for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (MINIMAL[ENTRANTS:], "tournament.toml:1: 'tournament' is missing"),
+        (MINIMAL[:RUBRICS], "tournament.toml:1: 'rubrics' is missing"),
+        (MINIMAL[:ENTRANTS] + MINIMAL[RUBRICS:], "tournament.toml:1: 'entrants' is missing"),
+        (MINIMAL.replace('"main"', '"a b"'), "tournament.toml:2: 'tournament.id' is 'a b'"),
+    ],
+)
+def test_a_section_that_must_be_there_is_missed(tmp_path: Path, text: str, fault: str) -> None:
+    """There is no default tournament, entrant or rubric that could pass for the user's."""
+    (found,) = faults_in(tmp_path, text)
+
+    assert found.startswith(fault)
+
+
+def test_an_anchor_is_one_of_the_entrants(tmp_path: Path) -> None:
+    """Ratings would be published that hang from the mean, and name somebody who is not there."""
+    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "nobody"\n'
+
+    (found,) = faults_in(tmp_path, text)
+
+    assert found == (
+        "tournament.toml:17: 'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned"
+    )
+
+
+def test_an_anchor_of_the_environment_is_told_by_its_variable(tmp_path: Path) -> None:
+    """The file has no such line."""
+    (found,) = faults_in(tmp_path, environ={"TOURNEY_BRADLEY_TERRY_ANCHOR": "nobody"})
+
+    assert found.startswith("TOURNEY_BRADLEY_TERRY_ANCHOR: ")
+
+
+SERVED = """
+[[entrants]]
+id = "{id}"
+loader = "endpoint"
+model = "default"
+base_url = "{base_url}"
+"""
+
+
+def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
+    """Only one server would be asked, and all pairs would tie with nothing said."""
+    servers = {"fp16": "http://a/v1", "int8": "http://b/v1"}
+    text = MINIMAL + "".join(SERVED.format(id=id_, base_url=url) for id_, url in servers.items())
+
+    (found,) = faults_in(tmp_path, text)
+
+    assert found == (
+        "tournament.toml:26: 'entrants.3.base_url' is 'http://b/v1': entrants 'fp16' and 'int8'"
+        " differ only in base_url, so they count as one; give them different revisions"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ['revision = "int8"', "temperature = 0.5", "max_new_tokens = 8"],
+)
+def test_what_is_told_apart_may_have_servers_of_its_own(tmp_path: Path, changed: str) -> None:
+    """Weights that differ are served apart, each under whatever name."""
+    first = SERVED.format(id="fp16", base_url="http://a/v1")
+    second = SERVED.format(id="int8", base_url="http://b/v1") + changed
+
+    assert len(settings_in(tmp_path, MINIMAL + first + second).entrants) == 4
+
+
+def test_an_entrant_may_be_there_under_two_names(tmp_path: Path) -> None:
+    """At one server as in one folder it is truly the same, and answers once."""
+    names = (SERVED.format(id=id_, base_url="http://a/v1") for id_ in ("one", "other"))
+
+    assert len(settings_in(tmp_path, MINIMAL + "".join(names)).entrants) == 4
+
+
+def test_one_entrant_alone_is_no_tournament(tmp_path: Path) -> None:
+    """There would be nothing to compare it with."""
+    second = MINIMAL.rindex("[[entrants]]")
+
+    (found,) = faults_in(tmp_path, MINIMAL[:second] + MINIMAL[RUBRICS:])
+
+    assert found.startswith("tournament.toml:4: 'entrants' is ")
+    assert "at least 2 items" in found
+
+
+def test_all_faults_are_told_at_once_and_only_they(tmp_path: Path) -> None:
+    """Mending one fault a run is slow; a fault that only follows from another misleads."""
+    text = MINIMAL.replace("weights =", "wieghts =") + "\n[judge]\nretries = -1\n"
+
+    found = faults_in(tmp_path, text)
+
+    assert [fault.partition(": ")[0] for fault in found] == [
+        "tournament.toml:4",
+        "tournament.toml:6",
+        "tournament.toml:8",
+        "tournament.toml:10",
+        "tournament.toml:17",
+    ]
+
+
+def test_a_file_that_is_not_toml_is_told_where_it_breaks_off(tmp_path: Path) -> None:
+    """A missing quotation mark is the commonest fault of all."""
+    (found,) = faults_in(tmp_path, '[tournament]\nid = "main\n')
+
+    assert found.startswith("tournament.toml: not TOML: ")
+    assert "line 2" in found
+
+
+def test_a_missing_file_says_how_to_name_or_make_one(tmp_path: Path) -> None:
+    """It is what a newcomer sees first, in an empty folder."""
+    path = tmp_path / "tournament.toml"
+
+    with pytest.raises(ConfigurationError, match="there is no such file; name one with --config"):
+        read_settings(path, {})
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
+    """A folder, or a file of another encoding, under the name of the configuration."""
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+
+    with pytest.raises(ConfigurationError, match="cannot be read: "):
+        read_settings(tmp_path, {})
+    with pytest.raises(ConfigurationError, match=r"latin\.toml: cannot be read: "):
+        read_settings(tmp_path / "latin.toml", {})

@@ -1,0 +1,258 @@
+"""[[entrants]] and [[evaluations]]: what each kind takes, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from commands.settings.schema import Settings
+from commands.settings.sections import (
+    EndpointSection,
+    EvaluationOptions,
+    EvaluationSection,
+    HfSection,
+    HydraSection,
+)
+from tests.support.builders.commands import (
+    MINIMAL,
+    entrant_section,
+    faults_in,
+    settings,
+    settings_in,
+)
+
+
+def test_a_table_says_which_evaluation_and_on_what_terms() -> None:
+    """Terms are the user's; parameters are the evaluation's own."""
+    section = EvaluationSection(
+        id="copying", uses="copying", length=7, temperature=0.5, parameters={"n_words": 3}
+    )
+
+    assert section.terms == EvaluationOptions(length=7, temperature=0.5)
+    assert type(section.terms) is EvaluationOptions
+
+
+@pytest.mark.parametrize("wrong", [{"id": "a b"}, {"uses": ""}, {"length": 0}])
+def test_a_label_is_a_word_and_a_length_a_number_of_items(wrong: dict[str, object]) -> None:
+    """Labels are typed behind options, and a run on no items measures nothing."""
+    table = {"id": "copying", "uses": "copying", **wrong}
+
+    with pytest.raises(ValidationError) as caught:
+        EvaluationSection.model_validate(table)
+
+    assert [error["loc"] for error in caught.value.errors()] == [tuple(wrong)]
+
+
+HYDRA = """\
+[[entrants]]
+id = "poe"
+loader = "hydra"
+weights = "weights"
+security = "hydra/security"
+"""
+SERVED = """\
+[[entrants]]
+id = "hosted"
+loader = "endpoint"
+model = "org/large"
+base_url = "http://localhost:8000/v1"
+"""
+
+
+def test_a_hydra_has_its_documented_defaults(tmp_path: Path) -> None:
+    """Nine heads of three layers that draft four tokens: as the product was published."""
+    poe = settings_in(tmp_path, MINIMAL + HYDRA).entrants[2]
+
+    assert poe == HydraSection(
+        id="poe",
+        loader="hydra",
+        weights=Path("weights"),
+        security=Path("hydra/security"),
+        heads=9,
+        heads_depth=3,
+        robustness=None,
+        rob_checkpoint=None,
+        uncertainty=None,
+        needs_uncertainty=False,
+        bypass_jury=False,
+        gamma=4,
+        beta=1.0,
+        temperature=None,
+        max_new_tokens=None,
+    )
+
+
+def test_a_hydra_takes_all_that_it_is_asked(tmp_path: Path) -> None:
+    """Each key reaches the entrant, and a checkpoint may be a step."""
+    keys = {
+        "robustness": "'hydra/robustness'",
+        "rob_checkpoint": "50",
+        "uncertainty": "'hydra/uncertainty'",
+        "needs_uncertainty": "true",
+        "bypass_jury": "true",
+        "temperature": "0.98",
+        "gamma": "2",
+        "beta": "0.5",
+        "heads": "3",
+        "heads_depth": "2",
+        "max_new_tokens": "40",
+    }
+    added = "".join(f"{key} = {value}\n" for key, value in keys.items())
+
+    poe = settings_in(tmp_path, MINIMAL + HYDRA + added).entrants[2]
+
+    assert (
+        poe.model_dump(mode="json").items()
+        >= {
+            "robustness": "hydra/robustness",
+            "rob_checkpoint": 50,
+            "uncertainty": "hydra/uncertainty",
+            "needs_uncertainty": True,
+            "bypass_jury": True,
+            "temperature": 0.98,
+            "gamma": 2,
+            "beta": 0.5,
+            "heads": 3,
+            "heads_depth": 2,
+            "max_new_tokens": 40,
+        }.items()
+    )
+
+
+def test_what_a_server_serves_is_named_by_the_server(tmp_path: Path) -> None:
+    """Where the weights lie is the server's business; eight requests wait there at a time."""
+    hosted = settings_in(tmp_path, MINIMAL + SERVED).entrants[2]
+
+    assert hosted == EndpointSection(
+        id="hosted",
+        loader="endpoint",
+        model="org/large",
+        base_url="http://localhost:8000/v1",
+        revision=None,
+        concurrency=8,
+        temperature=None,
+        max_new_tokens=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        (
+            "weights = 'weights'",
+            "unknown key 'entrants.2.weights'; it is for loader 'hf', and this entrant's is",
+        ),
+        ("base_ulr = 'x'", "unknown key 'entrants.2.base_ulr'; did you mean 'base_url'?"),
+        ("revision = ''", "'entrants.2.revision' is '': String should have at least 1 character"),
+        ("concurrency = 0", "'entrants.2.concurrency' is 0: Input should be greater than or equal"),
+    ],
+)
+def test_a_fault_of_a_served_entrant_is_told(tmp_path: Path, added: str, fault: str) -> None:
+    """Somebody who changes the loader forgets the folder."""
+    (found,) = faults_in(tmp_path, f"{MINIMAL}{SERVED}{added}\n")
+
+    assert fault in found
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "https://key@host/v1"])
+def test_an_address_is_one_and_holds_no_key(tmp_path: Path, url: str) -> None:
+    """Settings are recorded, and a ledger is shown to others."""
+    (found,) = faults_in(tmp_path, MINIMAL + SERVED.replace("http://localhost:8000/v1", url))
+
+    assert f"'entrants.2.base_url' is '{url}': String should match pattern" in found
+
+
+def test_an_entrant_is_plain_weights_unless_it_says_more(tmp_path: Path) -> None:
+    """Files written before there were other loaders go on as they are."""
+    base = settings_in(tmp_path).entrants[0]
+
+    assert base == HfSection(id="base", loader="hf", weights=Path("weights/base"), adapters=())
+
+
+def test_sections_that_are_made_already_are_taken_as_they_are() -> None:
+    """Settings may be put together by a program, too."""
+    poe = entrant_section("poe", loader="hydra", security="security")
+    made = settings(entrants=[entrant_section("base"), poe])
+
+    again = Settings(
+        tournament=made.tournament, entrants=made.entrants, rubrics=made.rubrics, elo=made.elo
+    )
+
+    assert again == made
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        ("gama = 3  #!", "unknown key 'entrants.2.gama'; did you mean 'gamma'?"),
+        ("adapters = ['x']  #!", "unknown key 'entrants.2.adapters'; it is for loader 'hf', and"),
+        ("gamma = 0  #!", "'entrants.2.gamma' is 0: Input should be greater than or equal to 1"),
+        ("beta = 0  #!", "'entrants.2.beta' is 0: Input should be greater than 0"),
+        ("heads = 1  #!", "'entrants.2.heads' is 1: Input should be greater than or equal to 2"),
+        ("heads_depth = 0  #!", "'entrants.2.heads_depth' is 0: Input should be greater than or"),
+        ("beta = inf  #!", "'entrants.2.beta' is inf: Input should be a finite number"),
+        ("temperature = -0.98  #!", "'entrants.2.temperature' is -0.98: Input should be greater"),
+        ("max_new_tokens = 0  #!", "'entrants.2.max_new_tokens' is 0: Input should be greater"),
+        ("rob_checkpoint = 50  #!", "'entrants.2.rob_checkpoint' is 50: the folder of robustness"),
+        (
+            "robustness = 'x'\nrob_checkpoint = 0  #!",
+            "'entrants.2.rob_checkpoint' is 0: Input should be a step, or -1 for the final",
+        ),
+        (
+            "robustness = 'x'\nrob_checkpoint = -2  #!",
+            "'entrants.2.rob_checkpoint' is -2: Input should be a step, or -1 for the final",
+        ),
+        ("robustness = 5  #!\nrob_checkpoint = -1", "'entrants.2.robustness' is 5: Input is not a"),
+        (
+            "needs_uncertainty = true  #!",
+            "'entrants.2.needs_uncertainty' is True: the folder of uncertainty is left out",
+        ),
+        (
+            "[[entrants]]\nid = 'x'\nweights = 'x'\nsecurity = 'x'  #!",
+            "unknown key 'entrants.3.security'; it is for loader 'hydra', and this entrant's is",
+        ),
+        (
+            "[[entrants]]\nid = 'x'\nweights = 'x'\nloader = 'vllm'  #!",
+            "'entrants.3.loader' is 'vllm': Input should be 'hf', 'hydra' or 'endpoint'",
+        ),
+        (
+            "[[entrants]]  #!\nid='x'\nloader='hydra'\nweights='x'",
+            "'entrants.3.security' is missing",
+        ),
+    ],
+)
+def test_a_fault_of_an_entrant_is_told_with_its_line(
+    tmp_path: Path, added: str, fault: str
+) -> None:
+    """Without the loader's name that pydantic puts into the place."""
+    text = f"{MINIMAL}{HYDRA}{added}\n"
+    line = 1 + text[: text.index("#!")].count("\n")
+
+    (found,) = faults_in(tmp_path, text)
+
+    assert found.startswith(f"tournament.toml:{line}: {fault}")
+
+
+def test_faults_of_several_entrants_are_told_at_once(tmp_path: Path) -> None:
+    """Of whatever loader, and of each all of its own."""
+    text = f"{MINIMAL}{HYDRA}gamma = 0\nbeta = 0\n[[entrants]]\nid = 'x'\nwieghts = 'x'\n"
+
+    found = faults_in(tmp_path, text)
+
+    assert [fault.split("'")[1] for fault in found] == [
+        "entrants.2.gamma",
+        "entrants.2.beta",
+        "entrants.3.weights",
+        "entrants.3.wieghts",
+    ]
+
+
+def test_an_entrant_that_is_no_table_is_told(tmp_path: Path) -> None:
+    """It has no loader that could be looked at."""
+    text = f"entrants = ['base', 'tuned']\n{MINIMAL.replace('[[entrants]]', '[[others]]')}"
+
+    found = faults_in(tmp_path, text)
+
+    assert "tournament.toml:1: 'entrants.0' is 'base': Input should be a valid dictionary" in str(
+        found
+    )

@@ -1,0 +1,104 @@
+"""Consent before money is spent: who is asked, about what, and when the answer is no."""
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.errors import Refused
+from commands.ports import Confirm, Console, no_progress
+from commands.spending.approval import approve, approve_requests, require_someone
+from commands.spending.consent import Offer, SpendingOptions
+from commands.spending.endpoints import Request
+from commands.spending.pricing import PriceBook
+from ledger.events.registration import Entrant
+from tests.support.builders.events import entrant
+
+HERE = entrant("base", weights="claude-opus-5-5")  # a folder that is called like a model
+PRICED = entrant("priced", loader="endpoint", weights="claude-opus-5-5", dtype=None)
+UNPRICED = entrant("unpriced", loader="endpoint", weights="org/mine", dtype=None)
+BOOK = PriceBook(None, cache="off", retries=0)
+
+
+class Asked(list[str]):
+    """The questions that were asked, all of them answered alike."""
+
+    def __init__(self, *, answer: bool = True) -> None:
+        """Take the answer."""
+        super().__init__()
+        self._answer = answer
+
+    def confirm(self, question: str) -> bool:
+        """Note a question, and answer it."""
+        self.append(question)
+        return self._answer
+
+
+def console(confirm: Confirm | None) -> Console:
+    """Return a console with a terminal, or without."""
+    return Console(print, confirm, no_progress)
+
+
+def offer(cap_usd: float | None = None) -> Offer:
+    """Return an offer of two dollars."""
+    return Offer(4, "claude-opus-5-5", 2.0, 3.0, spent_usd=1.0, cap_usd=cap_usd)
+
+
+def test_without_a_terminal_consent_is_given_beforehand_or_not_at_all() -> None:
+    """A job at night must fail before it generates anything, not when it comes to judging."""
+    require_someone("gpt", SpendingOptions(agreed=True), console(None))
+    require_someone("gpt", SpendingOptions(), console(Asked().confirm))
+
+    with pytest.raises(Refused, match=r"^requests to gpt cost money, .* --yes --max-usd N; "):
+        require_someone("gpt", SpendingOptions(), console(None))
+
+
+def test_an_offer_is_confirmed_with_its_dollars() -> None:
+    """Nobody agrees to an amount that is not said."""
+    asked = Asked()
+
+    approve(offer(), SpendingOptions(), console(asked.confirm))
+
+    assert asked == [offer().question]
+    assert "about $2.00 (at worst $3.00)" in asked[0]
+
+
+def test_a_no_sends_nothing() -> None:
+    """It ends the command."""
+    with pytest.raises(Refused, match=r"^not confirmed: nothing was sent$"):
+        approve(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
+
+
+def test_an_offer_above_the_cap_is_refused_before_anybody_is_asked() -> None:
+    """A yes would not help; what is spent counts against the cap."""
+    asked = Asked()
+
+    with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and this would"):
+        approve(offer(cap_usd=2.5), SpendingOptions(agreed=True), console(asked.confirm))
+
+    assert not asked
+
+
+@pytest.mark.parametrize("who", [HERE, UNPRICED])
+def test_what_costs_nothing_needs_no_consent(recorder: Recorder, who: Entrant) -> None:
+    """Weights on this machine are free, and so is a model without a price."""
+    requests = [Request(who, "Why?")]
+
+    approve_requests(recorder, requests, BOOK, SpendingOptions(), console(None))
+
+
+def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:
+    """Only those with a price are counted, whoever else is asked."""
+    asked = Asked()
+    requests = [Request(who, "Why?") for who in (PRICED, HERE, PRICED, UNPRICED)]
+
+    approve_requests(recorder, requests, BOOK, SpendingOptions(), console(asked.confirm))
+
+    (question,) = asked
+    assert question.startswith("Submit 2 requests to claude-opus-5-5 for about $")
+
+
+def test_requests_stay_below_the_cap_at_worst(recorder: Recorder) -> None:
+    """Their answers may be longer than expected, and cannot be taken back."""
+    spending = SpendingOptions(agreed=True, max_usd=1e-6)
+
+    with pytest.raises(Refused, match=r"claude-opus-5-5 may cost up to \$.* more; raise --max-usd"):
+        approve_requests(recorder, [Request(PRICED, "Why?")], BOOK, spending, console(None))

@@ -1,0 +1,442 @@
+"""Evaluating from the command line: planned, done, resumed, compared, and written for others."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ledger.audit import audit
+from ledger.events.evaluations import SampleObserved
+from ledger.store import Ledger
+from tests.support.builders.evaluations import (
+    answer,
+    choice,
+    choices,
+    completed,
+    document,
+    observed,
+    plan,
+    unscorable,
+)
+from tests.support.builders.events import STREAM, key, opened
+from tests.support.command_line.killing import kill
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields, head_of
+
+SETTINGS = """
+[[evaluations]]
+id = "echo"
+uses = "mine.py:Echo"
+length = 6
+samples_per_prompt = 2
+temperature = 1.0
+
+[[evaluations]]
+id = "choices"
+uses = "bank-choices"
+length = 4
+
+[[evaluations]]
+id = "texts"
+uses = "text-perplexity"
+parameters = { path = "texts" }
+"""
+MINE = '''
+from commands.evaluating.rollout import RolloutEvaluation
+
+
+class Echo(RolloutEvaluation):
+    """Is the answer longer than so many letters?"""
+
+    name = "echo"
+
+    def __len__(self):
+        return 9
+
+    def get(self, index):
+        return f"What is a dose of {index}?", "20"
+
+    def clean(self, y_hat):
+        return y_hat.strip()
+
+    def check(self, y, y_hat):
+        return len(y_hat) > int(y)
+
+    def max_new_tokens(self, inference):
+        return 12
+'''
+N_SAMPLES = 12 + 4 + 6  # of an entrant
+
+
+@pytest.fixture
+def place(place: Path) -> Path:
+    """Give the quickstart with three small evaluations, one of them of a file beside it."""
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("[[evaluations]]")[0]
+    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 300")
+    assert small_batches != text
+    settings.write_text(small_batches + SETTINGS, encoding="utf-8")
+    (place / "mine.py").write_text(MINE, encoding="utf-8")
+    return place
+
+
+def tables(folder: Path) -> object:
+    """Return all metrics, without the position that they were read at."""
+    found = json.loads(launch(folder, "project", "metrics", "--json").stdout)
+    return found["rows"]
+
+
+def observations(folder: Path) -> Iterator[SampleObserved]:
+    """Yield what was observed, of a ledger that must be without fault."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    yield from (event for event in events if isinstance(event, SampleObserved))
+
+
+def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(place: Path, tmp_path: Path) -> None:
+    """The same table, and no sample twice: what was observed is neither lost nor done again."""
+    undisturbed = shutil.copytree(place, tmp_path / "undisturbed")
+    words = ("apply", "evaluate", "--entrant", "base_olmo")
+    assert launch(undisturbed, *words).returncode == 0
+
+    kill(place, *words, n_kills=10, furthest=100)
+    assert launch(place, *words).returncode == 0
+
+    seen = [each.natural_key for each in observations(place)]
+    assert len(seen) == len(set(seen)) == N_SAMPLES
+    assert tables(place) == tables(undisturbed)
+
+
+def test_what_is_owed_is_told_beforehand_and_is_nothing_afterwards(
+    place: Path, tourney: Tourney
+) -> None:
+    """Planning is free: it reads no weights and writes nothing."""
+    before = tourney("plan", "evaluate", "--entrant", "base_olmo", "--exit-code", "--json")
+    assert not (place / "tournament.db").exists()
+    done = tourney("apply", "evaluate", "--entrant", "base_olmo")
+    after = tourney("plan", "evaluate", "--entrant", "base_olmo", "--exit-code", "--json")
+
+    assert (before.returncode, done.returncode, after.returncode) == (9, 0, 0), done.stderr
+    assert json.loads(before.stdout)["n_owed"] == N_SAMPLES
+    assert json.loads(after.stdout)["n_owed"] == 0
+    assert f"{N_SAMPLES} samples were missing: {N_SAMPLES} observed" in done.stderr
+    assert tourney("verify").returncode == 0
+
+
+def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney: Tourney) -> None:
+    """Another check costs no GPU, and changes nothing that is on record."""
+    tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo")
+    metrics = partial(tourney, "project", "metrics", "--json")
+    before = json.loads(metrics().stdout)
+    mine = place / "mine.py"
+    mine.write_text(MINE.replace("> int(y)", "> -1"), encoding="utf-8")
+    shutil.rmtree(place / "weights")
+
+    again, recorded = json.loads(metrics("--rescore").stdout), json.loads(metrics().stdout)
+
+    scores = [row["value"] for row in again["rows"] if row["metric"] == "score"]
+    assert scores == [1.0]
+    assert recorded == before
+    assert before["rows"] != again["rows"]
+
+
+def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tourney) -> None:
+    """The table would mix two scorings without a word; with the old ones it is as it was."""
+    evaluate = partial(tourney, "apply", "evaluate", "--entrant", "base_olmo", "--evaluation")
+    evaluate("echo", "--limit", "4")
+    (place / "mine.py").write_text(MINE.replace("> int(y)", "<= int(y)"), encoding="utf-8")
+
+    again = evaluate("echo", "--limit", "4")
+
+    assert (
+        "base_olmo on echo: 4 recorded samples were scored by other code; compare with"
+        in again.stderr
+    )
+    assert again.returncode == 0
+
+
+def test_scoring_again_needs_the_evaluation(place: Path, tourney: Tourney) -> None:
+    """What nobody defines any more cannot be asked."""
+    tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo", "--limit", "1")
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+
+    done = tourney("project", "metrics", "--rescore")
+
+    assert done.returncode == 2
+    assert "has no [[evaluations]] with id echo" in done.stderr
+
+
+def test_a_fault_in_an_evaluations_own_code_is_told_as_its_own(
+    place: Path, tourney: Tourney
+) -> None:
+    """Which evaluation, at which item, and where in its file; no traceback of ours."""
+    mine = place / "mine.py"
+    mine.write_text(MINE.replace("int(y)", "int('x')"), encoding="utf-8")
+
+    done = tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo")
+
+    assert done.returncode != 0
+    assert "evaluation 'echo' failed at scoring echo[" in done.stderr
+    assert "mine.py" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "why", "known"),
+    [
+        ("--entrant", "not on the roster", "base_olmo, security_only"),
+        ("--evaluation", "not configured", "echo, choices, texts"),
+    ],
+)
+def test_an_option_that_names_nothing_says_what_there_is(
+    tourney: Tourney, option: str, why: str, known: str
+) -> None:
+    """A misspelt name must not evaluate nothing, and call it done."""
+    done = tourney("plan", "evaluate", option, "ghost")
+
+    assert done.returncode == 2
+    assert f"{option} 'ghost' is {why}; choose one of: {known}" in done.stderr
+
+
+def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney: Tourney) -> None:
+    """There is nothing to plan."""
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+
+    done = tourney("plan", "evaluate")
+
+    assert done.returncode == 2
+    assert "no [[evaluations]] are configured" in done.stderr
+
+
+RECALL = plan(n_available=9)
+TUNED_RECALL = plan("tuned")
+TEXTS = plan(evaluation="texts", kind="perplexity", run_key=key("texts"), higher_is_better=False)
+MMLU = plan("tuned", evaluation="mmlu", kind="comparison", run_key=key("mmlu"), n_items=3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with the ledger of a tournament whose two entrants were evaluated."""
+    right, wrong = answer(1.0), answer(0.0, "heparin", finish_reason="length")
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, opened())
+        ledger.append(STREAM, [RECALL, *observed(RECALL, [right, wrong, wrong])])
+        ledger.append(STREAM, [unscorable(RECALL, 3), completed(RECALL, 3, 1)])
+        ledger.append(STREAM, [TUNED_RECALL, *observed(TUNED_RECALL, [right, right, wrong, right])])
+        ledger.append(STREAM, [TEXTS, *observed(TEXTS, [document(-2.0), document(-4.0)])])
+        seen = observed(MMLU, [choices(choice(-1.0), choice(-2.0))], start=0)
+        ledger.append(STREAM, [MMLU, *seen])
+    return tmp_path
+
+
+@pytest.fixture
+def tourney_on_record(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: Tourney) -> None:
+    """What is missing from it is said beside it, or nobody would ask."""
+    done = tourney_on_record("project", "metrics")
+
+    assert done.returncode == 0, done.stderr
+    assert all(word in done.stdout for word in ("bits_per_byte", "length_limited", "acc_tok"))
+    notes = done.stdout.splitlines()[-6:]
+    assert "tuned on mmlu is incomplete: 1 of 3 samples of plan 1" in notes[-3]
+    assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
+    assert "with prompts as clusters" in notes[-2]
+    assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
+    assert "only entrants of one tokenizer" in notes[-1]
+
+
+def test_a_row_holds_all_that_is_known_of_a_metric(
+    folder: Path, tourney_on_record: Tourney
+) -> None:
+    """A table rounds; whoever goes on from here reads JSON."""
+    done = tourney_on_record(
+        "project", "metrics", "--entrant", "base", "--evaluation", "recall", "--json"
+    )
+
+    found = fields(done)
+    [score] = [row for row in found["rows"] if row["metric"] == "score"]
+    head = head_of(folder / "tournament.db")
+    assert (found["schema"], found["as_of"]) == ("tourney/metrics@1", head.position)
+    assert found["head"] == head.chain
+    assert {row["entrant"] for row in found["rows"]} == {"base"}
+    assert score == {
+        "id": "recall_score",
+        "entrant": "base",
+        "evaluation": "recall",
+        "metric": "score",
+        "unit": "score",
+        "higher_is_better": True,
+        "value": pytest.approx(1 / 3),
+        "n": 3,
+        "standard_error": pytest.approx(1 / 3),
+        "low": pytest.approx(0.0615, abs=1e-4),
+        "high": pytest.approx(0.7923, abs=1e-4),
+        "n_planned": 4,
+        "n_observed": 3,
+        "n_unscorable": 1,
+        "n_truncated": 0,
+        "n_length_limited": 2,
+        "plan": 1,
+        "run_key": RECALL.run_key,
+    }
+
+
+def test_metrics_of_an_earlier_position_are_of_what_was_known(tourney_on_record: Tourney) -> None:
+    """What was said of an entrant last week can be found again."""
+    done = tourney_on_record("project", "metrics", "--as-of", "8", "--format", "csv")
+
+    assert "tuned" not in done.stdout
+    assert "base on recall is incomplete" in done.stderr
+
+
+def test_two_entrants_are_compared_on_what_both_observed(tourney_on_record: Tourney) -> None:
+    """On three of four: the one that was unscorable for one of them is left out, and said so."""
+    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned", "--json")
+
+    found = fields(done)
+    [score] = [row for row in found["rows"] if row["metric"] == "score"]
+    assert (found["schema"], found["first"]) == ("tourney/metric-differences@1", "base")
+    assert score["difference"] == pytest.approx(1 / 3)
+    assert (score["n_pairs"], score["n_left_out"]) == (3, 1)
+    assert {row["evaluation"] for row in found["rows"]} == {"recall"}
+
+
+def test_a_comparison_says_which_way_it_goes_and_what_is_left_out(
+    tourney_on_record: Tourney,
+) -> None:
+    """A difference without its direction is half a result."""
+    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned")
+
+    assert done.stdout.startswith("tuned minus base")
+    assert "recall: 1 sample left out, which only one of them has" in done.stdout
+
+
+def test_what_makes_a_comparison_less_than_fair_is_said(
+    folder: Path, tourney_on_record: Tourney
+) -> None:
+    """Other settings, and another tokenizer."""
+    warm = plan("tuned", number=2, settings='{"seed":1}', run_key=key("warm"))
+    texts = plan("tuned", evaluation="texts", kind="perplexity", run_key=key("tuned texts"))
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.append(STREAM, [warm, *observed(warm, [answer()] * 2)])
+        ledger.append(STREAM, [texts, *observed(texts, [document(-2.0, n_tokens=3)])])
+
+    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned")
+
+    assert "with different settings: seed None and 1" in done.stdout
+    assert "texts: perplexity cannot be compared: the tokenizers differ" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--entrant", "base", "--compare", "base", "tuned"], "leave out --entrant"),
+        (["--entrant", "amy"], "--entrant 'amy' is not on record; evaluated: base, tuned"),
+        (
+            ["--evaluation", "arc"],
+            "--evaluation 'arc' is not on record; evaluated: mmlu, recall, texts",
+        ),
+        (["--compare", "base", "amy"], "--compare 'amy' is not on record; evaluated: base, tuned"),
+        (
+            ["--compare", "base", "tuned", "--as-of", "8"],
+            "--compare 'tuned' is not on record; evaluated: base",
+        ),
+        (
+            ["--compare", "base", "tuned", "--evaluation", "mmlu"],
+            "'base' is not on record; evaluated: tuned",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    tourney_on_record: Tourney, options: list[str], why: str
+) -> None:
+    """An empty table would be taken for a result."""
+    done = tourney_on_record("project", "metrics", *options)
+
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+def test_entrants_that_share_no_sample_are_not_compared(
+    folder: Path, tourney_on_record: Tourney
+) -> None:
+    """Unpaired, a difference would be one of the items as much as of the entrants."""
+    apart = plan("tuned", number=2, items=(key("another"),), run_key=key("apart"))
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.append(STREAM, [apart, *observed(apart, [answer()])])
+
+    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned")
+
+    assert done.returncode == 2
+    assert "evaluate both on the same items" in done.stderr
+
+
+def test_a_tournament_without_evaluations_says_how_to_have_some(tmp_path: Path) -> None:
+    """The first look at it comes before the first evaluation."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, opened())
+
+    done = launch(tmp_path, "project", "metrics")
+    export = launch(tmp_path, "export", "results")
+
+    assert done.returncode == 0
+    assert "`tourney apply evaluate`" in done.stdout
+    assert export.returncode == 2
+    assert "no evaluations on record; run `tourney apply evaluate` first" in export.stderr
+
+
+def test_results_are_written_for_one_entrant(folder: Path, tourney_on_record: Tourney) -> None:
+    """The file that evaluation frameworks write, one for each job."""
+    refused = tourney_on_record("export", "results", "-o", "results.json")
+    done = tourney_on_record("export", "results", "--entrant", "tuned", "-o", "results.json")
+
+    written = json.loads((folder / "results.json").read_text())
+    assert refused.returncode == 2
+    assert "choose one with --entrant" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert written["results"] == {"mmlu": 1.0, "recall": 0.75}
+    assert written["head"] == head_of(folder / "tournament.db").chain
+    assert not written["evaluations"]["mmlu"]["is_complete"]
+
+
+def test_results_whose_metrics_go_by_one_name_are_written_one_by_one(
+    folder: Path, tourney_on_record: Tourney
+) -> None:
+    """A plan cannot be taken back, so there has to be a way on."""
+    word = plan(evaluation="texts_word", kind="perplexity", run_key=key("word"))
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.append(STREAM, [word, *observed(word, [document(-2.0)])])
+    export = partial(tourney_on_record, "export", "results", "--entrant", "base")
+
+    refused, done = export(), export("--evaluation", "texts_word")
+
+    assert refused.returncode == 2
+    assert "both have a metric 'texts_word_perplexity'" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert [*json.loads(done.stdout)["results"]] == ["texts_word"]
+
+
+def test_evaluations_are_part_of_what_is_verified_counted_and_found(
+    tourney_on_record: Tourney,
+) -> None:
+    """They are events like others: nothing that lists events may pass them over."""
+    verified = tourney_on_record("verify")
+    status = tourney_on_record("status", "--json")
+    shown = tourney_on_record("show", RECALL.run_key[:12])
+
+    assert verified.returncode == 0, verified.stdout
+    [row] = fields(status)["rows"]
+    assert (row["samples"], row["unscorable"]) == (10, 1)
+    assert shown.stdout.count('"type": "SampleObserved"') == 3

@@ -1,0 +1,249 @@
+"""Whether judges agree, whether p_correct can be believed, and ratings by other policies."""
+
+import csv
+import io
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ledger.events.registration import TournamentOpened
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, Said, court, heard, sure
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields, head_of
+
+N_OPENING = 9  # events until two prompts, a rubric, three entrants and two judges are known
+
+
+@pytest.fixture
+def tourney_with_p_correct(tmp_path: Path) -> Tourney:
+    """Give a function that runs the command line beside a ledger in which zoe says p_correct."""
+    events = heard(sure(court(2), {"zoe": 0.9}), [A, TIE, A, A, A], [B, B])
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, events)
+    return partial(launch, tmp_path)
+
+
+def test_responses_are_held_against_gold_answers(tourney_with_p_correct: Tourney) -> None:
+    """No response of this ledger holds `aspirin`."""
+    found = fields(tourney_with_p_correct("project", "calibration", "--json"))
+
+    (measures,) = found["measures"]
+    assert (found["against"], found["tournament"]) == ("gold", STREAM)
+    assert (measures["entrant"], measures["n"], measures["ece"]) == ("zoe", 2, 0.9)
+
+
+def test_responses_are_held_against_a_judges_verdicts(tourney_with_p_correct: Tourney) -> None:
+    """By the judge that is named, and by the rule that is named: ann gives zoe 3.5 of 4."""
+    judged = ("project", "calibration", "--against", "judged", "--json")
+    first = fields(tourney_with_p_correct(*judged, "--dimension", "factuality"))
+    named = fields(tourney_with_p_correct(*judged, "--judge", "bob"))
+
+    assert (first["judge"], first["rows"][9]["correctness"]) == ("ann", 0.875)
+    assert (named["judge"], named["rows"][9]["correctness"]) == ("bob", 0.0)
+    assert named["measures"][0]["n_left_out"] == 1
+
+
+def test_nothing_to_show_is_no_failure(tourney_with_p_correct: Tourney) -> None:
+    """So it is before the first response, and in a tournament of plain weights."""
+    done = tourney_with_p_correct("project", "calibration", "--as-of", str(N_OPENING))
+
+    assert done.returncode == 0, done.stderr
+    assert "needs_uncertainty = true" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--judge", "ann"), ("--dimension", "factuality"), ("--policy", "majority")],
+)
+def test_options_of_verdicts_are_refused_beside_gold_answers(
+    tourney_with_p_correct: Tourney, option: tuple[str, str]
+) -> None:
+    """Whoever names a judge believes to see that judge's verdicts."""
+    done = tourney_with_p_correct("project", "calibration", *option)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--against judged" in done.stderr
+
+
+CONFIGURATION = '{"elo": {"permutations": 2}}'
+SAIDS: tuple[Sequence[Said | None], ...] = (
+    [A, A, A, SLOT_A, TIE],
+    [A, B, A, A, TIE],
+    [A, B, SLOT_A, A, A],
+)
+
+
+def recorded(folder: Path, *saids: Sequence[Said | None]) -> Tourney:
+    """Record a tournament of which judges say this, and return the command line there."""
+    opening, *others = heard(court(len(saids)), *saids)
+    assert isinstance(opening, TournamentOpened)
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.append(STREAM, [replace(opening, configuration=CONFIGURATION), *others])
+    return partial(launch, folder)
+
+
+@pytest.fixture
+def tourney(tmp_path: Path) -> Tourney:
+    """Give a function that runs the command line beside a ledger of three judges."""
+    return recorded(tmp_path, *SAIDS)
+
+
+def statuses(tourney: Tourney, *options: str) -> list[str]:
+    """Return what became of the first five pairings."""
+    done = tourney("project", "matches", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return [row["status"] for row in fields(done)["rows"][:5]]
+
+
+def test_a_policy_is_chosen_by_its_name(tourney: Tourney) -> None:
+    """One set of verdicts, paid for once, answers each of these."""
+    found = {
+        policy: statuses(tourney, "--policy", policy)
+        for policy in ("swap-consistent", "abstain-on-flip", "majority")
+    }
+
+    assert found == {
+        "swap-consistent": ["a", "a", "a", "inconsistent", "tie"],
+        "abstain-on-flip": ["a", "a", "a", "abstained", "tie"],
+        "majority": ["a", "b", "a", "a", "tie"],
+    }
+
+
+def test_concatenated_orders_are_listed_by_order(tourney: Tourney) -> None:
+    """Two lines of one pair must be told apart, by people and by machines."""
+    done = tourney("project", "matches", "--policy", "concatenate", "--format", "csv")
+
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["order"], row["status"]) for row in rows[6:8]] == [
+        ("forward", "a"),
+        ("swapped", "b"),
+    ]
+
+
+def test_elo_and_win_rates_follow_the_policy(tourney: Tourney) -> None:
+    """The same option means the same on every command that reads verdicts."""
+    rates = fields(tourney("project", "winrates", "--policy", "concatenate", "--json"))
+    elo = fields(tourney("project", "elo", "--policy", "majority", "--json"))
+
+    assert sum(row["a_wins"] + row["b_wins"] + row["ties"] for row in rates["rows"]) == 10
+    assert sum(row["inconsistent"] for row in rates["rows"]) == 0
+    assert (elo["judge"], elo["judges"]) == (None, ["ann", "bob", "cleo"])
+    assert (elo["policy"], elo["parser"]) == ("majority", None)
+    assert elo["accounts"]["factuality"]["decided"] == 4
+
+
+@pytest.mark.parametrize("view", ["elo", "winrates", "matches"])
+def test_a_table_of_outcomes_names_who_judged(tourney: Tourney, view: str) -> None:
+    """The same command shows other numbers once another judge has judged."""
+    one = tourney("project", view, "--judge", "bob")
+    all_of_them = tourney("project", view, "--policy", "majority")
+    data = fields(tourney("project", view, "--judge", "bob", "--json"))
+
+    assert "\nJudge: bob\n" in one.stdout
+    assert "\nJudges, by majority: ann, bob, cleo\n" in all_of_them.stdout
+    assert data["judge"] == "bob"
+
+
+def test_replies_are_read_again_by_the_parser_that_is_named(tourney: Tourney) -> None:
+    """A name without a version is its newest version; every result says which it was."""
+    again = fields(tourney("project", "winrates", "--parser", "lenient-tap", "--json"))
+    unread = tourney("project", "progress", "--parser", "json-verdict@1")
+
+    assert (again["policy"], again["parser"]) == ("swap-consistent", "lenient-tap@1")
+    assert "5 unreadable + 1 pending" in unread.stdout
+    assert "from replies read by json-verdict@1. They are not on record." in unread.stdout
+
+
+def test_a_projection_appends_nothing(tmp_path: Path, tourney: Tourney) -> None:
+    """Trying a rule is free, and leaves the record alone."""
+    before = head_of(tmp_path / "tournament.db")
+
+    statuses(tourney, "--policy", "majority", "--parser", "lenient-tap")
+    tourney("project", "agreement")
+
+    assert head_of(tmp_path / "tournament.db") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (("--policy", "concat"), "did you mean 'concatenate'"),
+        (("--policy", "?"), "known: swap-consistent, concatenate, abstain-on-flip, majority"),
+        (("--parser", "lenient"), "did you mean 'lenient-tap'"),
+        (("--parser", "final-line@7"), "did you mean 'final-line@1'"),
+        (("--policy", "majority", "--judge", "ann"), "leave out --judge"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(
+    tourney: Tourney, options: tuple[str, ...], hint: str
+) -> None:
+    """Whoever mistypes is told the nearest name, and never gets the usual rule instead."""
+    done = tourney("project", "elo", *options)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert hint in done.stderr
+
+
+@pytest.mark.parametrize("view", ["progress", "agreement"])
+def test_a_view_of_single_judges_has_no_majority(tourney: Tourney, view: str) -> None:
+    """One judge's share of a majority is nothing that could be shown."""
+    done = tourney("project", view, "--policy", "majority")
+
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_majority_of_one_judge_is_refused(tmp_path: Path) -> None:
+    """It would be that judge's word under a greater name."""
+    tourney = recorded(tmp_path, SAIDS[0])
+
+    done = tourney("project", "matches", "--policy", "majority")
+
+    assert done.returncode == 2
+    assert "needs two judges" in done.stderr
+
+
+def test_the_first_judge_that_judged_is_read_unless_another_is_named(tmp_path: Path) -> None:
+    """A pilot is judged by another than the headline: its results are what there is to see."""
+    tourney = recorded(tmp_path, [], [A, B])
+
+    assert statuses(tourney)[:2] == ["a", "b"]
+    assert statuses(tourney, "--judge", "ann")[:2] == ["pending", "pending"]
+
+
+def measures(tourney: Tourney, *options: str) -> dict[tuple[str, str], Any]:
+    """Return the values of `project agreement` by judges and measure."""
+    rows = fields(tourney("project", "agreement", "--json", *options))["rows"]
+    return {(row["judges"], row["measure"]): (row["value"], row["n"]) for row in rows}
+
+
+def test_agreement_shows_each_judge_each_pair_and_all(tourney: Tourney) -> None:
+    """Whether to trust a judge is asked before whether to trust its ranking."""
+    found = measures(tourney)
+
+    assert found["ann", "order consistency"] == (0.8, 5)
+    assert found["ann, bob", "agreement"] == (0.6, 5)
+    assert found["ann, bob, cleo", "Fleiss' kappa"][1] == 5
+    assert {name for _, name in found} >= {"Cohen's kappa", "Spearman's rho", "Kendall's tau-b"}
+
+
+def test_agreement_of_a_named_judge_is_what_it_has_part_in(tourney: Tourney) -> None:
+    """Of a panel of many judges one wants to see the new one."""
+    found = measures(tourney, "--judge", "cleo")
+
+    assert {judges for judges, _ in found} == {
+        *("cleo", "ann, cleo", "bob, cleo", "ann, bob, cleo"),
+    }
+
+
+def test_what_is_not_defined_is_null(tmp_path: Path) -> None:
+    """Neither 0 nor NaN: nothing is known of it."""
+    found = measures(recorded(tmp_path, [A], []))
+
+    assert found["bob", "order consistency"] == (None, 0)
+    assert found["ann, bob", "Cohen's kappa"] == (None, 0)

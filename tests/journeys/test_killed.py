@@ -1,0 +1,255 @@
+"""A process that is killed anywhere loses nothing recorded, and pays for nothing twice.
+
+The provider is a process of its own, so it goes on when its client is killed, and its bill is read
+at the end: every paid reply must be on the ledger, and be the only one for its query.
+"""
+
+import shutil
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from commands.backends.anthropic.batches import AnthropicBatches
+from commands.judging.batches import fitting_prefix
+from commands.judging.judge import answer_command
+from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
+from ledger.identity import Digest
+from ledger.store import Ledger
+from tests.providers.anthropic.exchange import Fault, Shares
+from tests.providers.anthropic.process import FakeProcess
+from tests.support.command_line import paid
+from tests.support.command_line.killing import held_by, kill
+from tests.support.command_line.launching import launch
+from tests.support.faults.death import Death, before
+from tests.support.patience import PATIENCE_S
+
+
+@pytest.fixture
+def undisturbed(place: Path, tmp_path: Path) -> Path:
+    """Give a second folder, the same, whose run nobody disturbs."""
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8")
+    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 800")
+    assert small_batches != text
+    settings.write_text(small_batches, encoding="utf-8")
+    return shutil.copytree(place, tmp_path / "undisturbed")
+
+
+def test_killed_twenty_times_a_run_ends_as_if_undisturbed(place: Path, undisturbed: Path) -> None:
+    """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
+    assert launch(undisturbed, "run").returncode == 0
+
+    kill(place, "apply", "generate", n_kills=10, furthest=120)
+    assert launch(place, "apply", "generate").returncode == 0
+    kill(place, "apply", "judge", n_kills=10, furthest=100)
+    assert launch(place, "apply", "judge").returncode == 0
+
+    found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
+    assert found.responses == expected.responses
+    assert found.verdicts == expected.verdicts
+    assert found.outcomes == expected.outcomes
+    assert expected.n_by_type - found.n_by_type == Counter(RatingsPublished=1)
+    assert not found.n_by_type - expected.n_by_type
+
+
+N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
+JUDGE: Final = ("apply", "judge", "--yes")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a tournament of four prompts, answered by four entrants, in batches of fifty."""
+    place = paid.lay_out(
+        tmp_path / "paid", n_prompts=4, judge={"batch_queries": 50, "prewarm": False}
+    )
+    paid.record_responses(place)
+    return place
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+    """Give a provider whose batches end at the second look."""
+    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
+        yield fake
+
+
+def holds(folder: Path, kind: type[object]) -> bool:
+    """Say whether the ledger holds an event of a kind."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        return any(isinstance(recorded.event, kind) for recorded in ledger.read())
+
+
+def require_killed(folder: Path, fake: FakeProcess, death: Death) -> None:
+    """Judge, and die on the way."""
+    ended = paid.command(folder, *JUDGE, url=fake.url, death=death).wait()
+    assert ended.code == -signal.SIGKILL, ended.err
+
+
+def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) -> None:
+    """Run to the end; everything has a verdict, and was paid once."""
+    fake.hear_out()
+    done = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    assert done.code == 0, done.err
+    bill = fake.bill()
+    paid.require_paid_as_recorded(folder, bill)
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    assert len(bill.paid) == n_paid
+
+
+def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
+    """Nothing was sent, and nothing is missing."""
+    require_killed(folder, fake, before(fitting_prefix))
+
+    assert not holds(folder, JudgeBatchPlanned)
+    require_done(folder, fake)
+
+
+def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeProcess) -> None:
+    """The plan is on the ledger, and no such batch exists: it is sent anew."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
+        process.until(lambda: holds(folder, JudgeBatchPlanned))
+        process.kill()
+
+    require_done(folder, fake)
+
+
+def test_killed_after_the_provider_accepted_and_before_it_answered(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """The batch runs, and is billed, and only the provider knows its name: it is found."""
+    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
+    process = paid.command(folder, *JUDGE, url=fake.url)
+    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.kill()
+    fake.clear()
+
+    require_done(folder, fake)
+
+
+def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
+    """The batches are known, and are waited for by whoever comes next."""
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        process = paid.command(folder, *JUDGE, url=fake.url)
+        process.until(lambda: "batches.retrieve" in endpoints(fake))
+        process.kill()
+        fake.end_batches()
+
+        require_done(folder, fake)
+
+
+def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) -> None:
+    """What was read is kept, and the rest is read again at no cost."""
+    death = before(AnthropicBatches.results, call=N_QUERIES // 2)
+    require_killed(folder, fake, death)
+
+    assert 0 < len(paid.verdicts_in(folder)) < N_QUERIES // 2
+    require_done(folder, fake)
+
+
+def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
+    """All results are read, and the last are not on the ledger."""
+    require_killed(folder, fake, before(answer_command, call=N_QUERIES))
+
+    assert len(paid.verdicts_in(folder)) < N_QUERIES
+    require_done(folder, fake)
+
+
+def endpoints(fake: FakeProcess) -> list[str | None]:
+    """Return what the provider was asked for."""
+    return [call.endpoint for call in fake.bill(settle=False, lines=False).calls]
+
+
+def fault(endpoint: str, kind: str, **more: float) -> Fault:
+    """Return a fault that happens twice."""
+    return Fault(endpoint=endpoint, kind=kind, n=2, retry_after_s=0.05, **more)  # type: ignore[arg-type]  # as parametrised
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        fault("batches.create", "cut_after"),
+        fault("batches.create", "cut_before"),
+        fault("batches.create", "error_after"),
+        fault("batches.create", "cut_half"),
+        fault("batches.create", "rate_limited"),
+        fault("batches.create", "server_error"),
+        fault("batches.create", "overloaded"),
+        fault("batches.retrieve", "rate_limited"),
+        fault("batches.retrieve", "server_error"),
+        fault("batches.retrieve", "cut_before"),
+        fault("batches.results", "cut_before"),
+        fault("batches.results", "cut_half"),
+        fault("batches.results", "cut_quietly"),
+        fault("batches.results", "server_error"),
+        fault("batches.list", "server_error"),
+    ],
+    ids=lambda trouble: f"{trouble.endpoint}-{trouble.kind}",
+)
+def test_trouble_with_the_provider_costs_nothing_twice(
+    folder: Path, fake: FakeProcess, trouble: Fault
+) -> None:
+    """Whether one command gets over it or the next one does."""
+    fake.inject(trouble)
+    first = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    assert first.code in {0, 1, 6}, first.err
+    require_done(folder, fake)
+
+
+def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """Five of a hundred for each reason; what was paid for in vain is on the ledger too."""
+    share = 0.05
+    fake.inject(
+        shares=Shares(
+            errored=share, expired=share, refused=share, truncated=share, unreadable=share
+        )
+    )
+    first = paid.tourney(folder, *JUDGE, url=fake.url)
+    fake.clear()
+    second = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    bill, verdicts = fake.bill(), paid.verdicts_in(folder)
+    without = {key: reasons for key, reasons in failures_in(folder).items() if key not in verdicts}
+    paid.require_paid_as_recorded(folder, bill)
+    assert first.code == second.code == 6, second.err
+    assert len(verdicts) + len(without) == N_QUERIES
+    assert {tuple(reasons) for reasons in without.values()} == {
+        ("refused",),
+        ("truncated",),
+        ("unreadable", "unreadable"),
+    }
+    assert {"errored", "expired"} <= bill.n_by_outcome.keys()
+
+
+def failures_in(folder: Path) -> dict[Digest, list[str]]:
+    """Return why queries have no verdict, attempt by attempt."""
+    reasons: dict[Digest, list[str]] = {}
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        for recorded in ledger.read():
+            if isinstance(recorded.event, JudgeQueryFailed):
+                reasons.setdefault(recorded.event.query_key, []).append(recorded.event.reason)
+    return reasons
+
+
+def test_fifty_random_kills(
+    tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the step, the ledger and the bill agree in the end."""
+    judge = {"batch_queries": 4, "prewarm": False, "settle_s": 0.1}
+    folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge=judge)
+    paid.record_responses(folder)
+    for name, text in paid.environment(fake.url).items():
+        monkeypatch.setenv(name, text)
+
+    kill(folder, *JUDGE, n_kills=50, furthest=150, after_each=fake.hear_out)
+
+    require_done(folder, fake)

@@ -1,0 +1,336 @@
+"""Keeping a ledger: looked at on its way, checked against what was noted, and copied."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from msgspec.structs import replace
+
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, key, known, opened, responses, verdict
+from tests.support.builders.games import CHANGE, DELETE, forge, play
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields, head_of, started
+from tests.support.patience import PATIENCE_S
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Give the file of a tournament that was played and published."""
+    file = tmp_path / "tournament.db"
+    play(file)
+    return file
+
+
+@pytest.fixture
+def tourney(path: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, path.parent)
+
+
+def test_a_checkpoint_is_one_line_to_be_kept(path: Path, tourney: Tourney) -> None:
+    """It is copied into a mail or a lab book, so nothing stands around it."""
+    done = tourney("checkpoint")
+
+    assert (done.returncode, done.stdout) == (0, f"{head_of(path)}\n")
+
+
+def test_a_checkpoint_for_programs_has_its_parts(path: Path, tourney: Tourney) -> None:
+    """A script stores position and digest apart."""
+    head = head_of(path)
+
+    found = fields(tourney("checkpoint", "--json"))
+
+    assert found["schema"] == "tourney/checkpoint@1"
+    assert (found["position"], found["chain"]) == (head.position, head.chain)
+    assert found["checkpoint"] == str(head)
+
+
+def test_a_checkpoint_of_earlier_names_what_was_there_then(path: Path, tourney: Tourney) -> None:
+    """Somebody asks what was known when a paper was sent; before the first event, nothing."""
+    with Ledger.read_only(path) as ledger:
+        chain = ledger.chain_at(5)
+
+    assert tourney("checkpoint", "--as-of", "5").stdout == f"{chain}@5\n"
+    assert tourney("checkpoint", "--as-of", "0").stdout == f"{'0' * 64}@0\n"
+
+
+def test_verify_says_what_it_looked_at(path: Path, tourney: Tourney) -> None:
+    """Silence could mean that nothing was checked."""
+    head = head_of(path)
+
+    done = tourney("verify")
+
+    said = f"{head.position} events, 1 published run checked: 0 faults, checkpoint {head}\n"
+    assert (done.returncode, done.stdout) == (0, said)
+
+
+def test_a_checkpoint_that_fits_is_no_fault(path: Path, tourney: Tourney) -> None:
+    """Spelt out, in a file, and in the manifest of a run; the ledger has grown since."""
+    note = path.parent / "note.txt"
+    note.write_text(tourney("checkpoint").stdout)
+    (run,) = (path.parent / "runs").iterdir()
+    noted = head_of(path)
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, opened(opening=2)[:1])
+
+    done = tourney(
+        "verify",
+        *("--checkpoint", str(noted)),
+        *("--checkpoint", str(note)),
+        *("--checkpoint", str(run / "manifest.json")),
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert fields(tourney("verify", "--json"))["rows"] == []
+
+
+def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> None:
+    """What is left is sound in itself, so only a checkpoint can tell."""
+    noted = head_of(path)
+    forge(path, DELETE(noted.position))
+
+    without, compared = tourney("verify"), tourney("verify", "--checkpoint", str(noted), "--json")
+
+    assert without.returncode == 0
+    assert compared.returncode == 8
+    (row,) = fields(compared)["rows"]
+    assert row["position"] == noted.position - 1
+    assert f"before the kept head {noted}: " in row["why"]
+    assert "1 fault in tournament.db" in compared.stderr
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "said"),
+    [
+        ("garbage", "'garbage' is not a head hash"),
+        (f"{key('x')}@", "is not a head hash"),
+        ("tournament.db", "tournament.db: it holds no head hash"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(path: Path, checkpoint: str, said: str) -> None:
+    """Passed over, a mistyped name would let any ledger pass."""
+    done = launch(path.parent, "verify", "--checkpoint", checkpoint)
+
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_an_event_that_cannot_be_read_is_a_fault_and_no_failure(
+    path: Path, tourney: Tourney
+) -> None:
+    """Exit 8 says that the audit was done and does not agree; 1 would say that it was not."""
+    forge(path, CHANGE("type = 'PairSettled'", 3))
+
+    done = tourney("verify")
+
+    assert done.returncode == 8
+    assert "unknown event type 'PairSettled'" in done.stdout
+
+
+def test_a_claim_that_does_not_follow_is_a_fault(path: Path, tourney: Tourney) -> None:
+    """The chain is whole, and the audit does not agree all the same."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, [verdict(key("a query that nobody put"))])
+
+    done = tourney("verify")
+
+    assert done.returncode == 8
+    assert "which was not submitted before it" in done.stdout
+
+
+def test_a_backup_is_the_same_ledger_in_one_file(path: Path, tourney: Tourney) -> None:
+    """It is put onto a stick or a server, with nothing beside it."""
+    safe = path.parent / "safe"
+    safe.mkdir()
+
+    with Ledger.open(path) as being_written:
+        being_written.append(STREAM, opened(opening=2)[:1])
+        done = tourney("backup", "safe/copy.db")
+        head = being_written.head
+
+    assert done.returncode == 0, done.stderr
+    assert f"{head.position} events in safe/copy.db, checkpoint {head}" in done.stderr
+    assert [file.name for file in safe.iterdir()] == ["copy.db"]
+    moved = shutil.move(safe / "copy.db", path.parent / "moved.db")
+    assert tourney("verify", "-l", str(moved), "--checkpoint", str(head)).returncode == 0
+
+
+def test_what_is_left_of_a_killed_backup_is_named(path: Path, tourney: Tourney) -> None:
+    """It takes as much room as a backup, and nobody else clears it away."""
+    left = path.with_name("copy.db.0123abcd.unfinished")
+    left.write_bytes(b"half")
+
+    done = tourney("backup", "copy.db")
+
+    assert done.returncode == 0
+    assert f"{left.name} is left by an unfinished backup" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("to", ["tournament.db", "missing/copy.db"])
+def test_a_backup_never_overwrites(path: Path, tourney: Tourney, to: str) -> None:
+    """What lies there may be the only good copy."""
+    head = head_of(path)
+
+    done = tourney("backup", to)
+
+    assert done.returncode == 1
+    assert f"cannot write {to}" in done.stderr
+    assert head_of(path) == head
+
+
+@pytest.mark.parametrize("command", ["checkpoint", "verify", "status", "export events"])
+def test_where_no_ledger_is_a_reader_says_so(tmp_path: Path, command: str) -> None:
+    """A mistyped place is the user's to put right, and must not be created by reading it."""
+    done = launch(tmp_path, *command.split(), "-l", "none.db")
+
+    assert done.returncode == 2
+    assert "there is no ledger at none.db" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Keep everybody from writing into a folder and its files for a while."""
+    files = [file for file in folder.iterdir() if file.is_file()]
+    for each in (*files, folder):
+        each.chmod(0o555)
+    try:
+        yield
+    finally:
+        for each in (folder, *files):
+            each.chmod(0o755)
+
+
+def grow(path: Path, opening: int) -> None:
+    """Append one event."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, opened(opening=opening)[:1])
+
+
+def test_status_counts_what_is_on_record(path: Path, tourney: Tourney) -> None:
+    """How far it is, without waiting for a fold of a million events."""
+    found = fields(tourney("status", "--json"))
+
+    assert found["rows"] == [
+        {
+            "tournament": "main",
+            "responses": 4,
+            "responses_failed": 0,
+            "tokens": 16,
+            "verdicts": 4,
+            "without_verdict": 0,
+            "decided": 2,
+            "tied": 0,
+            "inconsistent": 0,
+            "samples": 0,
+            "unscorable": 0,
+        }
+    ]
+    assert found["checkpoint"] == str(head_of(path))
+    assert found["ledger"] == "tournament.db"
+
+
+def test_status_grows_with_the_ledger_and_leaves_nothing_beside_it(
+    path: Path, tourney: Tourney
+) -> None:
+    """It is counted anew each time."""
+    before = {each.name for each in path.parent.iterdir()}
+    first = tourney("status").stdout
+    again = tourney("status").stdout
+    grow(path, 2)
+    grown = tourney("status").stdout
+
+    assert first == again
+    assert f"{head_of(path).position} events" in grown
+    added = {each.name for each in path.parent.iterdir()} - before
+    assert added <= {"tournament.db-wal", "tournament.db-shm"}  # SQLite's own
+
+
+def test_status_of_an_empty_ledger_has_no_rows(tmp_path: Path) -> None:
+    """It was opened, and nothing came of it yet."""
+    Ledger.open(tmp_path / "tournament.db").close()
+
+    done = launch(tmp_path, "status")
+
+    assert done.returncode == 0, done.stderr
+    assert "tournament.db: 0 events" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv takes root's powers away")
+def test_status_of_a_folder_that_cannot_be_written(path: Path) -> None:
+    """Somebody looks at an archive, or at a colleague's run."""
+    with read_only(path.parent):
+        done = launch(path.parent, "status", prefix=POWERLESS)
+
+    assert done.returncode == 0, done.stderr
+    assert f"{head_of(path).position} events" in done.stdout
+
+
+def test_doctor_names_what_was_found_for_programs(path: Path, tourney: Tourney) -> None:
+    """A cluster's prologue refuses a machine by it."""
+    done = tourney("doctor", "--json")
+
+    found = {row["what"]: row for row in fields(done)["rows"]}
+    assert done.returncode == 0, done.stderr
+    assert found["ledger"]["says"] == f"tournament.db, head {head_of(path)}"
+    assert found["file system"]["grade"] == "good"
+
+
+def test_doctor_finds_a_machine_unready(path: Path, tourney: Tourney) -> None:
+    """Exit 1, after everything was looked at and said."""
+    path.write_text("Dear diary, " * 100)
+
+    done = tourney("doctor")
+
+    assert done.returncode == 1
+    assert "not ready: ledger" in done.stderr
+    assert "is not a ledger" in done.stdout
+    assert "models" in done.stdout
+
+
+def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
+    """One watches a run from a second terminal, and leaves by Ctrl-C."""
+    with following(path, "--type", "ResponseGenerated", "--limit", "1") as process:
+        assert process.stdout
+        lines = iter(process.stdout.readline, "")
+        table = [*takewhile(lambda line: not line.startswith("└"), lines)]
+        with Ledger.open(path) as ledger:
+            (response, *_) = responses(known(*opened()))
+            news = [*opened(opening=2)[:1], replace(response, response_key=key("new"))]
+            ledger.append(STREAM, news)
+            last = ledger.head.position
+        row = json.loads(next(lines))
+        process.send_signal(signal.SIGINT)
+        _, words = process.communicate()
+
+    assert "ResponseGenerated" in table[-1]
+    assert (row["position"], row["type"]) == (last, "ResponseGenerated")
+    assert process.returncode == 130
+    assert words.endswith("interrupted: what was recorded is kept\n")
+
+
+@contextmanager
+def following(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Follow a ledger's log in another process, and give up only when it hangs."""
+    with started(path.parent, "log", "--follow", *options) as process:
+        deadline = Timer(PATIENCE_S, process.kill)
+        deadline.start()
+        try:
+            yield process
+        finally:
+            deadline.cancel()
+            process.kill()

@@ -1,0 +1,459 @@
+"""Ratings from the command line: Bradley-Terry, what changed since, and marks read as scores."""
+
+import json
+from functools import partial
+from math import log10
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from commands.cli.project.bt_options import SoftScoring
+from commands.cli.project.bt_views import with_imported
+from commands.cli.shared.reading import Selection, pinned, read_verdicts
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.registration import TournamentOpened
+from ledger.store import Ledger
+from projections.verdicts.parsers import JudgeScores
+from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
+from tests.support.builders.worlds import TIE, A, B, court, heard, marked
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields, head_of
+
+CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
+SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
+PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft", None)
+RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
+LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
+WINNERS = ("model_a", "model_b")
+PREFERRED = """model_a,model_b,winner,pref,question_id,source,judge_model
+new,old,model_a,0.2,q1,llm-judge,opus
+old,new,tie,0.5,q2,llm-judge,opus
+"""
+VOTES_BY_SOURCE = """model_a,model_b,winner,question_id,source,judge_model
+zoe,amy,model_a,q1,human,
+amy,zoe,model_a,q2,human,
+zoe,gpt,model_a,q3,human,
+gpt,zoe,model_a,q4,human,
+new,gpt,model_a,q5,llm-judge,opus
+gpt,new,model_a,q6,llm-judge,opus
+new,gpt,no verdict,q7,llm-judge,opus
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with a ledger of a tournament, of which the last verdict is still to come."""
+    opening, *others = heard(court(2), SAID, [B, A])
+    assert isinstance(opening, TournamentOpened)
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, [replace(opening, configuration=CONFIGURATION), *others])
+    (tmp_path / "votes.csv").write_text(VOTES_BY_SOURCE)
+    return tmp_path
+
+
+@pytest.fixture
+def tourney(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+def before_the_last_pair(folder: Path) -> str:
+    """Return the position before the first judge's last pair was decided."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        positions = [row.position for row in ledger.rows() if row.type == "PairReconciled"]
+    return str(positions[5] - 3)
+
+
+def ratings(tourney: Tourney, *options: str) -> dict[str, float | None]:
+    """Return ratings by entrant, on the only dimension."""
+    done = tourney("project", "bt", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return {row["entrant"]: row["rating"] for row in fields(done)["rows"]}
+
+
+def test_a_tournament_is_rated_as_it_was_set_up(tourney: Tourney) -> None:
+    """By the settings on record, which options overrule."""
+    done = fields(tourney("project", "bt", "--json"))
+    other = fields(tourney("project", "bt", "--level", "0.5", "--json"))
+
+    assert (done["tournament"], done["judge"]) == (STREAM, "ann")
+    assert [each["parameters"]["level"] for each in (done, other)] == [0.9, 0.5]
+    rows = {row["entrant"]: row for row in done["rows"]}
+    assert sum(row["rating"] for row in rows.values()) == pytest.approx(3000)
+    bounded = [row for row in rows.values() if row["low"] is not None]
+    assert len(bounded) == 2  # no two prompts differ about the third
+    assert all(row["low"] < row["rating"] < row["high"] for row in bounded)
+    assert [row["rating"] for row in other["rows"]] == [row["rating"] for row in done["rows"]]
+    assert other["rows"][0]["high"] < done["rows"][0]["high"]
+
+
+def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
+    """At its value, or at the mean's; a = in a name belongs to the name."""
+    assert ratings(tourney, "--anchor", "amy=1400")["amy"] == pytest.approx(1400)
+    assert ratings(tourney, "--anchor", "amy")["amy"] == pytest.approx(1000)
+    refused = tourney("project", "bt", "--anchor", "a=my")
+    assert "the anchor 'a=my' is not an entrant; known: zoe, amy, kim" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--ties", "davidson"),
+        ("--interval", "bayesian", "--bootstraps", "40", "--seed", "3"),
+        ("--interval", "multinomial", "--unit", "battles", "--bootstraps", "40"),
+        ("--prior-sd", "200"),
+        ("--policy", "concatenate"),
+        ("--judge", "bob"),
+        ("--overall", "factuality=2"),
+        ("--dimension", "factuality"),
+    ],
+)
+def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) -> None:
+    """Each of the roster stands in it, rated or with the reason."""
+    assert set(ratings(tourney, *options)) == {"zoe", "amy", "kim"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--level 2", "--level: Expected"),
+        ("--interval bayesian --bootstraps 1", "--bootstraps 1: a 90 % interval needs at least 20"),
+        ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
+        ("--overall factuality", "write it as factuality=2,utility=1"),
+        ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
+        ("--control style", "is the same in all battles of comparable entrants"),
+        ("--control length --overall factuality=1", "choose one of --overall, --control"),
+        ("--name people", "no battles were imported as 'people'"),
+        ("--with people", "no battles were imported as 'people'"),
+        ("--name people --judge ann", "apply to a tournament's battles: leave out --name"),
+        ("--prefs hard", "--prefs needs imported battles: add --name or --with"),
+        ("--diff yesterday", "--diff 'yesterday' is neither a position nor a time"),
+        ("--as-of yesterday", "--as-of 'yesterday' is neither a position nor a time"),
+        ("--temperature 0.3", "add --parser judgearena-score@1 --policy concatenate"),
+        ("--temperature 0.3 --control style", "works with neither --overall nor --control"),
+        ("--temperature 0 --name people", "--temperature 0: a temperature is above 0"),
+        (
+            "--made-at nan --temperature 1 --name people",
+            "--made-at nan: a temperature is above 0",
+        ),
+        ("--made-at 1 --name people", "--made-at needs --temperature"),
+        ("--made-at 1 --temperature 1", "--made-at needs imported battles: add --name or --with"),
+        (
+            "--temperature 1 --prefs hard --name people",
+            "use neither --ties davidson nor --prefs hard",
+        ),
+        (
+            "--prefs soft --ties davidson --name people",
+            "--ties davidson needs whole outcomes",
+        ),
+    ],
+)
+def test_what_cannot_be_rated_is_refused(tourney: Tourney, words: str, why: str) -> None:
+    """By what was wrong, and what there is instead."""
+    done = tourney("project", "bt", *words.split())
+
+    assert done.returncode in {1, 2}
+    assert why in done.stderr
+
+
+def test_what_a_feature_wins_on_a_single_prompt_has_no_bounds(tmp_path: Path) -> None:
+    """Nothing is known of how far the next prompt would be off, and NaN is no JSON."""
+    opening = opened(prompts=[prompt("p1")], entrants=[entrant(name) for name in LENGTHS])
+    texts = {(name, "p1"): "word " * n for name, n in LENGTHS.items()}
+    events = heard((*opening, *responses(known(*opening), texts)), RING)
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, events)
+
+    found = fields(launch(tmp_path, "project", "bt", "--control", "length", "--json"))
+    shown = launch(tmp_path, "project", "bt", "--control", "length").stdout
+
+    (coefficient,) = found["coefficients"]["factuality"]
+    assert coefficient["beta"] is not None
+    assert (coefficient["lower"], coefficient["upper"]) == (None, None)
+    assert "(no interval: all battles are on one prompt)." in " ".join(shown.split())
+
+
+def test_a_jury_is_rated_as_one(tourney: Tourney) -> None:
+    """The same option means the same as for Elo."""
+    done = fields(tourney("project", "bt", "--policy", "majority", "--json"))
+
+    assert (done["judge"], done["judges"]) == (None, ["ann", "bob"])
+
+
+def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
+    """Of imported battles alone, or together with the tournament's."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    alone = fields(tourney("project", "bt", "--name", "people", "--json"))
+    together = fields(tourney("project", "bt", "--with", "people", "--json"))
+    shown = tourney("project", "bt", "--name", "people").stdout
+
+    sources = {row["entrant"]: row["source"] for row in alone["rows"]}
+    assert sources == {"zoe": "human", "amy": "human", "gpt": "human", "new": "evaluated"}
+    assert alone["mae"]["people"] == pytest.approx(0, abs=1e-6)
+    assert (alone["battles"], alone["as_of"]) == ("people", together["as_of"])
+    sources = {row["entrant"]: row["source"] for row in together["rows"]}
+    assert (sources["kim"], sources["zoe"]) == ("evaluated", "human")
+    assert together["mae"]["factuality"] > 0
+    assert "people: 7 battles = 6 decided + 0 tied + 1 without a verdict" in shown
+    assert "people: MAE 0.0 Elo of 3 anchors against human votes alone." in shown
+
+
+def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tourney) -> None:
+    """A tournament and others' battles are read one after the other, as of one position."""
+    now = Selection(ledger=folder / "tournament.db")
+    header, _, _ = VOTES_BY_SOURCE.partition("\n")
+    (folder / "more.csv").write_text(f"{header}\nkim,zoe,model_a,q8,human,\n")
+    tourney("import", "battles", "votes.csv", "--name", "people")
+    selection = pinned(now)
+    source = read_verdicts(selection)
+
+    before = with_imported(source, selection, "people", PLAIN, SOFT)
+    tourney("import", "battles", "more.csv", "--name", "people")
+
+    assert with_imported(source, selection, "people", PLAIN, SOFT) == before
+    assert with_imported(source, pinned(now), "people", PLAIN, SOFT).rows != before.rows
+
+
+def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:
+    """And the result says which, also where the model of ties leaves no choice."""
+    (folder / "judged.csv").write_text(PREFERRED)
+    tourney("import", "battles", "judged.csv", "--name", "judged")
+
+    options = ((), ("--prefs", "hard"), ("--ties", "davidson"), ("--temperature", "0.6"))
+    soft, hard, davidson, steep = (
+        fields(tourney("project", "bt", "--name", "judged", "--json", *each)) for each in options
+    )
+    shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
+
+    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
+    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
+    gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard, steep)]
+    assert gaps[0] == pytest.approx(400 * log10(1.3 / 0.7))  # took 0.8 and 0.5 of two
+    assert gaps[1] == pytest.approx(400 * log10(1.5 / 0.5))
+    odds = (0.8 / 0.2) ** 2  # marks read at twice the temperature
+    assert gaps[2] == pytest.approx(400 * log10((odds / (1 + odds) + 0.5) / (1 / (1 + odds) + 0.5)))
+    assert "+ 0 without a verdict; 2 with a preference count as preferences (soft)" in shown
+    assert "at temperature 0.6, from preferences made at 0.3." in shown
+
+
+def test_a_ledger_without_a_tournament_has_ratings_of_others(tmp_path: Path) -> None:
+    """Battles of others need no tournament of ours."""
+    (tmp_path / "votes.csv").write_text(VOTES_BY_SOURCE)
+    launch(tmp_path, "import", "battles", "votes.csv")
+
+    done = launch(tmp_path, "project", "bt", "--name", "plain")
+
+    assert done.returncode == 0, done.stderr
+    assert "plain: MAE" in done.stdout
+
+
+@pytest.mark.parametrize("table", ["elo", "bt", "winrates"])
+def test_what_changed_since_a_position_is_shown(folder: Path, tourney: Tourney, table: str) -> None:
+    """Then, now and the change; nothing else is another table."""
+    since = before_the_last_pair(folder)
+    number = "win_rate" if table == "winrates" else "rating"
+
+    done = fields(tourney("project", table, "--diff", since, "--json"))
+    then = fields(tourney("project", table, "--as-of", since, "--json"))
+    now = fields(tourney("project", table, "--json"))
+
+    names = ("entrant_a", "entrant_b") if table == "winrates" else ("entrant",)
+    was = {tuple(row[name] for name in names): row[number] for row in then["rows"]}
+    is_ = {tuple(row[name] for name in names): row[number] for row in now["rows"]}
+    assert done["since"] == int(since)
+    for row in done["rows"]:
+        name = tuple(row[each] for each in names)
+        before, after = row[f"{number}_then"], row[f"{number}_now"]
+        assert (before, after) == (was[name], is_[name])
+        if before is not None and after is not None:
+            assert row[f"{number}_change"] == after - before
+    assert any(row[f"{number}_then"] != row[f"{number}_now"] for row in done["rows"])
+
+
+def test_another_judge_is_no_change(folder: Path, tourney: Tourney) -> None:
+    """A difference of two judges would be taken for one of time."""
+    played, first, second = court(2), heard(court(2), [], [B, A]), heard(court(2), SAID)
+    with Ledger.open(folder / "two.db") as ledger:
+        ledger.append(STREAM, [*first, *second[len(played) :]])
+
+    refused = tourney("project", "winrates", "--diff", str(len(first)), "-l", "two.db")
+    done = tourney("project", "winrates", "--diff", "30", "--judge", "bob", "-l", "two.db")
+
+    assert refused.returncode == 2
+    assert "the judge was 'bob' then and is 'ann' now; choose one with --judge" in refused.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_ratings_are_exported_and_imported_in_judgearenas_shape(
+    folder: Path, tourney: Tourney
+) -> None:
+    """What is read back is what was written, digit for digit."""
+    exported = tourney("export", "elo-ratings", "-o", "elo_ratings.json")
+    imported = fields(tourney("import", "elo-ratings", "elo_ratings.json", "--json"))
+
+    written = json.loads((folder / "elo_ratings.json").read_text())
+    assert exported.returncode == 0, exported.stderr
+    assert (written["arena"], written["judge_model"], written["level"]) == (STREAM, "ann", 0.9)
+    names = {"entrant": "model"}
+    rows = [
+        {names.get(key, key): row[key] for key in row if key != "set"} for row in imported["rows"]
+    ]
+    assert [{**row, "group": 1} for row in rows] == written["ratings"]
+    assert len(rows) == 3
+    assert "within a group" not in exported.stderr
+
+
+def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
+    """With who rated each entrant, and the judge if there was one."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    done = tourney("export", "elo-ratings", "--name", "people")
+    refused = tourney("export", "elo-ratings", "--name", "people", "--judge", "ann")
+
+    found = json.loads(done.stdout)
+    assert (found["arena"], found["judge_model"]) == ("people", "opus")
+    assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
+    assert "ratings compare only within a group" not in done.stderr
+    assert "leave out --name" in refused.stderr
+
+
+def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:
+    """Readers of JudgeArena's file take it for one list; who writes it must know better."""
+    (folder / "islands.csv").write_text(
+        "model_a,model_b,winner,question_id,source\n"
+        + "".join(f"{pair},{winner},q,human\n" for pair in ("a,b", "y,z") for winner in WINNERS)
+    )
+    tourney("import", "battles", "islands.csv", "--name", "islands")
+
+    done = tourney("export", "elo-ratings", "--name", "islands")
+
+    assert [row["group"] for row in json.loads(done.stdout)["ratings"]] == [1, 1, 2, 2]
+    assert "islands: 2 groups; ratings compare only within a group." in done.stderr
+    assert "a, b not comparable with others." in done.stderr
+
+
+def test_nothing_of_it_is_appended(folder: Path, tourney: Tourney) -> None:
+    """A reading leaves the record alone."""
+    before = head_of(folder / "tournament.db")
+
+    tourney("project", "bt", "--diff", "1")
+    tourney("export", "elo-ratings")
+
+    assert head_of(folder / "tournament.db") == before
+
+
+BY_MARKS = ("--parser", "judgearena-score", "--policy", "concatenate")
+UP, DOWN = (
+    (JudgeScores(8, 6), JudgeScores(6, 8)),
+    (JudgeScores(5, 7), JudgeScores(7, 5)),
+)  # of a against b, in both orders
+GIVEN = [UP, UP, DOWN, DOWN, UP, UP]  # zoe-amy, zoe-kim, amy-kim, and the same of p2
+VOTES_ON_PROMPTS = """model_a,model_b,winner,question_id
+zoe,amy,model_a,p1
+zoe,kim,model_a,p1
+kim,amy,model_a,p1
+zoe,amy,model_b,p2
+zoe,kim,model_b,p2
+amy,kim,model_b,p2
+amy,kim,tie,p2
+zoe,kim,model_a,elsewhere
+"""
+JUDGED = "model_a,model_b,winner,pref,question_id,source,judge_model\n" + "".join(
+    f"new,old,model_a,0.4,q{n},llm-judge,opus\n" for n in range(12)
+)
+VOTED = "model_a,model_b,winner,question_id\n" + "".join(
+    f"new,old,{'model_b' if n < 4 else 'model_a'},q{n}\n" for n in range(12)
+)
+
+
+@pytest.fixture(scope="module")
+def tourney_with_marks(tmp_path_factory: pytest.TempPathFactory) -> Tourney:
+    """Give the command line beside a tournament that was judged by marks, and votes."""
+    folder = tmp_path_factory.mktemp("marks")
+    opening, *others = marked(court(1), GIVEN)
+    assert isinstance(opening, TournamentOpened)
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.append(STREAM, [replace(opening, configuration="{}"), *others])
+    for name, text in (("votes", VOTES_ON_PROMPTS), ("judged", JUDGED), ("voted", VOTED)):
+        (folder / f"{name}.csv").write_text(text)
+        launch(folder, "import", "battles", f"{name}.csv", "--name", name)
+    return partial(launch, folder)
+
+
+def test_a_tournaments_marks_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
+    """People agreed with 4 of 6 pairs, in both orders 2 marks apart: sigma(2 T) = 2 / 3."""
+    found = fields(tourney_with_marks("project", "temperature", "--against", "votes", "--json"))
+
+    (row,) = found["rows"]
+    assert (found["schema"], found["judge"], found["against"]) == (
+        "tourney/temperature@1",
+        "ann",
+        "votes",
+    )
+    assert row["temperature"] == pytest.approx(0.34657359, abs=1e-6)
+    assert row["low"] < row["temperature"] < row["high"]
+    assert (row["n_prompts"], row["n_pairs"], row["n_ties"]) == (2, 12, 2)
+    assert row["log_likelihood_usual"] < row["log_likelihood"] < 0
+
+
+def test_imported_preferences_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
+    """Odds of 3 : 2 that people made 2 : 1: marks are to be read a little more steeply."""
+    done = tourney_with_marks("project", "temperature", "--name", "judged", "--against", "voted")
+    words = ("--name", "judged", "--against", "voted", "--made-at", "1", "--json")
+    (row,) = fields(tourney_with_marks("project", "temperature", *words))["rows"]
+
+    assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
+    assert "clusters: prompts" in done.stdout
+    assert row["temperature"] == pytest.approx(1.7095113, abs=1e-6)  # log 2 / log 1.5
+
+
+def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
+    """Each order took sigma(2 T) or the rest of it; among anchors, too."""
+    alone = fields(tourney_with_marks("project", "bt", "--temperature", "0.3", *BY_MARKS, "--json"))
+    whole = fields(tourney_with_marks("project", "bt", *BY_MARKS, "--json"))
+    among = fields(
+        tourney_with_marks(
+            "project", "bt", "--temperature", "0.3", *BY_MARKS, "--with", "votes", "--json"
+        )
+    )
+    shown = tourney_with_marks("project", "bt", "--temperature", "0.3", *BY_MARKS).stdout
+
+    spread = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (alone, whole)]
+    assert 0 < spread[0] < spread[1]
+    assert (alone["temperature"], among["temperature"]) == (0.3, 0.3)
+    assert {row["n_battles"] for row in alone["rows"]} == {8}
+    assert {row["source"] for row in among["rows"]} == {"human"}
+    assert "Soft scores: a judge's scores at temperature 0.3." in shown
+
+
+def test_votes_alone_are_not_read_at_a_temperature(tourney_with_marks: Tourney) -> None:
+    """Ratings that no temperature could change would look as if it had."""
+    done = tourney_with_marks("project", "bt", "--name", "voted", "--temperature", "1")
+    among = tourney_with_marks("project", "bt", "--temperature", "1", *BY_MARKS, "--with", "votes")
+
+    assert done.returncode == 2
+    assert "--temperature: 'voted' has no judge's preferences" in done.stderr
+    assert "Soft scores: a judge's scores at temperature 1." in among.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--against nobody", "no battles were imported as 'nobody'"),
+        ("--against judged", "'judged' has no human votes"),
+        ("--against voted", "no human vote has a prompt and two entrants in common"),
+        ("--name judged --against voted --judge ann", "leave out --name"),
+        ("--name judged --against voted --made-at 0", "--made-at 0: a temperature is above 0"),
+        ("--against voted --made-at 1", "--made-at applies to imported preferences: add --name"),
+    ],
+)
+def test_what_tells_no_temperature_is_refused(
+    tourney_with_marks: Tourney, words: str, why: str
+) -> None:
+    """By what was wrong, and what there is instead."""
+    done = tourney_with_marks("project", "temperature", *words.split())
+
+    assert done.returncode in {1, 2}
+    assert why in done.stderr

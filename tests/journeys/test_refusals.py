@@ -1,0 +1,286 @@
+"""Bad input ends in a clear error and its exit code, and the ledger is as it was."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ledger.audit import audit
+from ledger.store import Ledger
+from tests.support.builders.games import play
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import ROOT, head_of
+from tests.support.command_line.warm import begin
+
+CONFIGURATION, FAILURE = 2, 1
+
+
+class Case(NamedTuple):
+    """How a tournament's folder is spoiled, and what is said about it."""
+
+    spoil: Callable[[Path], object]
+    exit_code: int
+    said: tuple[str, ...]
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
+    """Return what replaces the first occurrence of a text in a file."""
+
+    def spoil(folder: Path) -> None:
+        file = folder / name
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return spoil
+
+
+def with_a_newer_format(folder: Path) -> None:
+    """Make a ledger and say that a later tourney wrote it."""
+    with Ledger.open(folder / "tournament.db") as ledger:
+        ledger.connection.execute("PRAGMA user_version = 99")
+
+
+def with_an_adapter_of_other_weights(folder: Path) -> None:
+    """Put the header of another layer's shard in the place of one."""
+    file = folder / "hydra" / "security" / "shard_0" / "adapter_model.safetensors"
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"layers.4.", b"layers.3."))
+
+
+CASES = {
+    "unknown key": Case(
+        replaced("tournament.toml", "permutations = 500", "permutation = 500"),
+        CONFIGURATION,
+        ("tournament.toml:", "unknown key 'elo.permutation'", "did you mean 'permutations'?"),
+    ),
+    "duplicate prompt id": Case(
+        replaced("bank.jsonl", '"recall_002"', '"recall_001"'),
+        CONFIGURATION,
+        ("bank.jsonl:2", "'recall_001' is taken by line 1"),
+    ),
+    "bank line that is not JSON": Case(
+        replaced("bank.jsonl", '{"prompt_id": "recall_003"', '"prompt_id": "recall_003"'),
+        CONFIGURATION,
+        ("bank.jsonl:3: not JSON",),
+    ),
+    "rubric without a version": Case(
+        replaced("rubrics/factuality.md", "<!-- version: 1 -->", "# Factuality"),
+        CONFIGURATION,
+        ("factuality.md:1", "<!-- version: 1 -->"),
+    ),
+    "missing weights": Case(
+        lambda folder: shutil.rmtree(folder / "weights"),
+        CONFIGURATION,
+        ("weights: there is no such folder of weights", "hf download"),
+    ),
+    "adapter that does not fit": Case(
+        with_an_adapter_of_other_weights,
+        CONFIGURATION,
+        ("security/shard_0: it has LoRA tensors outside", "layers.3."),
+    ),
+    "ledger of a newer format": Case(
+        with_a_newer_format, FAILURE, ("has ledger format 99", "upgrade tourney")
+    ),
+    "a file that is no ledger": Case(
+        lambda folder: (folder / "tournament.db").write_text("Dear diary, " * 100),
+        FAILURE,
+        ("tournament.db is not a ledger",),
+    ),
+    "a database of another program": Case(
+        lambda folder: sqlite3.connect(folder / "tournament.db").execute("CREATE TABLE x (y)"),
+        FAILURE,
+        ("tournament.db is not a ledger",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_bad_input_is_named_and_nothing_is_recorded(
+    case: Case, place: Path, tourney: Tourney
+) -> None:
+    """A user must learn what is wrong and where, with the ledger untouched."""
+    case.spoil(place)
+    before = ledger_bytes(place)
+
+    done = tourney("run")
+
+    assert done.returncode == case.exit_code, done.stderr
+    assert not [words for words in case.said if words not in " ".join(done.stderr.split())]
+    assert "Traceback" not in done.stderr
+    assert ledger_bytes(place) == before
+
+
+def test_every_fault_of_the_settings_is_said_at_once(place: Path, tourney: Tourney) -> None:
+    """Correcting one fault a run, over and over, wastes a user's day."""
+    replaced("tournament.toml", "permutations = 500", "permutation = 500")(place)
+    replaced("tournament.toml", "tie_band = 1.0", "tie_band = -1")(place)
+
+    done = tourney("plan", "generate")
+
+    assert done.returncode == CONFIGURATION
+    assert "elo.permutation" in done.stderr
+    assert "judge.tie_band" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv takes root's powers away")
+def test_a_read_only_folder_is_refused(place: Path) -> None:
+    """Where nothing can be recorded, nothing may be generated."""
+    place.chmod(0o555)
+
+    try:
+        powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+        done = launch(place, "run", prefix=powerless if os.getuid() == 0 else ())
+    finally:
+        place.chmod(0o755)
+
+    assert done.returncode == FAILURE, done.stderr
+    assert "cannot write tournament.db" in done.stderr
+    assert not (place / "tournament.db").exists()
+
+
+def test_a_full_disk_loses_nothing_that_was_recorded(place: Path, tourney: Tourney) -> None:
+    """The batch that does not fit is not recorded in part, and the run goes on from there."""
+    assert tourney("apply", "generate", "--limit", "4").returncode == 0
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        before = ledger.head
+    room = (place / "tournament.db").stat().st_size + 4096
+
+    done = launch(place, "apply", "generate", room=room)
+
+    assert done.returncode == FAILURE, done.stderr
+    assert "cannot write tournament.db" in done.stderr
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        assert ledger.head.position >= before.position
+    assert tourney("apply", "generate", "--limit", "4").returncode == 0
+
+
+def ledger_bytes(folder: Path) -> bytes | None:
+    """Return the ledger's file, if there is one."""
+    file = folder / "tournament.db"
+    return file.read_bytes() if file.exists() else None
+
+
+@contextmanager
+def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold a lock until its input ends, or the block."""
+    command = [sys.executable, "-m", "tests.support.faults.holder", str(path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_command_waits_for_the_first_and_says_so(place: Path) -> None:
+    """Started at once both would generate the same responses, and pay twice."""
+    with held_elsewhere(place / "tournament.db.work") as first:
+        second = begin(place, ("apply", "generate", "--limit", "1"), os.environ)
+        second.until(lambda: bool(second.err))
+        assert head_of(place / "tournament.db").position == 0
+        first.kill()
+        done = second.wait()
+
+    told = f"waiting for process {first.pid} ({sys.executable} -m tests.support"
+    assert done.err.startswith(told)
+    assert done.code == 0, done.err
+    assert "1 generated" in done.err
+
+
+def test_readers_do_not_wait_for_a_run(tmp_path: Path) -> None:
+    """Standings are looked at while a run goes on, for hours."""
+    play(tmp_path / "tournament.db")
+
+    with held_elsewhere(tmp_path / "tournament.db.work"):
+        done = launch(tmp_path, "status")
+
+    assert done.returncode == 0
+    assert "waiting" not in done.stderr
+
+
+@pytest.fixture
+def on_a_network(place: Path, tmp_path: Path) -> Sequence[str]:
+    """Give what runs a program to which the folder looks like one on a network.
+
+    Linux tells each process its mounts in a file of its own, and a mount over that file is seen
+    by this process alone.
+    """
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"server:/export {place} nfs4 rw 0 0\n")
+    over = f'mount --bind {mounts} /proc/$$/mounts && exec "$@"'
+    prefix = ("unshare", "-m" if os.getuid() == 0 else "-rm", "sh", "-c", over, "sh")
+    command = [*prefix, "cat", "/proc/self/mounts"]
+    try:
+        seen = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        seen = ""
+    if seen != mounts.read_text():
+        pytest.skip("this system lets nobody mount over /proc")
+    return prefix
+
+
+def test_a_ledger_on_a_network_is_refused(place: Path, on_a_network: Sequence[str]) -> None:
+    """Before anything is generated: locks that do not hold lose what was paid for."""
+    done = launch(place, "apply", "generate", prefix=on_a_network)
+
+    assert done.returncode == 2
+    assert "is on a network file system (nfs4)" in done.stderr
+    assert not (place / "tournament.db").exists()
+
+
+def test_a_ledger_on_a_network_may_be_allowed(
+    place: Path, on_a_network: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are network file systems whose locks hold, and their users know."""
+    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+
+    done = launch(place, "apply", "judge", prefix=on_a_network)
+
+    assert done.returncode == 0, done.stderr
+    assert head_of(place / "tournament.db").position > 0
+
+
+def test_a_ledger_on_a_network_may_be_read(place: Path, on_a_network: Sequence[str]) -> None:
+    """A copy that lies there for others does no harm."""
+    play(place / "tournament.db")
+
+    done = launch(place, "verify", prefix=on_a_network)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_message_says_what_does_allow_it(
+    place: Path, on_a_network: Sequence[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A merge needs no settings, so the variable alone must be enough."""
+    play(tmp_path / "theirs.db")
+    (place / "tournament.toml").unlink()
+    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+
+    done = launch(place, "merge", str(tmp_path / "theirs.db"), prefix=on_a_network)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_finds_a_network_and_the_machine_unready(
+    place: Path, tourney: Tourney, on_a_network: Sequence[str]
+) -> None:
+    """Known before the first run, it costs nothing."""
+    refused = launch(place, "doctor", prefix=on_a_network)
+
+    assert refused.returncode == 1
+    assert "not ready: file system" in refused.stderr
+    assert "nfs4: keep the ledger on a local disk" in refused.stdout
+    assert tourney("doctor").returncode == 0

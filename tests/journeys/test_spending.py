@@ -1,0 +1,553 @@
+"""Money on the command line: what it would cost, what it did, and by which prices."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.cli.shared.options import Paths
+from commands.cli.shared.workspace import workspace
+from commands.decisions.commands import RecordResponse
+from commands.decisions.recorder import EvaluationRecorder, Recorder
+from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
+from commands.ports import GeneratedText, no_progress
+from commands.settings.sections import EvaluationOptions
+from commands.spending.endpoints import spent_at_endpoints
+from commands.spending.prices import price_table
+from ledger.audit import audit
+from ledger.events.responses import ResponseGenerated
+from ledger.events.values import Usage
+from ledger.store import Ledger
+from projections.tournament.matches import planned_responses
+from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
+from tests.support.builders.commands import lay_out
+from tests.support.builders.evaluating import Capitals, answering
+from tests.support.builders.events import STREAM, entrant, known, opened, responses
+from tests.support.builders.money import paid, put
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields
+from tests.support.command_line.warm import begin
+from tests.support.patience import PATIENCE_S
+
+PAID_SETTINGS = """\
+[tournament]
+id = "main"
+
+[[entrants]]
+id = "base"
+weights = "weights/base"
+
+[[entrants]]
+id = "tuned"
+weights = "weights/tuned"
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[judge]
+provider = "anthropic-batch"
+max_usd = 3.0
+
+[[jury]]
+id = "mine"
+provider = "endpoint"
+base_url = "http://127.0.0.1:9/v1"
+model = "llama"
+"""
+USED = Usage(n_input=100, n_output=200, n_cache_read=900)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a tournament whose entrants have answered, and whose judge has not been asked."""
+    folder = lay_out(tmp_path)
+    (folder / "tournament.toml").write_text(PAID_SETTINGS, encoding="utf-8")
+    place = workspace(Paths(folder / "tournament.toml"))
+    with place.recorder(print) as recorder:
+        recorder.record(place.opening)
+        bank = [prompt.prompt_id for prompt in recorder.state.bank]
+        for cell in planned_responses(recorder.state, bank):
+            text = f"{cell.entrant.entrant_id} on {cell.prompt.text}"
+            made = GeneratedText(cell.response_key, text, "stop", 3, 3, 0.1)
+            recorder.record(RecordResponse(cell, made))
+    return folder
+
+
+@pytest.fixture
+def tourney(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+def judge_one(folder: Path) -> OpenQuery:
+    """Record a verdict of the headline's judge that was paid for."""
+    place = workspace(Paths(folder / "tournament.toml"))
+    with place.recorder(print) as recorder:
+        bank = [prompt.prompt_id for prompt in recorder.state.bank]
+        asked = recorder.state.panel[0]
+        query, *_ = open_queries(recorder.state, bank, asked, AskingRules(retries=0))
+    with Ledger.open(place.ledger) as ledger:
+        ledger.append(place.stream, [put(query.match, query.asked, by=asked.judge_id)])
+        ledger.append(place.stream, [paid(query.asked.query_key, USED, by=asked.judge_id)])
+    return query
+
+
+def test_a_plan_tells_what_judging_would_cost_in_every_way(tourney: Tourney) -> None:
+    """No key is needed, nothing is sent, and the estimate is marked as one."""
+    plan = fields(tourney("plan", "judge", "--json"))
+
+    cost = plan["cost"]
+    assert plan["n_owed"] == 4
+    assert (cost["model"], cost["is_measured"], cost["cap_usd"]) == ("claude-opus-5-5", False, 3.0)
+    assert len(cost["ways"]) == 4
+    assert all(0 < way["expected_usd"] < way["worst_usd"] for way in cost["ways"])
+
+
+def test_a_plan_of_a_pilot_is_for_the_pilots_judge(tourney: Tourney) -> None:
+    """Another model has another price."""
+    plan = fields(tourney("plan", "judge", "--judge", "claude-sonnet-5-5", "--json"))
+
+    assert plan["cost"]["model"] == "claude-sonnet-5-5"
+
+
+def test_a_juror_without_a_price_costs_a_question_mark(tourney: Tourney) -> None:
+    """In data it is null, in words `$?`; nowhere is it $0."""
+    plan = fields(tourney("plan", "judge", "--judge", "mine", "--json"))
+    words = tourney("plan", "judge", "--judge", "mine").stdout
+
+    assert [way["expected_usd"] for way in plan["cost"]["ways"]] == [None]
+    assert "one by one, no cache (as set): $?, at worst $?" in words
+    assert "llama has no price" in words
+
+
+def test_a_judge_that_is_not_on_the_panel_is_named(tourney: Tourney) -> None:
+    """A misspelt name must not plan another judge's work."""
+    done = tourney("plan", "judge", "--judge", "nobody")
+
+    assert done.returncode == 2
+    assert "--judge 'nobody' is not on the panel: claude-opus-5-5" in done.stderr
+
+
+def test_counting_tokens_needs_a_key(folder: Path) -> None:
+    """It asks the provider, if only to count; without a key that is said at once."""
+    done = launch(
+        folder, "plan", "judge", "--count-tokens", prefix=["env", "-u", "ANTHROPIC_API_KEY"]
+    )
+
+    assert done.returncode == 4
+    assert "ANTHROPIC_API_KEY" in done.stderr
+
+
+def test_a_plan_exits_9_where_work_is_owed(tourney: Tourney) -> None:
+    """Scripts ask by exit code."""
+    assert tourney("plan", "judge", "--exit-code").returncode == 9
+
+
+def test_a_reply_on_record_makes_a_plan_a_measurement(folder: Path, tourney: Tourney) -> None:
+    """From the first reply on, tokens are no guess, and what was spent counts."""
+    judge_one(folder)
+
+    cost = fields(tourney("plan", "judge", "--json"))["cost"]
+
+    assert (cost["basis"], cost["is_measured"]) == ("replies", True)
+    assert cost["spent_usd"] == pytest.approx(4_580e-6)
+
+
+def test_what_was_spent_is_read_from_the_ledger(folder: Path, tourney: Tourney) -> None:
+    """A verdict of 100*4 + 900*0.2 + 200*20 millionths."""
+    judge_one(folder)
+
+    spend = fields(tourney("project", "spend", "--json"))
+
+    (row,) = spend["rows"]
+    assert (row["judge"], row["dimension"]) == ("claude-opus-5-5", "factuality")
+    assert row["usd"] == spend["total"]["usd"] == pytest.approx(4_580e-6)
+    assert row["n_cache_read"] == 900
+
+
+@pytest.mark.parametrize("option", [("--judge", "mine"), ("--as-of", "12")])
+def test_spending_may_be_narrowed(folder: Path, tourney: Tourney, option: tuple[str, str]) -> None:
+    """Options mean here what they mean wherever they apply."""
+    judge_one(folder)
+
+    assert fields(tourney("project", "spend", *option, "--json"))["rows"] == []
+
+
+def test_spending_on_one_dimension_is_all_of_it(folder: Path, tourney: Tourney) -> None:
+    """There is only one."""
+    judge_one(folder)
+
+    spend = fields(tourney("project", "spend", "--dimension", "factuality", "--json"))
+
+    assert len(spend["rows"]) == 1
+
+
+def test_prices_are_printed_without_a_tournament(tmp_path: Path) -> None:
+    """Whoever only wonders what it costs has no settings yet."""
+    prices = fields(launch(tmp_path, "prices", "--json"))
+
+    assert prices["schema"] == "tourney/prices@1"
+    assert {row["source"] for row in prices["rows"]} == {"shipped prices of 2026-10-07"}
+
+
+def test_a_plan_by_old_prices_warns(folder: Path, tourney: Tourney) -> None:
+    """Prices that nobody has looked at for 60 days may well be others by now."""
+    (folder / "mine.toml").write_text(
+        "date = 2020-01-01\nbatch_factor = 1\ncache_write_5m_factor = 1\n"
+        'cache_write_1h_factor = 1\n[[models]]\nid = "llama"\ninput = 0.5\noutput = 0.7\n',
+        encoding="utf-8",
+    )
+    text = PAID_SETTINGS.replace("max_usd = 3.0", 'prices = "mine.toml"')
+    (folder / "tournament.toml").write_text(text, encoding="utf-8")
+
+    warned = tourney("plan", "judge", "--judge", "mine").stderr
+
+    assert "mine.toml of 2020-01-01 are " in warned
+    assert "days old and may have changed" in warned
+
+
+def test_a_users_own_prices_stand_first(folder: Path, tourney: Tourney) -> None:
+    """They are named in every row that they hold for, and the plan goes by them."""
+    (folder / "mine.toml").write_text(
+        "date = 2026-11-01\nbatch_factor = 1\ncache_write_5m_factor = 1\n"
+        'cache_write_1h_factor = 1\n[[models]]\nid = "llama"\ninput = 0.5\noutput = 0.7\n',
+        encoding="utf-8",
+    )
+    text = PAID_SETTINGS.replace("max_usd = 3.0", 'prices = "mine.toml"')
+    (folder / "tournament.toml").write_text(text, encoding="utf-8")
+
+    rows = fields(tourney("prices", "--json"))["rows"]
+    plan = fields(tourney("plan", "judge", "--judge", "mine", "--json"))
+
+    assert (rows[0]["model"], rows[0]["source"]) == ("llama", "mine.toml of 2026-11-01")
+    assert len(rows) > 1
+    assert plan["cost"]["ways"][0]["expected_usd"] > 0
+
+
+ENDPOINT_SETTINGS = """\
+[tournament]
+id = "served"
+
+[[entrants]]
+id = "greedy"
+loader = "endpoint"
+model = "{model}"
+base_url = "{url}"
+concurrency = 1
+
+[[entrants]]
+id = "sampled"
+loader = "endpoint"
+model = "{model}"
+base_url = "{url}"
+temperature = 0.7
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[judge]
+{judge}
+"""
+EVALUATIONS = """
+[[evaluations]]
+id = "recall"
+uses = "bank-rollout"
+
+[[evaluations]]
+id = "perplexity"
+uses = "text-perplexity"
+parameters = { path = "rubrics/factuality.md" }
+"""
+
+
+def say(body: Json) -> Said:
+    """Answer each request in its own words."""
+    return Said(f"An answer at {body['temperature']} to {body['messages']}")
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    """Give the server of both entrants."""
+    with FakeOpenAI(say) as fake:
+        yield fake
+
+
+@pytest.fixture
+def endpoint_folder(tmp_path: Path, fake: FakeOpenAI) -> Path:
+    """Give a tournament of two prompts, whose entrants are served by a machine of one's own."""
+    folder = lay_out(tmp_path)
+    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge="")
+    (folder / "tournament.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def billed(endpoint_folder: Path, fake: FakeOpenAI) -> Path:
+    """Give the same where the server's model has a price."""
+    (endpoint_folder / "prices.toml").write_text(PRICES, encoding="utf-8")
+    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge='prices = "prices.toml"')
+    (endpoint_folder / "tournament.toml").write_text(text, encoding="utf-8")
+    return endpoint_folder
+
+
+@pytest.fixture
+def tourney_at_endpoint(endpoint_folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, endpoint_folder)
+
+
+def recorded(folder: Path) -> list[ResponseGenerated]:
+    """Return the responses of a ledger that must be without fault."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [each.event for each in ledger.read()]
+    return [event for event in events if isinstance(event, ResponseGenerated)]
+
+
+def test_a_plan_tells_what_a_server_is_asked_for(
+    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+) -> None:
+    """A price that nobody knows is a question mark, in data null; nothing is sent."""
+    served = fields(tourney_at_endpoint("plan", "generate", "--json"))["served"]
+    words = tourney_at_endpoint("plan", "generate").stdout
+
+    assert [(each["entrant_id"], each["n_requests"]) for each in served] == [
+        ("greedy", 2),
+        ("sampled", 2),
+    ]
+    assert {each["expected_usd"] for each in served} == {None}
+    assert f"greedy (endpoint): 2 requests to {MODEL}" in words
+    assert "out: $?, at worst $?" in words
+    assert not fake.traffic.asked
+
+
+def test_a_server_without_a_price_is_asked_at_once(
+    tourney_at_endpoint: Tourney, endpoint_folder: Path
+) -> None:
+    """It is its owner's; who pays for it names the price."""
+    done = tourney_at_endpoint("apply", "generate")
+
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        0,
+        "4 responses were missing: 4 generated, 0 failed",
+    )
+    texts = Counter(each.text.split(" to ")[0] for each in recorded(endpoint_folder))
+    assert texts == {"An answer at 0.0": 2, "An answer at 0.7": 2}
+
+
+@pytest.mark.usefixtures("billed")
+def test_nothing_is_sent_that_nobody_agreed_to_pay(
+    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+) -> None:
+    """The cap is kept even if every byte were a token."""
+    for words in (
+        ("apply", "generate"),
+        ("run",),
+        ("apply", "generate", "--yes", "--max-usd=1e-9"),
+    ):
+        done = tourney_at_endpoint(*words)
+
+        assert done.returncode == 5, done.stderr
+        assert MODEL in done.stderr
+    assert not fake.traffic.asked
+
+
+def test_a_run_that_was_agreed_to_asks_each_thing_once(
+    tourney_at_endpoint: Tourney, billed: Path, fake: FakeOpenAI
+) -> None:
+    """A second run owes nothing, and so has nothing to agree to."""
+    first, second = (
+        tourney_at_endpoint("run", "--yes", "--max-usd", "1"),
+        tourney_at_endpoint("run"),
+    )
+
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert len(fake.traffic.asked) == len(recorded(billed)) == 4
+
+
+def test_a_process_that_is_killed_asks_again_for_what_was_under_way(
+    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
+) -> None:
+    """What had been answered is on the ledger, and is not paid for again."""
+    fake.inject(Fault("slow"), Fault("slow", delay_s=PATIENCE_S))
+    process = begin(endpoint_folder, ("apply", "generate"), os.environ)
+    process.until(lambda: len(fake.traffic.asked) >= 2 and bool(recorded(endpoint_folder)))
+    process.kill()
+
+    assert tourney_at_endpoint("apply", "generate").returncode == 0
+
+    asked = Counter(str(sorted(body.items(), key=str)) for body in fake.traffic.asked)
+    assert sorted(asked.values()) == [1, 1, 1, 2]
+    assert (
+        len({each.response_key for each in recorded(endpoint_folder)})
+        == len(recorded(endpoint_folder))
+        == 4
+    )
+
+
+def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(
+    tourney_at_endpoint: Tourney, billed: Path, fake: FakeOpenAI
+) -> None:
+    """What a server cannot give is said before it is asked; both entrants are one when greedy."""
+    with (billed / "tournament.toml").open("a", encoding="utf-8") as settings:
+        settings.write(EVALUATIONS)
+
+    plan = fields(tourney_at_endpoint("plan", "evaluate", "--json"))
+    refused = tourney_at_endpoint("apply", "evaluate")
+    first, second = (
+        tourney_at_endpoint("apply", "evaluate", "--yes"),
+        tourney_at_endpoint("apply", "evaluate"),
+    )
+
+    assert [(each["n_requests"], each["n_output"]) for each in plan["served"]] == [(2, 128)]
+    assert 0 < plan["served"][0]["expected_usd"] < plan["served"][0]["worst_usd"]
+    assert len([each for each in plan["refused"] if "needs log-likelihoods" in each]) == 2
+    assert refused.returncode == 5
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert len(fake.traffic.asked) == 2
+    said = "0 samples were missing: 0 observed, 0 unscorable; see `tourney project metrics`"
+    assert said in second.stderr.splitlines()
+
+
+def test_a_sample_that_two_entrants_share_is_one_gap(
+    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
+) -> None:
+    """Both are one when greedy: what was given up once is not told as two."""
+    with (endpoint_folder / "tournament.toml").open("a", encoding="utf-8") as settings:
+        settings.write(EVALUATIONS)
+    fake.inject(Fault("bad_request"))
+
+    done = tourney_at_endpoint("apply", "evaluate")
+
+    assert done.returncode == 6, done.stderr
+    assert "2 samples were missing: 1 observed, 1 unscorable;" in done.stderr
+    assert "error: 1 sample could not be scored;" in done.stderr
+
+
+def test_a_cap_counts_what_evaluations_cost(tourney_at_endpoint: Tourney, billed: Path) -> None:
+    """Responses and answers come from the same purse."""
+    with (billed / "tournament.toml").open("a", encoding="utf-8") as settings:
+        settings.write(EVALUATIONS)
+    plan = fields(tourney_at_endpoint("plan", "generate", "--json"))
+    cap = f"--max-usd={sum(each['worst_usd'] for each in plan['served']) + 1e-6:.8f}"
+
+    evaluated = tourney_at_endpoint("apply", "evaluate", "--yes")
+    generated = tourney_at_endpoint("apply", "generate", "--yes", cap)
+
+    assert (evaluated.returncode, generated.returncode) == (0, 5)
+    assert (
+        "raise --max-usd, or send fewer requests with `tourney apply ... --limit`"
+        in generated.stderr
+    )
+
+
+PRICED = entrant("amy", loader="endpoint", weights="claude-opus-5-5", dtype=None)
+OPENING = opened(entrants=[PRICED, entrant("zoe", loader="endpoint", weights="mine", dtype=None)])
+RESPONSES = responses(known(*OPENING))  # of 3 tokens in and 3 out
+SHIPPED = price_table()
+USD = (3 * 4 + 3 * 20) / 1e6
+PRICED_SETTINGS = '[tournament]\nid = "main"\n[judge]\nprices = "mine.toml"\n[elo]\nk = "much"\n'
+OWN_PRICES = """\
+date = 2026-11-01
+batch_factor = 1
+cache_write_5m_factor = 1
+cache_write_1h_factor = 1
+[[models]]
+id = "mine"
+input = 100
+output = 100
+"""
+
+
+@pytest.fixture
+def tourney_after_answers(tmp_path: Path) -> Tourney:
+    """Give a function that runs the command line where two entrants have answered a prompt."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, (*OPENING, *RESPONSES))
+    return partial(launch, tmp_path)
+
+
+def entrants(tourney: Tourney, *options: str) -> list[dict[str, Any]]:
+    """Return what entrants took, as data."""
+    done = tourney("project", "spend", "--json", *options)
+    found: list[dict[str, Any]] = fields(done)["entrants"]
+    return found
+
+
+def test_what_entrants_were_served_is_told(tourney_after_answers: Tourney) -> None:
+    """It is money, too; where no price is known, that is said, and never `nothing was spent`."""
+    amy, zoe, remedy = tourney_after_answers("project", "spend").stdout.splitlines()
+
+    took = "3 tokens in, 3 out"
+    assert amy == (
+        f"amy (endpoint): 1 answer by claude-opus-5-5, {took}: $0.0001 by {SHIPPED.sheets[0].title}"
+    )
+    assert zoe == f"zoe (endpoint): 1 answer by mine, {took}: $?"
+    assert remedy == "mine has no price; add it to a table and set [judge] prices = FILE"
+    assert [each["usd"] for each in entrants(tourney_after_answers)] == [pytest.approx(USD), None]
+
+
+def test_a_ledger_alone_is_priced_by_the_shipped_table(
+    tourney_after_answers: Tourney, tmp_path: Path
+) -> None:
+    """A colleague's ledger comes without settings."""
+    (tmp_path / "tournament.db").rename(tmp_path / "theirs.db")
+
+    first, _ = entrants(tourney_after_answers, "--ledger", "theirs.db")
+
+    assert first["usd"] == pytest.approx(USD)
+
+
+def test_prices_of_the_settings_go_first_and_nothing_else_of_them_is_read(
+    tourney_after_answers: Tourney, tmp_path: Path
+) -> None:
+    """Spending is looked at while somebody edits the other sections."""
+    (tmp_path / "tournament.toml").write_text(PRICED_SETTINGS, encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(OWN_PRICES, encoding="utf-8")
+
+    _, second = entrants(tourney_after_answers)
+
+    assert second["usd"] == pytest.approx(600 / 1e6)
+    assert second["price_table"] == "mine.toml of 2026-11-01"
+
+
+def test_it_is_as_of_a_position(tourney_after_answers: Tourney) -> None:
+    """What was answered later was not spent then."""
+    then = str(len(OPENING) + 1)
+
+    assert [each["entrant_id"] for each in entrants(tourney_after_answers, "--as-of", then)] == [
+        "amy"
+    ]
+    assert entrants(tourney_after_answers, "--as-of", str(len(OPENING))) == []
+
+
+@pytest.mark.parametrize("option", [("--judge", "reference"), ("--dimension", "factuality")])
+def test_it_is_on_no_judge_and_no_dimension(
+    tourney_after_answers: Tourney, option: tuple[str, str]
+) -> None:
+    """All of them use the same responses."""
+    assert entrants(tourney_after_answers, *option) == []
+
+
+def test_answers_of_evaluations_count_as_the_cap_counts_them(
+    tourney_after_answers: Tourney, tmp_path: Path
+) -> None:
+    """Otherwise a cap is reached that the table knows nothing of."""
+    three = Capitals(*((f"{n}?", "yes") for n in range(3)))
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        plan = plan_evaluation(three, answering(lambda _: "yes", PRICED)[0], EvaluationOptions())
+        evaluate_owed(EvaluationRecorder(ledger, STREAM), plan, on_progress=no_progress)
+        state = Recorder(ledger, STREAM).state
+        counted_usd = spent_at_endpoints(ledger, state, SHIPPED)
+
+    first, _ = entrants(tourney_after_answers)
+
+    assert first["n_answers"] == 1 + 3
+    assert first["usd"] == pytest.approx(counted_usd)

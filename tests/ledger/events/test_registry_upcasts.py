@@ -1,0 +1,256 @@
+"""What older versions of an event said: read step by step, and never rewritten."""
+
+import json
+from functools import reduce
+from itertools import product
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ledger.audit import audit
+from ledger.errors import BrokenUpcasts, KeyConflict
+from ledger.events.registry import EVENTS, Event, Fields, Registry, Upcast
+from ledger.events.values import Fact
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM
+from tests.support.faults.hostile import hash_again, unguarded
+
+
+class Weighed(Fact, frozen=True):
+    """Something was put on the scales; its third version."""
+
+    schema_version: ClassVar[int] = 3
+
+    what: str
+    grams: float
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """Each thing is weighed once."""
+        return (self.what,)
+
+
+def named(fields: Fields) -> Fields:
+    """Say version 1 in the words of version 2, where `name` is called `what`."""
+    return {"what": fields["name"], "kilograms": fields["kilograms"]}
+
+
+def in_grams(fields: Fields) -> Fields:
+    """Say version 2 in the words of version 3, which weighs in grams."""
+    kilograms = fields["kilograms"]
+    assert isinstance(kilograms, float)
+    return {"what": fields["what"], "grams": kilograms * 1_000}
+
+
+STEPS: dict[tuple[str, int], Upcast] = {("Weighed", 1): named, ("Weighed", 2): in_grams}
+
+
+LATEST = 6
+
+
+class Noted(Fact, frozen=True):
+    """Something was noted; its first version."""
+
+    what: str
+
+
+class Counted(Fact, frozen=True):
+    """Something was counted often enough to have many versions."""
+
+    schema_version: ClassVar[int] = LATEST
+
+    count: int
+    steps: tuple[int, ...]
+
+
+TYPES: tuple[type[Fact], ...] = (Weighed, Noted)
+
+
+def registry(upcasts: dict[tuple[str, int], Upcast]) -> Registry[Fact]:
+    """Return the registry of the events above."""
+    return Registry(TYPES, upcasts)
+
+
+@pytest.mark.parametrize(
+    ("version", "stored"),
+    [
+        (1, b'{"name":"salt","kilograms":0.5}'),
+        (2, b'{"what":"salt","kilograms":0.5}'),
+        (3, b'{"what":"salt","grams":500.0}'),
+    ],
+)
+def test_an_event_of_any_version_is_read_as_it_is_now(version: int, stored: bytes) -> None:
+    """Projections know one version of each event, however old the ledger is."""
+    event = registry(STEPS).decode("Weighed", version, stored)
+
+    assert event == Weighed("salt", 500.0)
+
+
+def test_what_is_read_from_an_older_version_is_written_in_the_newest() -> None:
+    """Stored bytes are never rewritten; a new append speaks as the program does now."""
+    events = registry(STEPS)
+    read = events.decode("Weighed", 1, b'{"name":"salt","kilograms":0.5}')
+
+    stored = events.encode(read)
+
+    assert stored == b'{"what":"salt","grams":500.0}'
+
+
+def affine(step: int, factor: int, summand: int) -> Upcast:
+    """Return a step that changes the count so, and notes that it was taken."""
+
+    def upcast(fields: Fields) -> Fields:
+        count, steps = fields["count"], fields["steps"]
+        assert isinstance(count, int)
+        assert isinstance(steps, list)
+        return {"count": count * factor + summand, "steps": [*steps, step]}
+
+    return upcast
+
+
+def chains() -> SearchStrategy[list[Upcast]]:
+    """Return a step from every version but the last, no two of which may change places."""
+    few = st.integers(min_value=-9, max_value=9)
+    return st.tuples(*[st.builds(affine, st.just(n), few, few) for n in range(1, LATEST)]).map(list)
+
+
+@given(steps=chains(), version=st.integers(1, LATEST), count=st.integers(-99, 99))
+def test_reading_an_older_version_is_taking_every_step(
+    steps: list[Upcast], version: int, count: int
+) -> None:
+    """No step is left out, taken twice or taken out of order, from wherever one starts."""
+    events = Registry([Counted], {("Counted", n): step for n, step in enumerate(steps, start=1)})
+    fields: Fields = {"count": count, "steps": []}
+
+    read = events.decode("Counted", version, json.dumps(fields).encode())
+
+    expected = reduce(lambda said, step: step(said), steps[version - 1 :], fields)
+    assert read == msgspec.convert(expected, Counted)
+    assert read.steps == tuple(range(version, LATEST))
+
+
+@pytest.mark.parametrize("missing", [*STEPS])
+def test_a_missing_step_is_found_before_any_event_is_read(missing: tuple[str, int]) -> None:
+    """A program that cannot read its own old ledgers must not start."""
+    steps = {place: step for place, step in STEPS.items() if place != missing}
+
+    with pytest.raises(BrokenUpcasts, match=r"missing upcasts: \[\('Weighed', \d\)\]") as caught:
+        registry(steps)
+
+    assert (set(caught.value.missing), set(caught.value.extra)) == ({missing}, set())
+
+
+@pytest.mark.parametrize("extra", [("Weighed", 0), ("Weighed", 3), ("Noted", 1), ("Lost", 1)])
+def test_a_step_that_leads_nowhere_is_found(extra: tuple[str, int]) -> None:
+    """A new step without the new version, or a misspelt type, would never be taken."""
+    with pytest.raises(BrokenUpcasts, match=r"unknown upcasts: \[\('") as caught:
+        registry({**STEPS, extra: named})
+
+    assert (set(caught.value.missing), set(caught.value.extra)) == (set(), {extra})
+
+
+def test_a_newer_version_says_which_are_known() -> None:
+    """The user learns that another tourney is needed, not that the ledger is broken."""
+    with pytest.raises(LookupError) as caught:
+        registry(STEPS).decode("Weighed", 4, b"{}")
+
+    needed = "unknown version 4 of Weighed (known: 1 to 3); a newer tourney may know it"
+    assert caught.value.args == (needed,)
+
+
+def test_a_version_before_the_first_is_unknown() -> None:
+    """There is no such thing, so nothing can be guessed from it."""
+    with pytest.raises(LookupError, match=r"unknown version 0 of Weighed \(known: 1 to 3\)"):
+        registry(STEPS).decode("Weighed", 0, b'{"name":"salt","kilograms":0.5}')
+
+
+@pytest.mark.parametrize(
+    ("version", "stored"),
+    [
+        *product((1, 2, 3), (b"", b"[]", b'"salt"', b"{}", b"\xff")),
+        (1, b'{"name":7,"kilograms":0.5}'),
+        (2, b'{"what":null,"kilograms":0.5}'),
+    ],
+)
+def test_damaged_bytes_of_any_version_do_not_fit(version: int, stored: bytes) -> None:
+    """An audit goes on behind them, so they must not be taken for a bug or an unknown type."""
+    with pytest.raises(ValueError, match=r"."):
+        registry(STEPS).decode("Weighed", version, stored)
+
+
+def test_every_version_that_was_ever_written_can_be_read() -> None:
+    """The registry of the program itself: checked whenever it starts, and here."""
+    versions = {(name, n) for name, each in EVENTS.types.items() for n in versions_of(each)}
+
+    assert set(EVENTS.decoders) == versions
+
+
+def versions_of(event_type: type[Fact]) -> range:
+    """Return the versions that an event has had."""
+    return range(1, event_type.schema_version + 1)
+
+
+OLD = {
+    "salt": (1, b'{"name":"salt","kilograms":0.5}'),
+    "flour": (2, b'{"what":"flour","kilograms":1.5}'),
+}
+
+
+@pytest.fixture(autouse=True)
+def _event_of_three_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the program know one event more."""
+    known = Registry[Fact]((*EVENTS.types.values(), Weighed), STEPS)
+    monkeypatch.setattr(EVENTS, "types", known.types)
+    monkeypatch.setattr(EVENTS, "decoders", known.decoders)
+
+
+@pytest.fixture
+def path(path: Path) -> Path:
+    """Give a ledger of events in their first and second version."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, said())
+    with unguarded(path) as connection:
+        for position, (version, data) in enumerate(OLD.values(), start=1):
+            change = "UPDATE event SET schema_version = ?, data = ? WHERE position = ?"
+            connection.execute(change, (version, data, position))
+        hash_again(connection)
+    return path
+
+
+def weighed(what: str, grams: float) -> Event:
+    """Return the event as the program of the tests knows it."""
+    return Weighed(what, grams)  # type: ignore[return-value]  # no union names it
+
+
+def said() -> list[Event]:
+    """Return what the events say, in today's words."""
+    return [weighed("salt", 500.0), weighed("flour", 1_500.0)]
+
+
+def test_an_older_ledger_is_sound_and_readable(path: Path) -> None:
+    """An upcast is made while reading; the hashes are those of the bytes as they were written."""
+    with Ledger.read_only(path) as ledger:
+        assert audit(ledger) == ()
+        assert [each.event for each in ledger.read()] == said()
+
+
+def test_a_fact_recorded_in_older_words_is_not_recorded_again(path: Path) -> None:
+    """A rerun under a new tourney must find what the old one paid for."""
+    with Ledger.open(path) as ledger:
+        receipts = ledger.append(STREAM, said())
+
+        stored = [(row.schema_version, row.data) for row in ledger.rows()]
+
+    assert not any(receipt.is_new for receipt in receipts)
+    assert stored == [*OLD.values()]
+
+
+def test_other_content_under_an_older_key_is_refused(path: Path) -> None:
+    """The same thing weighs something else today: one of the two is wrong."""
+    with Ledger.open(path) as ledger, pytest.raises(KeyConflict):
+        ledger.append(STREAM, [weighed("salt", 501.0)])

@@ -1,0 +1,341 @@
+"""Opening a ledger's file, alone and beside others."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier, Timer
+
+import pytest
+
+from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.storage import schema
+from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
+from ledger.storage.files import beside
+from ledger.storage.wal import wal_of
+from ledger.store import Ledger
+from tests.support.builders.events import N_FILED, STREAM, verdicts
+from tests.support.faults.hostile import unprivileged
+
+Opener = Callable[[Path], sqlite3.Connection]
+both_ways = pytest.mark.parametrize("opener", [open_for_reading, connect_for_writing])
+
+
+def read(path: Path) -> list[int]:
+    """Return the positions that a reader finds."""
+    with Ledger.read_only(path) as ledger:
+        return [each.position for each in ledger.read()]
+
+
+def append_one(path: Path) -> int:
+    """Append the next event as another writer would, and return its position."""
+    with Ledger.open(path) as ledger:
+        (receipt,) = ledger.append(STREAM, verdicts(1, after=ledger.head.position))
+    return receipt.recorded.position
+
+
+def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
+    """The first run needs no set-up; the file says whose it is and in which format."""
+    with Ledger.open(path) as ledger:
+        settings = {
+            name: ledger.connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "journal_mode", "synchronous")
+        }
+
+    assert settings == {
+        "application_id": int.from_bytes(b"TOUR"),
+        "user_version": 1,
+        "journal_mode": "wal",
+        "synchronous": 1,  # NORMAL: checkpoints alone, the ledger flushes commits
+    }
+
+
+def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
+    """A run killed while it created its ledger is run again."""
+    path.touch()
+
+    position = append_one(path)
+
+    assert position == 1
+    assert read(path) == [1]
+
+
+def test_a_file_that_never_became_a_ledger_holds_none(path: Path) -> None:
+    """Whoever began it was killed at once; a report has nothing to say of it, and no complaint."""
+    path.touch()
+
+    with pytest.raises(NoLedger, match="there is no ledger at"):
+        Ledger.read_only(path)
+
+    assert path.read_bytes() == b""
+
+
+def test_a_path_of_any_spelling_can_be_read(tmp_path: Path) -> None:
+    """Readers open by URI, in which these characters mean something."""
+    path = tmp_path / "50% of #1? ü.ledger"
+
+    append_one(path)
+
+    assert read(path) == [1]
+
+
+@both_ways
+def test_a_text_file_is_not_a_ledger(path: Path, opener: Opener) -> None:
+    """A mistyped --ledger must never be written to."""
+    path.write_text("Dear diary, today nothing happened at all.\n" * 50)
+    before = path.read_bytes()
+
+    with pytest.raises(NotALedger, match=r"file is not a database; name another file") as caught:
+        opener(path)
+
+    assert caught.value.path == path
+    assert path.read_bytes() == before
+
+
+@both_ways
+def test_the_database_of_another_program_is_not_a_ledger(path: Path, opener: Opener) -> None:
+    """A browser's history is an SQLite file too, and not ours to change."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmark (url TEXT)")
+    before = path.read_bytes()
+
+    with pytest.raises(NotALedger, match="belongs to another program"):
+        opener(path)
+
+    assert path.read_bytes() == before
+
+
+@both_ways
+def test_a_newer_format_is_refused_and_left_alone(filed: Path, opener: Opener) -> None:
+    """An old tourney must not append to a ledger whose rules it does not know."""
+    with closing(sqlite3.connect(filed)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    before = filed.read_bytes()
+
+    with pytest.raises(NewerFormat, match="format 2, this tourney reads up to 1; upgrade") as (
+        caught
+    ):
+        opener(filed)
+
+    assert (caught.value.path, caught.value.found, caught.value.known) == (filed, 2, 1)
+    assert filed.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["missing.ledger", "missing/run.ledger", "."])
+def test_reading_creates_nothing(tmp_path: Path, name: str) -> None:
+    """A mistyped --ledger must not leave an empty ledger that looks like a lost run."""
+    with pytest.raises(NoLedger, match="there is no ledger at"):
+        open_for_reading(tmp_path / name)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["missing/run.ledger", "."])
+def test_a_place_that_holds_no_file_cannot_be_written(tmp_path: Path, name: str) -> None:
+    """The message names the path, since the folder is what the user mistyped."""
+    path = tmp_path / name
+
+    with pytest.raises(CannotWrite, match="unable to open database file") as caught:
+        Ledger.open(path)
+
+    assert caught.value.path == path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_permission_cannot_take_a_ledger(public_folder: Path) -> None:
+    """A run must fail before the first judge query is paid for."""
+    public_folder.chmod(0o555)
+
+    with unprivileged(), pytest.raises(CannotWrite, match="free disk space or fix the permissions"):
+        Ledger.open(public_folder / "run.ledger")
+
+    assert list(public_folder.iterdir()) == []
+
+
+def test_a_ledger_on_a_read_only_shelf_can_be_read(public_folder: Path) -> None:
+    """Results are archived read-only, where SQLite cannot make the side files of a WAL."""
+    path = public_folder / "run.ledger"
+    append_one(path)
+    public_folder.chmod(0o555)
+
+    with unprivileged():
+        positions = read(path)
+        with pytest.raises(CannotWrite, match="readonly"):
+            append_one(path)
+
+    assert positions == [1]
+
+
+def test_what_a_reader_left_is_named_where_it_cannot_be_written(public_folder: Path) -> None:
+    """A reader leaves side files with its own permissions; the ledger's own then tell nothing."""
+    path = public_folder / "run.ledger"
+    link = public_folder / "link.ledger"
+    link.symlink_to(path)
+    with unprivileged():
+        append_one(path)
+        read(path)
+        left = beside(path, "-shm")
+        left.chmod(0o444)
+
+        for place in (path, link):
+            with pytest.raises(CannotWrite) as caught:
+                append_one(place)
+        left.chmod(0o644)
+        position = append_one(path)
+
+    assert f"permission for {left} (uid {path.stat().st_uid}, mode 444), which" in caught.value.why
+    assert "delete nothing" in caught.value.why
+    assert position == 2
+
+
+def test_a_log_that_cannot_be_read_is_not_passed_by_behind_a_link(
+    public_folder: Path, filed: Path
+) -> None:
+    """What was copied while it was written to has its newest events in the log beside it."""
+    copy, link = public_folder / "copy.ledger", public_folder / "link.ledger"
+    with Ledger.open(filed):
+        append_one(filed)
+        shutil.copy(filed, copy)
+        shutil.copy(wal_of(filed), wal_of(copy))
+    link.symlink_to(copy)
+    public_folder.chmod(0o555)
+
+    for place in (copy, link):
+        with (
+            unprivileged(),
+            pytest.raises(CannotRead, match=r"copy\.ledger and copy\.ledger-wal together"),
+        ):
+            read(place)
+
+
+def test_a_ledger_without_permission_cannot_be_read(public_folder: Path) -> None:
+    """The message must not speak of writing to one who only reads."""
+    path = public_folder / "run.ledger"
+    append_one(path)
+    path.chmod(0)
+
+    with unprivileged(), pytest.raises(CannotRead, match="check its permissions") as caught:
+        open_for_reading(path)
+
+    assert caught.value.path == path
+
+
+def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
+    """Watching a run's standings must not stop the run, nor wait for it."""
+    with (
+        closing(connect_for_writing(filed)) as writer,
+        immediate_transaction(writer),
+    ):
+        writer.execute(
+            "INSERT INTO event SELECT 4, zeroblob(16), stream, 4, type, 1, 0, data, leaf, chain"
+            " FROM event WHERE position = 3"
+        )
+
+        positions = read(filed)
+
+    assert positions == [1, 2, 3]
+
+
+def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:
+    """A refused append must not keep the lock, for other processes wait on it."""
+    append_one(path)
+    with closing(connect_for_writing(path)) as connection:
+        with pytest.raises(KeyboardInterrupt), immediate_transaction(connection):
+            raise KeyboardInterrupt
+
+        position = append_one(path)
+
+        assert position == 2
+        assert not connection.in_transaction
+
+
+def test_a_transaction_that_sqlite_ended_keeps_its_error(path: Path) -> None:
+    """On some faults SQLite rolls back by itself; the fault must not hide behind a second one."""
+    append_one(path)
+    with closing(connect_for_writing(path)) as connection:
+        with (
+            pytest.raises(sqlite3.IntegrityError, match="NOT NULL"),
+            immediate_transaction(connection),
+        ):
+            connection.execute("INSERT OR ROLLBACK INTO event (position) VALUES (2)")
+
+        position = append_one(path)
+
+    assert position == 2
+
+
+def test_a_waiting_writer_gets_its_turn(filed: Path) -> None:
+    """Two runs on one ledger take turns; neither sees an error."""
+    with closing(sqlite3.connect(filed, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = Timer(0.1, other.rollback)
+        release.start()
+
+        position = append_one(filed)
+
+        release.join()
+
+    assert position == N_FILED + 1
+
+
+def test_a_writer_that_waits_too_long_is_refused(filed: Path) -> None:
+    """A forgotten transaction in an SQLite browser ends in a sentence, not in a traceback."""
+    connection = connect_for_writing(filed)
+    connection.execute("PRAGMA busy_timeout = 20")
+
+    with (
+        Ledger(connection, filed) as ledger,
+        closing(connect_for_writing(filed)) as other,
+        immediate_transaction(other),
+        pytest.raises(CannotWrite, match="locked; this step recorded nothing"),
+    ):
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+
+    assert read(filed) == [1, 2, 3]
+
+
+def test_a_creator_waits_for_the_one_who_came_first(path: Path) -> None:
+    """Two runs started at once find one ledger, not an error and not two schemas."""
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as first:
+        first.execute("BEGIN IMMEDIATE")
+        for statement in schema.CREATION:
+            first.execute(statement)
+        release = Timer(0.2, first.execute, ["COMMIT"])
+        release.start()
+
+        position = append_one(path)
+
+        release.join()
+
+    assert position == 1
+
+
+def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
+    """SQLite refuses the switch to WAL at once, without waiting, when two make it together."""
+    n_writers = 8
+    barrier = Barrier(n_writers)
+
+    def write(number: int) -> int:
+        barrier.wait()
+        with Ledger.open(path) as ledger:
+            return ledger.append(STREAM, verdicts(1, after=number))[0].recorded.position
+
+    with ThreadPoolExecutor(n_writers) as pool:
+        positions = list(pool.map(write, range(n_writers)))
+
+    assert sorted(positions) == list(range(1, n_writers + 1))
+    assert read(path) == sorted(positions)
+
+
+def test_a_creation_that_fails_is_reported(public_folder: Path) -> None:
+    """An empty file that may not be written is no place for a ledger."""
+    path = public_folder / "run.ledger"
+    path.touch()
+    path.chmod(0o444)
+
+    with unprivileged(), pytest.raises(CannotWrite, match="readonly"):
+        Ledger.open(path)
+
+    assert path.read_bytes() == b""

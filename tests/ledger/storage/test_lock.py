@@ -1,0 +1,151 @@
+"""Processes take turns at a ledger."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from ledger.storage.lock import PATIENCE_S, FileLock, Holder, _lines_of
+from ledger.store import Ledger
+from tests.support.builders.events import N_FILED, STREAM, verdicts
+
+ROOT = Path(__file__).parents[3]
+
+
+@contextmanager
+def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold a lock until its input ends, or the block."""
+    command = [sys.executable, "-m", "tests.support.faults.holder", str(path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def close_input(process: subprocess.Popen[str]) -> None:
+    """Let a holder go on to its end."""
+    assert process.stdin
+    process.stdin.close()
+
+
+@pytest.fixture
+def lock_file(path: Path) -> Path:
+    """Name the lock of the ledger at `path`."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def test_a_writer_that_waits_is_told_for_whom(filed: Path, lock_file: Path) -> None:
+    """A run that stands still without a word looks like one that hangs."""
+    told: list[Holder | None] = []
+
+    def release(holder: Holder | None) -> None:
+        told.append(holder)
+        close_input(process)
+
+    with Ledger.open(filed, on_wait=release) as ledger, held_elsewhere(lock_file) as process:
+        began = time.monotonic()
+        (receipt,) = ledger.append(STREAM, verdicts(1, after=N_FILED))
+        waited_s = time.monotonic() - began
+
+        assert receipt.recorded.position == N_FILED + 1
+        assert waited_s >= PATIENCE_S
+        command = f"{sys.executable} -m tests.support.faults.holder {lock_file}"
+        assert told == [Holder(process.pid, command)]
+        assert str(told[0]) == f"process {process.pid} ({command})"
+
+
+def test_a_lock_is_free_once_its_holder_is_killed(lock_file: Path) -> None:
+    """A crashed run must leave nothing behind that somebody has to delete."""
+    told: list[Holder | None] = []
+
+    with closing(FileLock(lock_file, told.append)) as lock, held_elsewhere(lock_file) as process:
+        killer = Timer(0.1, process.kill)
+        began = time.monotonic()
+        killer.start()
+        with lock.held():
+            waited_s = time.monotonic() - began
+            assert process.wait() < 0
+
+    killer.join()
+    assert not told or waited_s > PATIENCE_S, "a short wait is not worth a word"
+
+
+def test_who_waits_again_has_one_thread_that_looks_on(lock_file: Path) -> None:
+    """Beside a busy writer every other append waits; a thread for each would pile up."""
+    with closing(FileLock(lock_file)) as lock, closing(FileLock(lock_file)) as other:
+        watches = []
+        for _ in range(2):
+            other.__enter__()
+            release = Timer(0.1, other.__exit__, (None, None, None))
+            release.start()
+            with lock.held():
+                watches.append(lock._watch)
+            release.join()
+
+    assert watches[0] is not None
+    assert watches[1] is watches[0]
+
+
+def test_opening_waits_for_its_turn_too(path: Path, lock_file: Path) -> None:
+    """Whoever creates a ledger is alone with it, so no two schemas meet."""
+    with held_elsewhere(lock_file) as process:
+        release = Timer(0.1, close_input, [process])
+        release.start()
+
+        with Ledger.open(path) as ledger:
+            assert process.wait() == 0
+            assert ledger.head.position == 0
+
+    release.join()
+
+
+def test_a_block_that_fails_lets_go_of_the_lock(lock_file: Path) -> None:
+    """A refused append must not keep other processes out."""
+    with closing(FileLock(lock_file)) as first, closing(FileLock(lock_file)) as second:
+        with pytest.raises(KeyboardInterrupt), first.held():
+            raise KeyboardInterrupt
+
+        with second.held():
+            pass
+
+
+def test_a_lock_that_nobody_holds_has_no_holder(lock_file: Path) -> None:
+    """It may have been let go of while one asked; others' locks must not be taken for it."""
+    other_file = lock_file.with_name("other.lock")
+
+    with closing(FileLock(lock_file)) as lock, closing(FileLock(other_file)) as other, other.held():
+        assert lock._holder() is None
+
+
+def test_a_system_that_does_not_tell_who_holds_a_lock_says_nothing(tmp_path: Path) -> None:
+    """Other systems than Linux have no /proc; a wait is told there without a name."""
+    assert _lines_of(tmp_path / "locks") == []
+
+
+def test_a_holder_without_a_name_may_be_dead_with_a_child_alive() -> None:
+    """The kernel names who took the lock; a child of it that lives on holds it all the same."""
+    assert str(Holder(29820, "")) == "process 29820, or a child that outlived it"
+
+
+def test_readers_and_locks_do_not_meet(filed: Path, lock_file: Path) -> None:
+    """Standings are looked at while a run goes on, however long it holds the lock."""
+    with held_elsewhere(lock_file), Ledger.read_only(filed) as ledger:
+        assert ledger.head.position == N_FILED
+
+
+def test_a_closed_ledger_may_be_closed_again(filed: Path) -> None:
+    """Files may, and so does a `with` around a block that closes by hand."""
+    ledger = Ledger.open(filed)
+    ledger.close()
+
+    ledger.close()

@@ -1,0 +1,124 @@
+"""Event ids and keys: a fact is found again whenever it is told again."""
+
+import hashlib
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ledger.audit import audit
+from ledger.errors import CannotWrite
+from ledger.events.judging import PairReconciled
+from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
+from ledger.store import Ledger
+from tests.support.builders.events import N_FILED, NOON, STREAM, key, placed, verdict, verdicts
+
+
+def reconciled(dimension: str, prompt_id: str) -> PairReconciled:
+    """Return an outcome of this prompt on this dimension."""
+    return PairReconciled(
+        dimension=Dimension(dimension),
+        prompt_id=PromptId(prompt_id),
+        entrant_a=EntrantId("base"),
+        entrant_b=EntrantId("tuned"),
+        judge=JudgeId("reference"),
+        policy="agreement@1",
+        outcome="a",
+        forward=key("forward"),
+        swapped=key("swapped"),
+    )
+
+
+def ids(now: datetime) -> list[str]:
+    """Return the ids that three events get in a ledger at a time."""
+    with Ledger.in_memory(now=lambda: now) as ledger:
+        ledger.append(STREAM, verdicts(3))
+        return [row.event_id.hex() for row in ledger.rows()]
+
+
+def test_an_event_id_never_changes_its_law() -> None:
+    """A resumed run finds its events by ids that an older tourney gave."""
+    since_epoch_ms = 1_777_291_200_000
+    name = f'["main","VerdictReceived","{key("0")}"]'
+
+    first, *_ = ids(NOON)
+
+    assert first[:12] == f"{since_epoch_ms:012x}"
+    assert first[12:] == hashlib.sha256(name.encode()).hexdigest()[:20]
+
+
+def test_a_fact_told_again_later_is_found_by_its_key() -> None:
+    """A retry comes later than the first try, and its id would begin with another time."""
+    times = iter((NOON, NOON + timedelta(days=1))).__next__
+    with Ledger.in_memory(now=times) as ledger:
+        (first,) = ledger.append(STREAM, verdicts(1))
+        again, late = ledger.append(STREAM, verdicts(2))
+        rows = [row.event_id.hex() for row in ledger.rows()]
+
+    assert again == first._replace(is_new=False)
+    assert late.is_new
+    assert rows == [ids(NOON)[0], ids(NOON + timedelta(days=1))[1]]
+
+
+def test_ids_are_in_order_of_time() -> None:
+    """Ids in no order would spread an append over the whole index of a long ledger."""
+    minutes = count()
+    with Ledger.in_memory(now=lambda: NOON + timedelta(minutes=next(minutes))) as ledger:
+        for event in verdicts(20):
+            ledger.append(STREAM, [event])
+        prefixes = [row.event_id[:6] for row in ledger.rows()]
+
+    assert prefixes == sorted(set(prefixes))
+
+
+def test_what_another_writer_appended_is_known_by_its_key(filed: Path) -> None:
+    """Each process keeps the keys in memory, so it reads on before it writes."""
+    with Ledger.open(filed) as one, Ledger.open(filed) as other:
+        (theirs,) = other.append(STREAM, verdicts(1, after=N_FILED))
+        (ours,) = one.append(STREAM, verdicts(1, after=N_FILED))
+        more = one.append(STREAM, verdicts(1, after=N_FILED + 1))
+        (told,) = other.append(STREAM, verdicts(1, after=N_FILED + 1))
+
+    assert ours == theirs._replace(is_new=False)
+    assert (told,) == tuple(each._replace(is_new=False) for each in more)
+
+
+def test_a_refused_transaction_leaves_no_key_behind(filed: Path) -> None:
+    """A key that was rolled back must not be taken for a fact that is on the disk."""
+    with Ledger.open(filed) as ledger:
+        (n_pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
+        ledger.connection.execute(f"PRAGMA max_page_count = {n_pages}")
+        long = replace(verdict(key("long")), reply="x" * 1_000_000)
+        with pytest.raises(CannotWrite):
+            ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
+        ledger.connection.execute("PRAGMA max_page_count = 1000000")
+
+        receipts = ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
+
+        assert all(each.is_new for each in receipts)
+        assert placed(receipts) == tuple(ledger.read(after=N_FILED))
+        assert audit(ledger) == ()
+
+
+@pytest.mark.parametrize("n_events", [1, 49, 50, 51, 100, 149])
+def test_a_batch_of_any_length_is_written_whole(ledger: Ledger, n_events: int) -> None:
+    """Events are inserted many at a time, and what is left over one by one."""
+    ledger.append(STREAM, verdicts(2))
+
+    receipts = ledger.append(STREAM, verdicts(n_events, after=2))
+
+    assert placed(receipts) == tuple(ledger.read(after=2))
+    assert [row.leaf for row in ledger.rows(after=2)] == [each.leaf for each in receipts]
+    assert audit(ledger) == ()
+
+
+def test_ids_keep_the_parts_of_a_key_apart(ledger: Ledger) -> None:
+    """Labels may hold any character, a separator too, without meeting in one id."""
+    one, other = reconciled("a\0b", "c"), reconciled("a", "b\0c")
+
+    ledger.append(StreamId("main"), [one, other])
+
+    first, second = ledger.rows()
+    assert first.event_id != second.event_id

@@ -1,0 +1,279 @@
+"""Processes that append to one ledger, killed at any moment: nothing acknowledged is lost.
+
+`pytest -m nightly -rP tests/ledger/storage/test_writer_processes.py` plays all 500 rounds of kills
+and shows their figures.
+"""
+
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ledger.audit import audit
+from ledger.events.judging import VerdictReceived
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM
+from tests.support.faults.appender import HOLDING, READY, Place, Told, appending, batch_of, name_in
+from tests.support.faults.kill_witness import Figures, Heard, Witness, stored_in
+from tests.support.patience import PATIENCE_S as KILL_PATIENCE_S
+from tests.support.patience import PATIENCE_S as RACE_PATIENCE_S
+
+ROOT = Path(__file__).parents[3]
+
+
+def killed(folder: Path, *, seed: int) -> list[Figures]:
+    """Play 50 rounds, 10 of them with four writers, and 5 of a ledger's beginning."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "tests.support.faults.kill_rounds", str(folder), str(seed)]
+    done = subprocess.run(
+        [*command, "40", "10", "5"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=KILL_PATIENCE_S,
+    )
+    return [msgspec.json.decode(line, type=Figures) for line in done.stdout.splitlines()]
+
+
+def table_of(rounds: list[Figures]) -> str:
+    """Return the figures of rounds with one writer and of those with more, a line each."""
+    sums: dict[int, Figures] = defaultdict(Figures)
+    for each in rounds:
+        sums[each.n_writers // each.n_rounds] += each
+    return "\n".join(f"{n_writers} at once: {sums[n_writers]}" for n_writers in sorted(sums))
+
+
+@contextmanager
+def appending_elsewhere(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Let another process append until the block ends."""
+    words = ("batches", str(path), "elsewhere", STREAM, "1000000")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.support.faults.appender", *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heard_from(process: subprocess.Popen[bytes]) -> Told:
+    """Wait for a process's next step."""
+    assert process.stdout
+    return msgspec.json.decode(process.stdout.readline(), type=Told)
+
+
+def test_kill_9_loses_no_acknowledged_event_and_leaves_no_half_batch(tmp_path: Path) -> None:
+    """Each verdict is paid for: what was said to be recorded is there when the run resumes."""
+    figures = sum(killed(tmp_path / "rounds", seed=0), Figures())
+
+    assert figures.n_broken_promises == 0, figures
+    assert figures.n_rounds == 55
+    assert figures.n_acknowledged > 0
+    assert figures.n_killed_inside > figures.n_rounds // 2, "they are to be killed at their work"
+
+
+@pytest.mark.nightly
+def test_500_rounds_of_kill_9_lose_nothing_of_50_000_events(tmp_path: Path) -> None:
+    """What happens once in a hundred kills, every long run on shared machines will meet."""
+    rounds = [
+        figures for seed in range(1, 11) for figures in killed(tmp_path / f"seed {seed}", seed=seed)
+    ]
+    sys.stdout.write(table_of(rounds))
+    figures = sum(rounds, Figures())
+
+    assert figures.n_broken_promises == 0, figures
+    assert figures.n_rounds == 550
+    assert figures.n_acknowledged >= 50_000
+
+
+def test_another_process_reads_while_one_appends(path: Path) -> None:
+    """Standings are looked at while the run goes on; each look is a whole history."""
+    with appending_elsewhere(path) as process:
+        steps = [heard_from(process) for _ in range(3)]
+
+        with Ledger.read_only(path) as ledger:
+            looks = [audit(ledger) for _ in range(5)]
+            n_events = ledger.head.position
+        still_appending = process.poll() is None
+
+    assert steps[0] == READY
+    assert looks == [()] * 5
+    assert n_events >= len(steps[2].places) > 0
+    assert still_appending
+
+
+def test_the_witness_of_the_kills_finds_no_fault_with_a_sound_ledger(ledger: Ledger) -> None:
+    """It counts what was recorded and not acknowledged, which breaks no promise."""
+    witness = Witness()
+    steps = list(appending(ledger, STREAM, ["one", "two"]))
+    witness.hear(Heard(steps[1].places, unanswered=(steps[2],)))
+
+    figures = witness.look(ledger) + witness.ask_again(ledger) + witness.look(ledger)
+
+    assert figures == Figures(n_unacknowledged=len(batch_of("two")))
+
+
+def test_the_witness_of_the_kills_notices_an_event_that_was_lost(ledger: Ledger) -> None:
+    """Five hundred quiet rounds say something only of a check that can fail."""
+    witness = Witness()
+    [_, told] = appending(ledger, STREAM, ["one"])
+    lost = Place(ledger.head.position + 1, b"leaf", b"chain")
+    witness.hear(Heard((*told.places, lost), unanswered=()))
+
+    assert witness.look(ledger) == Figures(n_lost=1)
+
+
+def test_the_witness_of_the_kills_notices_half_a_batch(ledger: Ledger) -> None:
+    """As above: a batch without its last event is one that was not written whole."""
+    batch = batch_of("some")
+    ledger.append(STREAM, batch[:-1])
+
+    figures = Witness().look(ledger)
+
+    assert len(batch) > 1
+    assert figures.n_half_batches == 1
+
+
+def test_the_witness_of_the_kills_notices_what_was_recorded_twice(ledger: Ledger) -> None:
+    """As above: an answer that is asked for again must be the one that is there."""
+    witness = Witness()
+    list(appending(ledger, STREAM, ["one"]))
+    witness.look(ledger)
+    elsewhere = Told("one", StreamId("another stream, where its keys are new"))
+    witness.hear(Heard((), unanswered=(elsewhere,)))
+
+    assert witness.ask_again(ledger).n_doubled == 1
+
+
+N_WRITERS = 8
+N_EACH = 100
+N_RACES = 25
+
+Process = subprocess.Popen[bytes]
+
+
+@contextmanager
+def processes(
+    kind: str, path: Path, *streams: str, n_batches: int = 1
+) -> Iterator[Sequence[Process]]:
+    """Give a process per stream, ready to append; none outlives the block."""
+    with ExitStack() as started:
+        writers = [
+            started.enter_context(start(kind, path, f"{kind}{number}", stream, n_batches))
+            for number, stream in enumerate(streams)
+        ]
+        assert [next_step(writer) for writer in writers] == [READY] * len(writers)
+        yield writers
+
+
+@contextmanager
+def start(kind: str, path: Path, writer: str, stream: str, n_batches: int) -> Iterator[Process]:
+    """Start a process that waits for a line before it appends."""
+    words = (kind, str(path), writer, stream, str(n_batches))
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.support.faults.appender", *words],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def go(writer: Process) -> None:
+    """Let a process begin."""
+    assert writer.stdin
+    writer.stdin.write(b"\n")
+    writer.stdin.flush()
+
+
+def next_step(writer: Process) -> Told:
+    """Wait for what a process tells next."""
+    assert writer.stdout
+    return msgspec.json.decode(writer.stdout.readline(), type=Told)
+
+
+def run_to_the_end(writers: Sequence[Process]) -> list[list[Told]]:
+    """Return all that processes tell; each must end, and without a word of error."""
+    told = []
+    for writer in writers:
+        out, err = writer.communicate(timeout=RACE_PATIENCE_S)
+        assert (writer.returncode, err) == (0, b"")
+        told.append([msgspec.json.decode(line, type=Told) for line in out.splitlines()])
+    return told
+
+
+@pytest.mark.parametrize("streams", [[STREAM] * N_WRITERS, [f"s{n}" for n in range(N_WRITERS)]])
+def test_eight_processes_append_at_once_and_every_receipt_is_true(
+    path: Path, streams: list[str]
+) -> None:
+    """A tournament's judges may run side by side, on one machine's ledger."""
+    with processes("singles", path, *streams, n_batches=N_EACH) as writers:
+        for writer in writers:
+            go(writer)
+        told = [step for steps in run_to_the_end(writers) for step in steps if step.places]
+
+    promised = [place for step in told for place in step.places]
+    with Ledger.read_only(path) as ledger:
+        assert audit(ledger) == ()
+        assert ledger.head.position == len(promised) == N_WRITERS * N_EACH
+        assert set(promised) == stored_in(ledger)
+        assert Counter(each.stream for each in ledger.read()) == {
+            stream: N_EACH * streams.count(stream) for stream in streams
+        }
+
+
+def test_writers_who_race_for_one_stream_all_win_in_the_end(path: Path) -> None:
+    """Who decided on an old state is refused, reads again, and loses or doubles nothing."""
+    with processes("races", path, *[STREAM] * N_WRITERS, n_batches=N_RACES) as writers:
+        for writer in writers:
+            go(writer)
+        told = run_to_the_end(writers)
+
+    refused = [step for steps in told for step in steps if not step.places]
+    with Ledger.read_only(path) as ledger:
+        stored = [(each.version, each.event) for each in ledger.read(stream=STREAM)]
+        faults = audit(ledger)
+    verdicts = [(version, event) for version, event in stored if isinstance(event, VerdictReceived)]
+    assert faults == ()
+    assert len(refused) >= N_WRITERS - 1, "they are to get in each other's way"
+    assert Counter(name_in(event) for _, event in verdicts) == {
+        f"races{writer}/{number}": 1 for writer in range(N_WRITERS) for number in range(N_RACES)
+    }
+    assert all(event.reply.endswith(f" {version - 1}") for version, event in verdicts)
+
+
+def test_a_writer_killed_with_the_lock_in_its_hand_blocks_nobody(path: Path) -> None:
+    """The kernel lets go of a dead process's locks; no file has to be removed by hand."""
+    with (
+        processes("stalls", path, STREAM) as [stalled],
+        processes("singles", path, *[STREAM] * 3) as writers,
+    ):
+        go(stalled)
+        next_step(stalled)
+        held = next_step(stalled)
+        for writer in writers:
+            go(writer)
+        begun = [next_step(writer) for writer in writers]
+
+        stalled.kill()
+        told = run_to_the_end(writers)
+
+    with Ledger.read_only(path) as ledger:
+        assert held == HOLDING
+        assert not any(step.places for step in begun)
+        assert {place for [step] in told for place in step.places} == stored_in(ledger)
+        assert ledger.head.position == len(writers)
+        assert audit(ledger) == ()

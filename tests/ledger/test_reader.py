@@ -1,0 +1,256 @@
+"""Reading up to a place or a time, and finding events without reading all of them."""
+
+from datetime import datetime, timedelta
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.importing.merge import merge_ledger
+from ledger.errors import CannotRead
+from ledger.events.registry import Event
+from ledger.identity import StreamId
+from ledger.recorded import StoredEvent, microseconds
+from ledger.search import newest, with_id
+from ledger.storage.connection import open_for_reading
+from ledger.store import Ledger
+from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
+from tests.support.faults.disks import Disk
+from tests.support.faults.hostile import tamper
+from tests.support.strategies.events import histories
+
+OTHER = StreamId("other")
+SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format
+SECONDS = st.integers(min_value=0, max_value=9)
+
+
+def after_noon(seconds: float) -> datetime:
+    """Return a time."""
+    return NOON + timedelta(seconds=seconds)
+
+
+def ledger_of(history: list[Event], pauses: list[int]) -> Ledger:
+    """Record events one by one, each so many seconds after the last."""
+    times = iter([after_noon(second) for second in accumulate(pauses)])
+    ledger = Ledger.in_memory(now=times.__next__)
+    for event in history:
+        ledger.append(STREAM, [event])
+    return ledger
+
+
+def pauses(n: int = 8) -> st.SearchStrategy[list[int]]:
+    """Return seconds between events; some follow at once."""
+    return st.lists(st.integers(0, 3), min_size=n, max_size=n)
+
+
+@given(history=histories(), as_of=st.integers(min_value=0, max_value=9))
+def test_as_of_a_position_is_the_prefix_up_to_it(history: list[Event], as_of: int) -> None:
+    """What was published of a ledger is folded again from the very same events."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, history)
+        everything = list(ledger.read())
+
+        read = list(ledger.read(until=as_of))
+        rows = list(ledger.rows(until=as_of))
+
+    assert read == everything[:as_of]
+    assert [row.decode() for row in rows] == read
+
+
+@given(history=histories(), pauses=pauses(), seconds=SECONDS)
+def test_as_of_a_time_is_what_was_recorded_by_then(
+    history: list[Event], pauses: list[int], seconds: int
+) -> None:
+    """A user asks for the standings of Monday noon, and knows no position."""
+    at = after_noon(seconds)
+    with ledger_of(history, pauses) as ledger:
+        everything = list(ledger.read())
+
+        read = list(ledger.read(until=ledger.position_at(at)))
+
+    assert read == [each for each in everything if each.recorded_at <= at]
+
+
+@given(ours=histories(4), theirs=histories(4), pauses=pauses(), seconds=SECONDS)
+def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
+    ours: list[Event], theirs: list[Event], pauses: list[int], seconds: int
+) -> None:
+    """Its times go back at the seam; nothing that was recorded later may be among what is read."""
+    at = after_noon(seconds)
+    with ledger_of(ours, pauses) as ledger, ledger_of(theirs, pauses[::-1]) as other:
+        ledger._now = lambda: after_noon(99)
+        merge_ledger(ledger, other.rows())
+        times = [each.recorded_at for each in ledger.read()]
+
+        position = ledger.position_at(at)
+
+    assert all(time <= at for time in times[:position])
+    assert all(time > at for time in times[position : position + 1])
+
+
+@given(history=histories(), stops=st.lists(st.integers(0, 9), max_size=4), of_other=SECONDS)
+def test_reading_may_stop_anywhere_and_go_on_from_there(
+    history: list[Event], stops: list[int], of_other: int
+) -> None:
+    """A view that is brought up to date misses no event and is given none twice."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(OTHER, verdicts(of_other))
+        ledger.append(STREAM, history)
+        head = ledger.head.position
+        places = sorted({0, head, *(stop for stop in stops if stop < head)})
+
+        parts = [list(ledger.read(after=a, until=b)) for a, b in pairwise(places)]
+        parts_of_one = [
+            list(ledger.read(after=a, until=b, stream=STREAM)) for a, b in pairwise(places)
+        ]
+
+        assert [each for part in parts for each in part] == list(ledger.read())
+        assert [each for part in parts_of_one for each in part] == list(ledger.read(stream=STREAM))
+
+
+@given(stops=st.lists(st.integers(0, 2_100), max_size=3))
+def test_pages_and_stops_need_not_meet(stops: list[int]) -> None:
+    """Long ledgers are read page by page, wherever the last reading stopped."""
+    with long_ledger() as ledger:
+        places = sorted({0, 2_100, *stops})
+
+        read = [
+            each.position
+            for a, b in pairwise(places)
+            for each in ledger.read(after=a, until=b, types={"VerdictReceived"})
+        ]
+
+    assert read == list(range(1, 2_101))
+
+
+def long_ledger() -> Ledger:
+    """Return a ledger of more than two pages."""
+    ledger = Ledger.in_memory()
+    ledger.append(STREAM, verdicts(2_100))
+    return ledger
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(-1, 0), (0, 1), (1.5, 2), (2, 3), (9, 3)])
+def test_a_time_names_the_last_position_up_to_it(
+    ledger: Ledger, seconds: float, expected: int
+) -> None:
+    """`--as-of` takes times, and every projection reads up to a position."""
+    for event in verdicts(3):
+        ledger.append(STREAM, [event])
+
+    position = ledger.position_at(after_noon(seconds))
+
+    assert position == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(-1, 0), (0, 1), (4, 1), (5, 3), (8, 3), (9, 4), (99, 4)]
+)
+def test_a_time_of_a_merged_ledger_names_a_prefix_that_was_known_then(
+    filed: Path, seconds: int, expected: int
+) -> None:
+    """After a merge times go back; nothing that was recorded later may be among what is read."""
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+    for position, second in enumerate((0, 5, 2, 9), start=1):
+        at = microseconds(after_noon(second))
+        tamper(filed, SET_TIME(at, position))
+
+    with Ledger.read_only(filed) as ledger:
+        position = ledger.position_at(after_noon(seconds))
+
+    assert position == expected
+
+
+def test_any_time_of_an_empty_ledger_is_position_zero(ledger: Ledger) -> None:
+    """As-of of an empty ledger is an empty history, not an error."""
+    position = ledger.position_at(NOON)
+
+    assert position == 0
+
+
+def append(ledger: Ledger, *events: Event) -> tuple[StoredEvent, ...]:
+    """Append events and return how they are stored."""
+    after = ledger.head.position
+    ledger.append(STREAM, events)
+    return tuple(ledger.rows(after=after))
+
+
+def test_the_newest_events_come_in_order(ledger: Ledger) -> None:
+    """A log shows its last lines, the newest at the bottom."""
+    appended = append(ledger, *verdicts(5))
+
+    found = newest(ledger, limit=2)
+
+    assert found == appended[3:]
+
+
+def test_no_limit_finds_the_whole_history(ledger: Ledger) -> None:
+    """`--limit` is a choice, not a default that hides events."""
+    appended = append(ledger, *verdicts(5))
+
+    found = newest(ledger, limit=None)
+
+    assert found == appended
+
+
+def test_the_newest_up_to_a_position_are_found(ledger: Ledger) -> None:
+    """As-of holds for the log as it holds for the standings."""
+    appended = append(ledger, *verdicts(5))
+
+    found = newest(ledger, until=3, limit=2)
+
+    assert found == appended[1:3]
+
+
+def test_the_newest_of_one_type_are_found(ledger: Ledger) -> None:
+    """The limit counts events of the type asked for, not those between them."""
+    ledger.append(STREAM, verdicts(1))
+    openings = append(ledger, *opened()[:1])
+    ledger.append(STREAM, verdicts(3, after=1))
+
+    found = newest(ledger, event_type="TournamentOpened", limit=1)
+
+    assert found == openings
+
+
+@pytest.mark.parametrize("n_characters", [17, 31, 32])
+def test_an_event_is_found_by_the_beginning_of_its_id(ledger: Ledger, n_characters: int) -> None:
+    """Ids are long: users copy as much as tells them apart, in either case."""
+    _, wanted, _ = append(ledger, *verdicts(3))
+
+    found = with_id(ledger, wanted.event_id.hex()[:n_characters].upper())
+
+    assert found == (wanted,)
+
+
+@pytest.mark.parametrize("beginning", ["%", "_", "0%", "\\", "zz"])
+def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None:
+    """A wildcard of SQL's must not find every event."""
+    ledger.append(STREAM, verdicts(3))
+
+    found = with_id(ledger, beginning)
+
+    assert found == ()
+
+
+def test_what_is_found_is_on_the_disk_first(filed: Path) -> None:
+    """What was shown of an event must not be all that is left of it after a power loss."""
+    disk = Disk(lambda: None)
+
+    with Ledger(open_for_reading(filed), filed, wal=disk) as ledger:
+        found = with_id(ledger, "")
+
+    assert len(found) == N_FILED
+    assert disk.n_flushes == 1
+
+
+def test_searching_a_damaged_file_is_reported(filed: Path) -> None:
+    """As in reading: a sentence that names the file, not a traceback."""
+    healthy = filed.read_bytes()
+    filed.write_bytes(healthy[:16_384] + bytes(len(healthy) - 16_384))
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(CannotRead, match="malformed"):
+        newest(ledger, until=N_FILED, limit=1)

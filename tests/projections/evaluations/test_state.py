@@ -1,0 +1,127 @@
+"""What is known of evaluations."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.registry import EVENTS, Event
+from ledger.events.values import type_name
+from ledger.identity import StreamId
+from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of
+from projections.fold import fold
+from tests.support.builders.evaluations import answer, completed, observed, plan, run_of, unscorable
+from tests.support.builders.events import STREAM, key, opened, recorded
+from tests.support.strategies.events import BY_TYPE
+
+EVALUATIONS = evaluations_of(STREAM)
+OTHER = StreamId("other")
+HISTORIES = st.lists(
+    st.one_of(*(BY_TYPE[name] for name in sorted(EVALUATION_EVENTS)), st.just(opened()[0])),
+    max_size=10,
+    unique_by=lambda event: (type_name(event), event.natural_key),
+)
+
+
+@given(history=HISTORIES, data=st.data())
+def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
+    """A run folds on from the state in hand after each batch, and never reads it all again."""
+    events = recorded(history)
+    at = data.draw(st.integers(min_value=0, max_value=len(events)))
+
+    resumed = fold(EVALUATIONS, events[at:], start=fold(EVALUATIONS, events[:at]))
+
+    assert resumed == fold(EVALUATIONS, events)
+
+
+@given(history=HISTORIES)
+def test_equal_events_give_equal_states(history: list[Event]) -> None:
+    """A replay on another machine reads other objects with the same content."""
+    events = recorded(history)
+    read_again = [
+        each._replace(
+            event=EVENTS.decode(
+                type_name(each.event), type(each.event).schema_version, EVENTS.encode(each.event)
+            )
+        )
+        for each in events
+    ]
+
+    assert fold(EVALUATIONS, read_again) == fold(EVALUATIONS, events)
+
+
+@given(history=HISTORIES)
+def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
+    """A fold changes drafts in place; whoever holds the state before must not see that."""
+    events = recorded(history)
+    half = len(events) // 2
+    before = fold(EVALUATIONS, events[:half])
+
+    fold(EVALUATIONS, events[half:], start=before)
+
+    assert before == fold(EVALUATIONS, events[:half])
+
+
+def test_what_is_owed_is_what_neither_was_observed_nor_given_up() -> None:
+    """A resumed run observes no sample twice, and does not try in vain for ever."""
+    planned = plan(n_items=3)
+
+    run = run_of(planned, *observed(planned, [answer()]), unscorable(planned, 1))
+
+    assert run.missing == {SampleKey(planned.run_key, planned.items[2], 0)}
+    assert [each.item for each in run.observed] == [planned.items[0]]
+    assert [each.item for each in run.unscorable] == [planned.items[1]]
+
+
+def test_an_observation_counts_before_and_behind_a_failure() -> None:
+    """In merged ledgers one had too little memory, and the other did not."""
+    planned = plan(n_items=2)
+    seen = observed(planned, [answer(), answer()])
+
+    run = run_of(planned, seen[0], unscorable(planned, 0), unscorable(planned, 1), seen[1])
+
+    assert run.observed == seen
+    assert not run.unscorable
+
+
+def test_what_was_observed_here_counts_before_and_behind_what_others_observed() -> None:
+    """A merge must not change the metrics of a run that is done."""
+    planned = plan(n_items=1)
+    right, wrong = (observed(planned, [answer(score)]) for score in (1.0, 0.0))
+    ours, theirs = recorded([planned, *right]), recorded(wrong, stream=OTHER)
+
+    for events in ([*ours, *theirs], [*theirs, *ours]):
+        assert fold(EVALUATIONS, events).run(planned).observed == right
+
+
+def test_the_newest_plan_under_its_labels_holds() -> None:
+    """Whoever plans fewer items, or other settings, asks of what was planned last."""
+    old, new = plan(n_items=3), plan(n_items=2, number=2)
+
+    known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
+
+    assert [run.plan for run in known.runs] == [plan("amy"), new]
+
+
+def test_earlier_plans_are_remembered_by_their_runs() -> None:
+    """What they took was paid, whatever was planned after them, and by whom."""
+    old, new = plan(run_key=key("old")), plan(number=2, run_key=key("new"))
+
+    known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
+
+    assert dict(known.who) == {
+        key("old"): old.entrant,
+        key("new"): new.entrant,
+        plan("amy").run_key: plan("amy").entrant,
+    }
+
+
+def test_tournaments_share_what_was_observed_and_not_what_was_planned() -> None:
+    """A run is what its key says; who wants it, and that it is over, is each tournament's own."""
+    planned = plan(n_items=1)
+    there: list[Event] = [planned, *observed(planned, [answer()]), completed(planned, 1)]
+
+    known = fold(EVALUATIONS, recorded(there, stream=OTHER))
+
+    assert not known.plans
+    assert not known.who
+    assert not known.completed
+    assert not known.run(planned).missing

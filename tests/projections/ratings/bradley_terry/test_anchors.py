@@ -1,0 +1,154 @@
+"""Entrants among human anchors."""
+
+from math import sqrt
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.imports import BattlesImported, CodedColumn
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battle, battles_of
+from projections.battles.imported import BattleTable, table_of
+from projections.ratings.bradley_terry.anchors import join_battles, rate_with_anchors
+from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.battles import imported_battles
+from tests.support.strategies.battles import any_battles
+
+PLAIN = BradleyTerryParameters()
+ROUND = ("ann", "ann", "bob", "bob", "cleo", "cleo", "ann")  # each took something off each
+AGAINST = ("bob", "cleo", "cleo", "ann", "ann", "bob", "bob")
+
+
+def by_people(*more: BattlesImported) -> BattleTable:
+    """Return battles of three anchors before people, and more."""
+    return table_of([imported_battles(ROUND, AGAINST), *more])
+
+
+def by_judges(a: tuple[str, ...], b: tuple[str, ...], **fields: object) -> BattlesImported:
+    """Return battles that a judge gave to a."""
+    return imported_battles(a, b, sources=CodedColumn(("llm-judge",)), **fields)
+
+
+def test_who_fought_before_people_is_an_anchor() -> None:
+    """JudgeArena's two sources: a model under test, and those that it is held against."""
+    found = rate_with_anchors(
+        by_people(by_judges(("new", "ann"), ("ann", "new"))), PLAIN, soft=True
+    )
+
+    sources = {name: found.source(name) for name in found.ratings.entrants}
+    assert sources == {"ann": "human", "bob": "human", "cleo": "human", "new": "evaluated"}
+
+
+def test_anchors_that_judges_left_alone_do_not_move() -> None:
+    """One new entrant that won and lost against one anchor says nothing of the others."""
+    found = rate_with_anchors(
+        by_people(by_judges(("new", "ann"), ("ann", "new"))), PLAIN, soft=True
+    )
+
+    assert found.mae == pytest.approx(0, abs=1e-6)
+
+
+def test_judges_who_disagree_with_people_show_in_the_mean_difference() -> None:
+    """And how much, anchor by anchor; the differences are about zero."""
+    upset = by_judges(("cleo",) * 6, ("ann",) * 6)
+
+    found = rate_with_anchors(by_people(upset), PLAIN, soft=True)
+
+    assert found.differences["cleo"] > 20 > -20 > found.differences["ann"]
+    assert sum(found.differences.values()) == pytest.approx(0, abs=1e-6)
+    assert found.mae == pytest.approx(sum(map(abs, found.differences.values())) / 3)
+
+
+def test_an_undefeated_anchor_is_left_out_of_the_difference() -> None:
+    """It has no number; the others are compared without it."""
+    found = rate_with_anchors(by_people(imported_battles(("top",), ("ann",))), PLAIN, soft=True)
+
+    assert set(found.differences) == {"ann", "bob", "cleo"}
+    assert found.source("top") == "human"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        table_of([by_judges(("ann", "bob"), ("bob", "ann"))]),
+        table_of([imported_battles(("ann",), ("bob",))]),
+    ],
+)
+def test_without_two_comparable_anchors_there_is_no_difference(others: BattleTable) -> None:
+    """Zero would say that all is well."""
+    found = rate_with_anchors(others, PLAIN, soft=True)
+
+    assert (found.mae, dict(found.differences)) == (None, {})
+
+
+def test_the_scale_may_hang_from_the_evaluated() -> None:
+    """People's battles do not know it, and are rated all the same."""
+    table = by_people(by_judges(("new", "ann"), ("ann", "new")))
+
+    found = rate_with_anchors(table, replace(PLAIN, anchor="new", anchor_rating=0.0), soft=True)
+
+    assert found.ratings.rating[found.ratings.entrants.index("new")] == pytest.approx(0)
+    assert found.mae == pytest.approx(0, abs=1e-6)
+
+
+def test_a_tournament_joins_the_anchors() -> None:
+    """Its entrants stand in the same table; one that people know is an anchor there, too."""
+    ours = battles_of([Battle("new", "ann", 1.0, "p1"), Battle("ann", "new", 1.0, "p2")])
+
+    found = rate_with_anchors(by_people(), PLAIN, ours, soft=True)
+
+    assert found.ratings.entrants == ("ann", "bob", "cleo", "new")
+    assert found.source("new") == "evaluated"
+    assert found.ratings.n_battles.tolist() == [7, 5, 4, 2]
+
+
+def test_preferences_count_as_such_or_as_who_won() -> None:
+    """Soft, a narrow win is less than a win; hard, it is the same."""
+    table = by_people(by_judges(("ann",), ("bob",), prefs=CodedColumn((0.4,))))
+
+    soft, hard = (rate_with_anchors(table, PLAIN, soft=soft).ratings for soft in (True, False))
+    plain = rate_with_anchors(by_people(by_judges(("ann",), ("bob",))), PLAIN, soft=True).ratings
+
+    assert soft.rating[0] < plain.rating[0]
+    assert hard.rating == pytest.approx(plain.rating, abs=1e-6)
+
+
+def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
+    """What is said twice of the same prompts is no more certain for coming from two sources."""
+    ring = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"), ("a", "b")]
+    told = battles_of(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(ring))
+    elsewhere = battles_of(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(ring))
+
+    both = (told, join_battles(told, told), join_battles(told, elsewhere))
+    once, same, other = (rate(each, PLAIN) for each in both)
+
+    assert same.rating == pytest.approx(once.rating)
+    assert same.upper == pytest.approx(once.upper)
+    assert ((other.upper - other.rating) * sqrt(2)).tolist() == pytest.approx(
+        (once.upper - once.rating).tolist(), rel=0.1
+    )
+
+
+def test_battles_of_no_known_prompt_join_no_other() -> None:
+    """Two that nobody named are two, though both have the number that follows the named ones."""
+    named = table_of([imported_battles(("a", "b"), ("b", "a"), prompts=CodedColumn(("q1", None)))])
+    nameless = named.battles(soft=True)
+
+    both = join_battles(nameless, nameless)
+
+    assert both.cluster.tolist() == [0, 1, 0, 3]
+
+
+@given(any_battles(), any_battles())
+def test_joining_loses_no_battle_and_mixes_no_prompts(
+    ours: list[Battle], theirs: list[Battle]
+) -> None:
+    """Battles move together by prompt, whoever judged them; different ids are different prompts."""
+    both = join_battles(battles_of(ours), battles_of(theirs))
+
+    told = [*ours, *theirs]
+    names = [(both.entrants[a], both.entrants[b]) for a, b in zip(both.a, both.b, strict=True)]
+    assert names == [(each.a, each.b) for each in told]
+    numbers, ids = both.cluster.tolist(), [each.prompt for each in told]
+    assert len({*zip(ids, numbers, strict=True)}) == len({*numbers}) == len({*ids})

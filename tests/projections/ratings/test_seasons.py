@@ -1,0 +1,133 @@
+"""Seasons of Elo: battles in an order of play, scored by exactly rounded operations."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projections.battles.columns import Battle, CannotRate, battles_of
+from projections.ratings._seasons import (
+    WIDEST,
+    ExpectedScore,
+    SeasonBattles,
+    play_seasons,
+    season_battles,
+)
+
+BATTLES = season_battles(
+    battles_of([("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)])
+)
+
+
+def gained(played: SeasonBattles, *orders: list[int], n_last: int = 1) -> list[list[float]]:
+    """Return what each entrant gains in each order, at K = 16."""
+    points = play_seasons(played, np.array(orders, dtype=np.uint8), ks=[16.0], n_last=n_last)
+    return [lane[:, 0].tolist() for lane in points]
+
+
+def test_a_soft_score_moves_by_its_share() -> None:
+    """Worked by hand: among equals B took 0.7, so it gains 16 x (0.7 - 0.5) = 3.2."""
+    assert gained(BATTLES, [2]) == [pytest.approx([-3.2, 3.2, 0.0])]
+
+
+def test_a_lane_that_waits_moves_nobody() -> None:
+    """Lanes of other lengths end together; who waits plays a battle between nobody and nobody."""
+    idle = BATTLES.idle
+
+    waiting, alone = gained(BATTLES, [idle, idle, 0], [idle, 0, 1])
+
+    assert [waiting] == gained(BATTLES, [0])
+    assert [alone] == gained(BATTLES, [0, 1])
+
+
+def test_the_rating_may_be_a_mean_over_the_last_battles() -> None:
+    """After the first A has 8 points more, and after the second nearly none."""
+    (after_one,), (after_two,) = gained(BATTLES, [0]), gained(BATTLES, [0, 1])
+
+    (mean,) = gained(BATTLES, [0, 1], n_last=2)
+
+    assert mean == pytest.approx((np.array(after_one) + np.array(after_two)) / 2)
+
+
+def test_entrants_beyond_a_byte_are_kept_apart() -> None:
+    """Places are kept in the smallest type that holds them, the two nobodies included."""
+    rows = [Battle(f"e{n:03}", f"e{n + 1:03}", 1.0, n) for n in range(0, 600, 2)]
+
+    played = season_battles(battles_of(rows))
+
+    points = play_seasons(played, np.arange(300)[None, :].astype(np.uint16), ks=[16.0])
+    assert points[0, :, 0] == pytest.approx([8.0, -8.0] * 300)
+
+
+@pytest.mark.parametrize("n_ks", [2, 3])
+def test_each_k_moves_ratings_as_it_does_alone(n_ks: int) -> None:
+    """Ratings under several K are moved together, and how depends on how many there are."""
+    orders, ks = np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8), [4.0, 16.0, 32.0][:n_ks]
+
+    together = play_seasons(BATTLES, orders, ks=ks, n_last=2)
+
+    alone = [play_seasons(BATTLES, orders, ks=[k], n_last=2) for k in ks]
+    assert together.tolist() == np.concatenate(alone, axis=2).tolist()
+
+
+GAPS = st.floats(min_value=-WIDEST, max_value=WIDEST) | st.floats(min_value=-9, max_value=9)
+
+
+def expected(*gaps: float) -> list[float]:
+    """Return the scores that are expected at gaps, in doublings of the odds."""
+    return [*map(float, ExpectedScore(len(gaps))(np.array(gaps)))]
+
+
+@pytest.mark.parametrize(
+    ("gap", "score"),
+    [(0.0, 1 / 2), (1.0, 1 / 3), (-1.0, 2 / 3), (2.0, 1 / 5), (-10.0, 1024 / 1025)],
+)
+def test_each_doubling_of_the_odds_counts(gap: float, score: float) -> None:
+    """Worked by hand: odds of 2 to 1 against are a third."""
+    assert expected(gap) == pytest.approx([score], rel=1e-15)
+
+
+@given(gaps=st.lists(GAPS, min_size=1, max_size=50))
+def test_it_stands_in_for_the_power_of_two(gaps: list[float]) -> None:
+    """It must be as good: right to a few units in the last place, however wide the gap."""
+    assert expected(*gaps) == pytest.approx([1 / (1 + 2**gap) for gap in gaps], rel=3e-15, abs=0)
+
+
+@given(gap=GAPS)
+def test_both_sides_expect_one_point_together(gap: float) -> None:
+    """What is won must be what is lost."""
+    assert sum(expected(gap, -gap)) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_gaps_may_be_of_any_number_and_come_again() -> None:
+    """The work space is used for every battle, and keeps nothing of the one before."""
+    scores = ExpectedScore(2)
+
+    first = scores(np.array([5.0, -3.0])).tolist()
+    scores(np.array([-900.0, 900.0]))
+
+    assert scores(np.array([5.0, -3.0])).tolist() == first
+
+
+def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
+    """Then only what a loser took must be looked up, which is mostly nothing."""
+    rows = [("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)]
+
+    played = season_battles(battles_of(rows))
+
+    assert played.winner[:4].tolist() == [0, 1, 1, 1]
+    assert played.loser[:4].tolist() == [1, 0, 0, 2]
+    assert played.rests[played.rest[:4]] == pytest.approx([0.0, 0.0, 0.3, 0.5])
+
+
+def test_the_last_battle_is_between_nobody_and_nobody() -> None:
+    """A lane that waits plays it, and it must not touch an entrant."""
+    played = season_battles(battles_of([("A", "B", 0.5, 1)]))
+
+    assert (played.winner[played.idle], played.loser[played.idle]) == (2, 3)
+
+
+def test_weights_are_refused() -> None:
+    """A battle that counts three times is played once: to leave that unsaid would be a lie."""
+    with pytest.raises(CannotRate, match="these battles have some; use Bradley-Terry"):
+        season_battles(battles_of([("A", "Z", 1.0, 1, 3.0)]))

@@ -1,0 +1,259 @@
+"""Entrants by rating; wins, losses, ties and gaps by pair of entrants."""
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.ratings import EloParameters
+from ledger.events.registry import Event
+from projections.ratings.standings import Standings, WinRate, standings, win_rates
+from tests.support.builders.events import entrant, known, opened, prompt, rubric
+from tests.support.builders.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
+from tests.support.strategies.tournaments import tournament_histories
+
+
+def table(*fates: Fate, elo: EloParameters = ELO, n_prompts: int = 2) -> Standings:
+    """Return the cup's standings after its matches met their fates."""
+    tournament = known(*history(cup(n_prompts), *fates))
+    roster = [entrant.entrant_id for entrant in tournament.roster]
+    return standings(tournament.dimensions[0].dimension, settled(tournament), roster, elo)
+
+
+def test_the_best_entrant_stands_first() -> None:
+    """A reader takes the first row for the winner."""
+    standing = table("b", "b", "b", "b", "b", "b")  # kim beats amy beats zoe
+
+    assert [row.entrant_id for row in standing.rows] == ["kim", "amy", "zoe"]
+    assert [row.n_matches for row in standing.rows] == [4, 4, 4]
+    best, middle, worst = (row.rating or 0.0 for row in standing.rows)
+    assert best > middle > worst
+
+
+def test_rows_repeat_the_ratings_of_their_entrants() -> None:
+    """Ratings are in order of id and rows are not; mixing them up would crown another."""
+    standing = table("b", "a", "b", "a", "b", "b")
+
+    rated = zip(
+        standing.ratings.entrants,
+        standing.ratings.mean().tolist(),
+        standing.ratings.order_sem().tolist(),
+        strict=True,
+    )
+    rows = ((row.entrant_id, row.rating, row.order_sem) for row in standing.rows)
+    assert sorted(rows) == sorted(rated)
+
+
+def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
+    """Dropping it would hide it, and 1400 would claim a rating that nobody measured."""
+    standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
+
+    assert [row.entrant_id for row in standing.rows] == ["kim", "zoe", "amy"]
+    assert standing.rows[-1][1:] == (None, None, None, None, 0, 0)
+    assert standing.ratings.entrants == ("kim", "zoe")
+
+
+def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
+    """Before the first verdict a table shows everybody who will compete."""
+    standing = table()
+
+    assert [row.entrant_id for row in standing.rows] == ["zoe", "amy", "kim"]
+    assert {row[1:] for row in standing.rows} == {(None, None, None, None, 0, 0)}
+
+
+def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
+    """A replay must list them alike, whatever order the roster has."""
+    standing = table("tie", "tie", "tie", elo=EloParameters(permutations=2, ties="half"))
+
+    assert [row.entrant_id for row in standing.rows] == ["amy", "kim", "zoe"]
+    assert {row.rating for row in standing.rows} == {1400.0}
+
+
+def test_an_interval_is_about_the_rating() -> None:
+    """It stands in the row of the entrant that it is about, and only if it was asked for."""
+    won: list[Fate] = ["b", "b", "b"]
+    lost: list[Fate] = ["a", "b", "a"]
+    fates = won * 7 + lost * 3
+    resampled = table(*fates, elo=replace(ELO, bootstraps=100), n_prompts=10)
+    without = table(*fates, n_prompts=10)
+
+    for row in resampled.rows:
+        assert row.rating is not None
+        assert ((row.lower or 0) + (row.upper or 0)) / 2 == pytest.approx(row.rating)
+    assert {(row.lower, row.upper) for row in without.rows} == {(None, None)}
+    assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
+
+
+def test_an_entrant_met_on_nine_prompts_has_no_interval() -> None:
+    """K holds it near where it began whatever prompts are drawn: it would seem the surest."""
+    fates: list[Fate] = ["a", "b", "a", "b", "a", "b"] * 5
+    fates[-3:] = ["pending", "b", "pending"]  # amy is not met on the tenth prompt
+
+    rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10).rows
+
+    found = {row.entrant_id: (row.n_prompts, row.lower is None) for row in rows}
+    assert found == {"amy": (9, True), "kim": (10, False), "zoe": (10, False)}
+
+
+def test_a_single_prompt_gives_no_interval() -> None:
+    """Nothing says how far another prompt would have moved it, and no width would be certainty."""
+    standing = table("b", "a", "a", elo=replace(ELO, bootstraps=30))
+
+    assert standing.bootstrap is None
+    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
+
+
+def test_resamples_that_do_not_differ_give_no_interval() -> None:
+    """Zoe and Amy won and lost the same on every prompt: chance does not show."""
+    fates: list[Fate] = ["a", "pending", "pending"] * 10
+    standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10)
+
+    assert standing.bootstrap is not None
+    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
+
+
+def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
+    """A sweep shows what K does, so nothing else may differ between its columns."""
+    elo = EloParameters(permutations=3, k=16, k_sweep=(1, 16))
+
+    standing = table("a", "b", "b", "a", elo=elo)
+
+    (_, slow), (k, same) = standing.sweep
+    assert [k for k, _ in standing.sweep] == [1.0, 16.0]
+    assert (k, same.traces.tolist()) == (standing.k, standing.ratings.traces.tolist())
+    assert (slow.n_battles, slow.entrants) == (same.n_battles, same.entrants)
+
+
+def test_the_standings_carry_their_own_account() -> None:
+    """A table without what is missing from it would pass for complete."""
+    standing = table("a", "tie", "refused")
+
+    assert standing.account.sentence() == (
+        "6 pairs = 1 decided + 1 tied + 0 inconsistent + 1 refused + 3 pending"
+    )
+
+
+def test_each_dimension_has_standings_of_its_own() -> None:
+    """An entrant may be the most factual and the least useful."""
+    found = results(*history(opened(rubrics=RUBRICS), "a", "b"))
+
+    best = {name: standing.rows[0].entrant_id for name, standing in found.standings.items()}
+    assert best == {"factuality": "base", "utility": "tuned"}
+
+
+def counts(*events: Event) -> list[tuple[str | int, ...]]:
+    """Return the rows without their dimension."""
+    return [row[1:] for row in win_rates(settled(known(*events)))]
+
+
+def test_entrants_of_a_pair_are_in_the_order_of_the_alphabet() -> None:
+    """The customer's table sorts them, whatever the roster says, and the wins go with them."""
+    rows = counts(*history(cup(), "a", "a", "b", "a", "b", "a"))
+
+    assert rows == [
+        ("amy", "kim", 1, 1, 0, 0, 0),
+        ("amy", "zoe", 0, 2, 0, 0, 0),
+        ("kim", "zoe", 1, 1, 0, 0, 0),
+    ]
+
+
+def test_pairs_are_listed_by_their_first_name_then_the_second() -> None:
+    """Line n of two runs is about the same pair, whatever order their rosters have."""
+    roster = [entrant(name) for name in ("zoe", "kim", "bob", "amy")]
+
+    rows = counts(*opened(entrants=roster))
+
+    assert [f"{row[0]}-{row[1]}" for row in rows] == [
+        *("amy-bob", "amy-kim", "amy-zoe"),
+        *("bob-kim", "bob-zoe", "kim-zoe"),
+    ]
+
+
+def test_each_pairing_is_counted_once() -> None:
+    """The customer's table counts an inconsistent pair among the ties as well."""
+    rows = counts(*history(cup(), "tie", "inconsistent", "a", "inconsistent", "tie", "tie"))
+
+    assert rows == [
+        ("amy", "kim", 1, 0, 1, 0, 0),
+        ("amy", "zoe", 0, 0, 1, 1, 0),
+        ("kim", "zoe", 0, 0, 1, 1, 0),
+    ]
+
+
+def test_what_failed_or_is_pending_counts_as_missing() -> None:
+    """A win rate over half of the pairs must show that the other half is not there."""
+    rows = counts(*history(cup(), "refused", "truncated", "a", "b", "pending"))
+
+    assert rows == [
+        ("amy", "kim", 1, 0, 0, 0, 1),
+        ("amy", "zoe", 1, 0, 0, 0, 1),
+        ("kim", "zoe", 0, 0, 0, 0, 2),
+    ]
+
+
+@pytest.mark.parametrize("name", ["tie", "inconsistent", "pending", "refused", "no_response"])
+def test_an_entrant_may_be_called_like_an_outcome(name: str) -> None:
+    """Users choose the names, and a baseline called `tie` must not turn its wins into ties."""
+    roster = [entrant(name), entrant("zoe")]
+
+    rows = counts(*history(opened(entrants=roster), "a"))
+
+    assert rows == [(name, "zoe", 1, 0, 0, 0, 0)]
+
+
+def test_dimensions_stay_in_the_order_of_the_tournament() -> None:
+    """Every table of a run lists them alike."""
+    rubrics = [rubric("utility", needs_gold=False), rubric("factuality")]
+    prompts = [prompt("p1", gold=None), prompt("p2")]
+
+    rows = win_rates(settled(known(*opened(rubrics=rubrics, prompts=prompts))))
+
+    assert [(row.dimension, row.missing) for row in rows] == [("utility", 2), ("factuality", 1)]
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "ties", "rate"),
+    [(3, 1, 0, 0.75), (0, 0, 2, 0.5), (1, 0, 1, 0.75), (0, 4, 0, 0.0), (0, 0, 0, None)],
+)
+def test_a_tie_is_half_a_win(wins: int, losses: int, ties: int, rate: float | None) -> None:
+    """Nothing decided is no rate at all: 0 or 1/2 would pass for a result."""
+    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
+
+    row = WinRate(rubric().dimension, first, second, wins, losses, ties, inconsistent=5, missing=5)
+
+    assert row.win_rate == rate
+
+
+def test_the_interval_counts_what_the_share_counts() -> None:
+    """Worked by hand with z^2 = 3.8415: (3 / 4 + z^2 / 8 +- 0.6408) / (1 + z^2 / 4)."""
+    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
+    row = WinRate(rubric().dimension, first, second, 2, 0, 2, inconsistent=5, missing=5)
+
+    assert row.interval() == pytest.approx((0.3006, 0.9544), abs=5e-5)
+
+
+def test_two_orders_of_a_pairing_are_one_trial() -> None:
+    """A judge that says the same in both orders must not make the share surer."""
+    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
+    once = WinRate(rubric().dimension, first, second, 3, 1, 0, inconsistent=0, missing=0)
+    twice = WinRate(rubric().dimension, first, second, 6, 2, 0, inconsistent=0, missing=0)
+
+    assert twice.interval("orders") == once.interval()
+
+
+def test_a_pair_without_a_verdict_has_no_interval() -> None:
+    """From 0 to 1 would be true, and pass for a result."""
+    (row, *_) = win_rates(settled(known(*cup())))
+
+    assert (row.win_rate, row.interval()) == (None, None)
+
+
+@given(events=tournament_histories())
+def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None:
+    """No pairing is lost between the columns, and none is in two."""
+    found = settled(known(*events))
+
+    rows = win_rates(found)
+
+    assert sum(sum(row[3:]) for row in rows) == len(found)
+    assert all(row.entrant_a < row.entrant_b for row in rows)
+    assert len({row[:3] for row in rows}) == len(rows)

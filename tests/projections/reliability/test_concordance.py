@@ -1,0 +1,203 @@
+"""How far judges agree beyond chance, and how far two orderings do."""
+
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
+
+CATEGORIES = "abti"
+RATINGS = st.lists(st.tuples(st.sampled_from(CATEGORIES), st.sampled_from(CATEGORIES)), max_size=12)
+
+# Fleiss's own table in its usual reprint: 10 subjects, 14 raters, 5 categories; kappa = 0.210.
+FOURTEEN_RATERS = [
+    (0, 0, 0, 0, 14),
+    (0, 2, 6, 4, 2),
+    (0, 0, 3, 5, 6),
+    (0, 3, 9, 2, 0),
+    (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0),
+    (3, 2, 6, 3, 0),
+    (2, 5, 3, 2, 2),
+    (6, 5, 2, 1, 0),
+    (0, 2, 2, 3, 7),
+]
+
+
+def sides(table: dict[str, int]) -> tuple[str, str]:
+    """Return two judges' categories from a table of how often they gave which together."""
+    pairs = [pair for pair, n in table.items() for _ in range(n)]
+    return "".join(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("table", "observed", "by_chance", "kappa"),
+    [
+        ({"yy": 20, "yn": 5, "ny": 10, "nn": 15}, 0.7, 0.5, 0.4),
+        ({"yy": 45, "yn": 15, "ny": 25, "nn": 15}, 0.6, 0.54, 3 / 23),
+        ({"yy": 25, "yn": 35, "ny": 5, "nn": 35}, 0.6, 0.46, 7 / 27),
+        ({"yn": 1, "ny": 1}, 0.0, 0.5, -1.0),
+    ],
+)
+def test_cohens_kappa_is_that_of_worked_examples(
+    table: dict[str, int], observed: float, by_chance: float, kappa: float
+) -> None:
+    """Grants read by two reviewers: they agree on 35 of 50, chance gives 25, kappa is 0.4."""
+    found = cohen(*sides(table))
+
+    assert found == pytest.approx(Agreement(observed, by_chance, kappa, sum(table.values())))
+
+
+def test_fleiss_kappa_is_that_of_the_known_table() -> None:
+    """P = 0.378, P_e = 0.213, kappa = 0.210: a slip in either sum would show."""
+    rows = [
+        "".join(category * n for category, n in zip("12345", row, strict=True))
+        for row in FOURTEEN_RATERS
+    ]
+
+    found = fleiss(rows)
+
+    assert found.n == 10
+    assert found.observed == pytest.approx(0.378, abs=5e-4)
+    assert found.by_chance == pytest.approx(0.213, abs=5e-4)
+    assert found.kappa == pytest.approx(0.210, abs=5e-4)
+
+
+@pytest.mark.parametrize("category", ["a", "t"])
+def test_kappa_of_judges_who_say_one_thing_only_is_not_defined(category: str) -> None:
+    """Chance explains all of it; 0 would say that they agree no better, and 1 that they do."""
+    assert cohen([category] * 3, [category] * 3) == Agreement(1.0, 1.0, None, 3)
+    assert fleiss([category * 3] * 3) == Agreement(1.0, 1.0, None, 3)
+
+
+def test_of_nothing_nothing_is_said() -> None:
+    """Null, not 0: nobody has judged yet."""
+    assert cohen([], []) == fleiss([]) == Agreement(None, None, None, 0)
+
+
+def test_one_judge_agrees_with_nobody() -> None:
+    """A jury of one has no pair of judges."""
+    assert fleiss(["a", "b"]) == Agreement(None, None, None, 2)
+
+
+@given(ratings=RATINGS)
+def test_cohens_kappa_with_oneself_is_one_where_it_is_defined(
+    ratings: list[tuple[str, str]],
+) -> None:
+    """Exactly: a rounded 0.999 would look like a disagreement somewhere."""
+    own = [first for first, _ in ratings]
+
+    assert cohen(own, own).kappa == (1.0 if len(set(own)) > 1 else None)
+
+
+@given(ratings=RATINGS)
+def test_cohens_kappa_is_the_same_from_either_side(ratings: list[tuple[str, str]]) -> None:
+    """No judge is the reference."""
+    first, second = [a for a, _ in ratings], [b for _, b in ratings]
+
+    assert cohen(first, second) == cohen(second, first)
+
+
+@given(ratings=RATINGS, renamed=st.permutations(CATEGORIES))
+def test_kappa_does_not_know_what_categories_are_called(
+    ratings: list[tuple[str, str]], renamed: list[str]
+) -> None:
+    """Which entrant the roster lists first must not change how far judges agree."""
+    names = dict(zip(CATEGORIES, renamed, strict=True))
+    others = [(names[a], names[b]) for a, b in ratings]
+
+    assert cohen(*columns(others)) == cohen(*columns(ratings))
+    assert fleiss(others) == fleiss(ratings)
+
+
+@given(ratings=RATINGS)
+def test_fleiss_kappa_of_two_judges_is_scotts_pi(ratings: list[tuple[str, str]]) -> None:
+    """Of two judges it takes chance from both together, where Cohen takes it from each."""
+    found = fleiss(ratings)
+
+    pi = scotts_pi(ratings)
+
+    assert (found.kappa is None) == (pi is None)
+    assert pi is None or found.kappa is None or isclose(found.kappa, pi, abs_tol=1e-12)
+    assert found.observed == pytest.approx(cohen(*columns(ratings)).observed)
+
+
+def scotts_pi(ratings: list[tuple[str, str]]) -> float | None:
+    """Return (p_o - p_e) / (1 - p_e), p_e from the categories' shares among all ratings."""
+    said = [category for pair in ratings for category in pair]
+    if len(set(said)) < 2:
+        return None
+    observed = sum(a == b for a, b in ratings) / len(ratings)
+    by_chance = sum((said.count(category) / len(said)) ** 2 for category in set(said))
+    return (observed - by_chance) / (1 - by_chance)
+
+
+def columns(ratings: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return each judge's ratings."""
+    return [a for a, _ in ratings], [b for _, b in ratings]
+
+
+SCORES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=7)
+
+# A textbook's ten people: intelligence quotient, and hours of television in a week.
+QUOTIENTS = [106, 100, 86, 101, 99, 103, 97, 113, 112, 110]
+HOURS = [7, 27, 2, 50, 28, 29, 20, 12, 6, 17]
+
+
+def test_spearmans_rho_is_that_of_a_worked_example() -> None:
+    """Squared differences of rank sum to 194, so rho = 1 - 6 * 194 / 990 = -29 / 165."""
+    assert spearman(QUOTIENTS, HOURS) == pytest.approx(-29 / 165)
+
+
+def test_ties_have_their_mean_rank() -> None:
+    """Ranks 1.5 1.5 3 and 1 2 3: covariance 1.5, variances 1.5 and 2."""
+    assert spearman([1, 1, 2], [1, 2, 3]) == pytest.approx(1.5 / 3**0.5)
+
+
+def test_kendalls_tau_allows_for_ties() -> None:
+    """Of 10 pairs 2 agree and 6 do not; 2 are tied on one side and 1 on the other."""
+    assert kendall([12, 2, 1, 12, 2], [1, 4, 7, 1, 0]) == pytest.approx(-4 / (8 * 9) ** 0.5)
+
+
+@pytest.mark.parametrize("correlation", [spearman, kendall])
+@pytest.mark.parametrize("sides", [([], []), ([1], [2]), ([1, 1], [1, 2]), ([1, 2], [3, 3])])
+def test_what_orders_nothing_correlates_with_nothing(
+    correlation: object, sides: tuple[list[float], list[float]]
+) -> None:
+    """Null, not 0: nothing is known of how the judges would order them."""
+    assert callable(correlation)
+    assert correlation(*sides) is None
+
+
+@given(scores=SCORES)
+def test_an_ordering_agrees_with_itself_and_not_with_its_reverse(
+    scores: list[tuple[int, int]],
+) -> None:
+    """1 and -1 are the ends of the scale, reached exactly."""
+    own = [first for first, _ in scores]
+    reverse = [-score for score in own]
+    ends = (1.0, -1.0) if len(set(own)) > 1 else (None, None)
+
+    assert (spearman(own, own), spearman(own, reverse)) == ends
+    assert (kendall(own, own), kendall(own, reverse)) == ends
+
+
+@given(scores=SCORES)
+def test_no_side_comes_first(scores: list[tuple[int, int]]) -> None:
+    """Neither judge is the reference."""
+    first, second = [a for a, _ in scores], [b for _, b in scores]
+
+    assert spearman(first, second) == spearman(second, first)
+    assert kendall(first, second) == kendall(second, first)
+
+
+@given(scores=SCORES)
+def test_only_the_order_counts(scores: list[tuple[int, int]]) -> None:
+    """A judge who gives all entrants more wins orders them as before."""
+    first, second = [a for a, _ in scores], [b for _, b in scores]
+    stretched = [score**3 + 7 for score in second]
+
+    assert spearman(first, stretched) == spearman(first, second)
+    assert kendall(first, stretched) == kendall(first, second)

@@ -1,0 +1,463 @@
+"""Does each event follow from what it cites?"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.imports import LedgerMerged
+from ledger.events.judging import JudgeQuerySubmitted, Order, VerdictReceived
+from ledger.events.registration import PromptRegistered
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from ledger.recorded import Recorded
+from projections.consistency import ConsistencyCheck
+from projections.tournament.matches import Match
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import ended, not_created, planned_batch, sent
+from tests.support.builders.evaluations import (
+    answer,
+    choice,
+    choices,
+    completed,
+    observed,
+    plan,
+    unscorable,
+)
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    judge,
+    key,
+    known,
+    opened,
+    prompt,
+    recorded,
+    responses,
+    verdict,
+)
+from tests.support.builders.worlds import answered, failure, matches_of, reconciled
+from tests.support.strategies.tournaments import tournament_histories
+
+PLANNED_EVALUATION = plan(n_items=2)
+SEEN = observed(PLANNED_EVALUATION, [answer()])
+OTHER = StreamId("other")
+
+
+def evaluation_faults(events: Sequence[Recorded]) -> list[str]:
+    """Return what is wrong with events, in order."""
+    meaning = ConsistencyCheck()
+    return [fault for each in events for fault in meaning.faults_of(each)]
+
+
+def faults(*events: Event) -> list[str]:
+    """Return what is wrong with events of one tournament."""
+    return evaluation_faults(recorded(events))
+
+
+def test_a_run_that_was_planned_observed_and_counted_has_no_fault() -> None:
+    """The sound case, beside events that are none of this."""
+    assert not faults(
+        *opened(),
+        PLANNED_EVALUATION,
+        *SEEN,
+        unscorable(PLANNED_EVALUATION, 1),
+        completed(PLANNED_EVALUATION, 1, 1),
+    )
+
+
+@pytest.mark.parametrize("event", [SEEN[0], unscorable(PLANNED_EVALUATION)])
+def test_what_was_not_planned_is_a_fault(event: Event) -> None:
+    """Nobody could say which entrant it is of."""
+    [fault] = faults(event, PLANNED_EVALUATION)
+
+    assert "was not planned before it" in fault
+
+
+def test_the_end_of_what_was_not_planned_is_a_fault() -> None:
+    """Nobody could say what it counts."""
+    [fault] = faults(completed(PLANNED_EVALUATION, 2), PLANNED_EVALUATION)
+
+    assert fault == "no plan 1 of base on recall was recorded before it"
+
+
+@pytest.mark.parametrize("event", [replace(SEEN[0], item=key("?")), replace(SEEN[0], sample=1)])
+def test_a_sample_that_is_not_of_the_plan_is_a_fault(event: Event) -> None:
+    """It would be in no metric, and yet look as if it were."""
+    [fault] = faults(PLANNED_EVALUATION, event)
+
+    assert "is not in its run's plan" in fault
+
+
+def test_more_tries_at_an_item_may_be_planned_later() -> None:
+    """The same run goes on: both plans hold."""
+    more = replace(PLANNED_EVALUATION, number=2, n_samples=2)
+    fewer = replace(PLANNED_EVALUATION, number=3)
+
+    assert not faults(PLANNED_EVALUATION, *SEEN, more, fewer, replace(SEEN[0], sample=1))
+
+
+def test_an_observation_of_another_kind_is_a_fault() -> None:
+    """A rollout observes answers; choices are in none of its metrics."""
+    [fault] = faults(PLANNED_EVALUATION, replace(SEEN[0], observation=choices()))
+
+    assert fault == "its observation does not fit its run, a rollout"
+
+
+def test_a_right_choice_that_is_not_there_is_a_fault() -> None:
+    """No metric can count it."""
+    asked = plan(kind="comparison", n_items=1)
+
+    [fault] = faults(asked, *observed(asked, [choices(choice(-1.0), correct=1)]))
+
+    assert fault == "its correct choice is number 1 of 1, counted from 0"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen"),
+    [((2, 0), SEEN), ((1, 0), SEEN), ((2, 0), (*SEEN, unscorable(PLANNED_EVALUATION, 1)))],
+)
+def test_counts_that_are_not_true_are_a_fault(
+    claimed: tuple[int, int], seen: Sequence[Event]
+) -> None:
+    """Whoever trusts the end of a run would not look for what is missing."""
+    [fault] = faults(PLANNED_EVALUATION, *seen, completed(PLANNED_EVALUATION, *claimed))
+
+    assert fault.endswith(f"; the event says {claimed[0]} and {claimed[1]}")
+    assert fault.startswith("samples observed: 1, ")
+
+
+def test_an_observation_counts_where_it_was_given_up_before() -> None:
+    """Later there was memory enough."""
+    small = plan(n_items=1)
+
+    assert not faults(small, unscorable(small), *observed(small, [answer()]), completed(small, 1))
+
+
+def test_what_another_tournament_observed_counts() -> None:
+    """A run is what its key says: what one tournament has observed, none owes."""
+    ours = recorded([PLANNED_EVALUATION, *observed(PLANNED_EVALUATION, [answer(), answer()])])
+    theirs = recorded([PLANNED_EVALUATION, completed(PLANNED_EVALUATION, 2)], stream=OTHER)
+
+    assert not evaluation_faults([*ours, *theirs])
+
+
+def test_a_merged_tournament_is_held_to_what_it_saw() -> None:
+    """It gave up what we observed; what it claims of itself was true there, and is no fault."""
+    small = plan(n_items=1)
+    ours = recorded([small, *observed(small, [answer()]), completed(small, 1)])
+    theirs = recorded([small, unscorable(small), completed(small, 0, 1)], stream=OTHER)
+
+    assert not evaluation_faults([*ours, *theirs])
+    assert not evaluation_faults([*theirs, *ours])
+
+
+GAVE_UP: list[Event] = [
+    PLANNED_EVALUATION,
+    unscorable(PLANNED_EVALUATION),
+    unscorable(PLANNED_EVALUATION, 1),
+    completed(PLANNED_EVALUATION, 0, 2),
+]
+MORE = plan(n_items=3, number=2)
+THIRD = observed(MORE, [answer()], start=2)
+
+
+@pytest.mark.parametrize("claimed", [(3, 0), (2, 1), (1, 2)])
+def test_a_tournament_that_goes_on_after_a_merge_may_count_what_others_observed(
+    claimed: tuple[int, int],
+) -> None:
+    """It gave two samples up, and now knows of their observations; before it did not."""
+    ours = recorded(GAVE_UP)
+    theirs = recorded(
+        [PLANNED_EVALUATION, *observed(PLANNED_EVALUATION, [answer(), answer()])], stream=OTHER
+    )
+    on = recorded([MORE, *THIRD, completed(MORE, *claimed)])
+
+    assert not evaluation_faults([*ours, *theirs, *on])
+
+
+@pytest.mark.parametrize("claimed", [(0, 3), (4, 0), (3, 1), (1, 1)])
+def test_what_it_never_can_have_known_is_a_fault_after_a_merge(claimed: tuple[int, int]) -> None:
+    """Less than it observed itself, more than all did, or another number of samples."""
+    ours = recorded(GAVE_UP)
+    theirs = recorded(
+        [PLANNED_EVALUATION, *observed(PLANNED_EVALUATION, [answer(), answer()])], stream=OTHER
+    )
+    on = recorded([MORE, *THIRD, completed(MORE, *claimed)])
+
+    [fault] = evaluation_faults([*ours, *theirs, *on])
+
+    assert fault.startswith(
+        "samples observed: 1 to 3, unscorable: 0 to 2, neither: 0; the event says"
+    )
+
+
+def test_what_a_third_tournament_gave_up_counts_as_given_up() -> None:
+    """Two ledgers: in theirs nobody had observed the sample, and in ours somebody has."""
+    small = plan(n_items=1)
+    ours = recorded([small, *observed(small, [answer()]), completed(small, 1)])
+    third = recorded([small, unscorable(small)], stream=StreamId("third"))
+    theirs = recorded([small, completed(small, 0, 1)], stream=OTHER)
+
+    assert not evaluation_faults([*ours, *third, *theirs])
+
+
+def submitted(match: Match, question: JudgeQuery, order: Order) -> JudgeQuerySubmitted:
+    """Return the event that puts a match to the judge in one order."""
+    pairing = match.pairing
+    return JudgeQuerySubmitted(
+        query_key=question.query_key,
+        judge=judge().judge_id,
+        dimension=pairing.rubric.dimension,
+        prompt_id=pairing.prompt.prompt_id,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        order=order,
+        rubric_digest=pairing.rubric.digest,
+        response_a=pairing.a.response_key,
+        response_b=pairing.b.response_key,
+    )
+
+
+def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[tuple[int, str]]:
+    """Return what does not follow, with the number of the event."""
+    meaning = ConsistencyCheck()
+    of = [*streams, *[STREAM] * (len(events) - len(streams))]
+    placed = [
+        Recorded(n, stream, n, 0, bytes(32), event)
+        for n, (event, stream) in enumerate(zip(events, of, strict=True), 1)
+    ]
+    return [(each.position, why) for each in placed for why in meaning.faults_of(each)]
+
+
+MATCH = matches_of(known(*answered(opened())))[0]
+FORWARD, SWAPPED = MATCH.forward.query_key, MATCH.swapped.query_key
+ASKED = (submitted(MATCH, MATCH.forward, "forward"), submitted(MATCH, MATCH.swapped, "swapped"))
+SAID: tuple[VerdictReceived, ...] = (verdict(FORWARD, "A"), verdict(SWAPPED, "B"))
+TRUE: tuple[Event, ...] = (*ASKED, *SAID, reconciled(MATCH, "a"))
+PROMPT = prompt()
+PLANNED_BATCH = planned_batch(FORWARD, SWAPPED)
+BATCH, BATCHED = PLANNED_BATCH.batch_key, sent(PLANNED_BATCH.batch_key)
+
+
+class Case(NamedTuple):
+    """A history whose last event does not follow, and its twin in which it does."""
+
+    unsound: tuple[Event, ...]
+    why: str
+    sound: tuple[Event, ...]
+
+
+CASES = {
+    "verdict on a query never submitted": Case(
+        (ASKED[0], SAID[1]),
+        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
+        (ASKED[1], SAID[1]),
+    ),
+    "verdict on a query submitted later": Case(
+        (SAID[0],),
+        f"it answers query {FORWARD[:12]}, which was not submitted before it",
+        (ASKED[0], SAID[0]),
+    ),
+    "verdict that its reply does not say": Case(
+        (ASKED[0], replace(SAID[0], verdict="TIE")),
+        "its reply says A, the event says TIE",
+        (ASKED[0], replace(SAID[0], verdict="TIE", reply="VERDICT: TIE")),
+    ),
+    "verdict of a reply that says none": Case(
+        (ASKED[0], replace(SAID[0], reply="Both are fine.")),
+        "its reply says None, the event says A",
+        (ASKED[0], replace(SAID[0], reply="Both are fine.\n**Verdict:** A")),
+    ),
+    "unknown parser": Case(
+        (ASKED[0], replace(SAID[0], parser="first-line@1")),
+        "unknown parser 'first-line@1'; a newer tourney may know it",
+        (ASKED[0], SAID[0]),
+    ),
+    "failure of a query never submitted": Case(
+        (ASKED[0], failure(MATCH.swapped)),
+        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
+        (ASKED[1], failure(MATCH.swapped)),
+    ),
+    "outcome before its second verdict": Case(
+        (*ASKED, SAID[0], reconciled(MATCH, "a")),
+        f"its swapped query {SWAPPED[:12]} had no verdict before it",
+        TRUE,
+    ),
+    "outcome before its first verdict": Case(
+        (*ASKED, SAID[1], reconciled(MATCH, "a")),
+        f"its forward query {FORWARD[:12]} had no verdict before it",
+        TRUE,
+    ),
+    "outcome that its policy does not make": Case(
+        (*ASKED, *SAID, reconciled(MATCH, "b")),
+        "swap-consistent gives 'a' for verdicts A and B, the event says 'b'",
+        TRUE,
+    ),
+    "unknown policy": Case(
+        (*ASKED, *SAID, replace(reconciled(MATCH, "a"), policy="best-of-three")),
+        "unknown policy 'best-of-three'; a newer tourney may know it",
+        TRUE,
+    ),
+    "tie of two responses that differ": Case(
+        (*ASKED, replace(reconciled(MATCH, "tie"), basis="identical")),
+        "it says that the responses are identical, but its two queries differ",
+        (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
+    ),
+    "winner among identical responses": Case(
+        (replace(reconciled(MATCH, "a"), basis="identical", swapped=FORWARD),),
+        "it says 'a' for identical responses, which always tie",
+        (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
+    ),
+    "batch that nobody planned": Case(
+        (BATCHED,),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED_BATCH, BATCHED),
+    ),
+    "end of a batch that nobody planned": Case(
+        (ended(BATCH),),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED_BATCH, BATCHED, ended(BATCH)),
+    ),
+    "failure of a batch that nobody planned": Case(
+        (not_created(BATCH),),
+        f"its batch {BATCH[:12]} was not planned before it",
+        (PLANNED_BATCH, not_created(BATCH)),
+    ),
+    "query of a batch that was not submitted": Case(
+        (PLANNED_BATCH, replace(ASKED[0], batch_key=BATCH)),
+        f"its batch {BATCH[:12]} was not submitted before it",
+        (PLANNED_BATCH, BATCHED, replace(ASKED[0], batch_key=BATCH)),
+    ),
+    "registration under another's digest": Case(
+        (PromptRegistered(prompt=PROMPT, digest=prompt("p2").content_digest),),
+        "its digest does not match what it registers",
+        (PromptRegistered(prompt=PROMPT, digest=PROMPT.content_digest),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_an_event_that_does_not_follow_is_told_why(case: Case) -> None:
+    """The chain proves only that a falsehood is the one that was recorded."""
+    assert faults_of(*case.unsound) == [(len(case.unsound), case.why)]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_its_sound_twin_has_no_fault(case: Case) -> None:
+    """A check that cries wolf is soon no longer read."""
+    assert faults_of(*case.sound) == []
+
+
+def test_an_outcome_without_any_verdict_is_told_of_both() -> None:
+    """Who repairs a ledger wants all that is wrong; the policy cannot be asked."""
+    found = faults_of(reconciled(MATCH, "a"))
+
+    assert [why.split()[1] for _, why in found] == ["forward", "swapped"]
+
+
+def test_equal_texts_put_one_query_for_both_orders() -> None:
+    """It is paid for once, so it stands on the ledger under one order only."""
+    opening = opened()
+    texts = {("base", "p1"): "aspirin", ("tuned", "p1"): "aspirin"}
+    (match,) = matches_of(known(*opening, *responses(known(*opening), texts)))
+    asked = submitted(match, match.forward, "forward")
+    said = verdict(match.forward.query_key, "A")
+
+    assert match.forward.query_key == match.swapped.query_key
+    assert faults_of(asked, said, reconciled(match, "inconsistent")) == []
+
+
+def test_verdicts_of_another_tournament_may_be_cited() -> None:
+    """Content names a query: a second tournament reconciles what the first one paid for."""
+    of_theirs = [replace(each, entrant_a=key("x"), entrant_b=key("y")) for each in ASKED]
+
+    assert faults_of(*of_theirs, *SAID, reconciled(MATCH, "a")) == []
+
+
+def test_entrants_that_exchange_their_labels_are_asked_nothing_again() -> None:
+    """Renaming is free: each query was answered already, in the other order of the same pair."""
+    twins = opened(
+        entrants=[
+            entrant("base", weights_digest=key("tuned")),
+            entrant("tuned", weights_digest=key("base")),
+        ]
+    )
+    answers = responses(known(*opened()))
+    (renamed,) = matches_of(known(*twins, *answers))
+
+    assert (renamed.forward.query_key, renamed.swapped.query_key) == (SWAPPED, FORWARD)
+    assert faults_of(*TRUE, reconciled(renamed, "b")) == []
+
+
+def test_events_that_cite_nothing_have_no_fault() -> None:
+    """Openings, responses and merges stand for themselves."""
+    merged = LedgerMerged(head=key("head"), n_events=3, n_taken=1)
+
+    assert faults_of(*answered(opened()), merged) == []
+
+
+@given(history=tournament_histories())
+def test_outcomes_of_any_history_follow_from_their_verdicts(history: list[Event]) -> None:
+    """However a tournament went: what our policy makes is never found fault with."""
+    not_submitted = "was not submitted before it"
+
+    assert [why for _, why in faults_of(*history) if not why.endswith(not_submitted)] == []
+
+
+def test_a_verdict_that_was_paid_for_twice_is_told() -> None:
+    """The writer knows every key; whoever writes past it leaves this behind."""
+    again = replace(SAID[0], reply="Once more.\nVERDICT: A")
+
+    assert faults_of(*ASKED, *SAID, again) == [
+        (5, "the same result was recorded and paid for before")
+    ]
+
+
+def test_a_response_that_was_made_twice_is_told() -> None:
+    """Which of the two a verdict is about could not be said any more."""
+    (response,) = [each for each in answered(opened()) if isinstance(each, ResponseGenerated)][:1]
+
+    assert faults_of(response, response) == [
+        (2, "the same result was recorded and paid for before")
+    ]
+
+
+def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
+    """Their ledgers knew nothing of each other."""
+    theirs = StreamId("theirs")
+
+    found = faults_of(*ASKED, *SAID, *SAID, streams=[STREAM] * 4 + [theirs] * 2)
+
+    assert found == []
+
+
+OTHERWISE = (verdict(FORWARD, "B"), verdict(SWAPPED, "A"))
+THEIRS = StreamId("theirs")
+
+
+def test_an_outcome_follows_from_the_verdicts_of_its_own_tournament() -> None:
+    """Merged during a run, theirs may come between our verdicts and the outcome made of them."""
+    events: tuple[Event, ...] = (*ASKED, *SAID, *OTHERWISE, reconciled(MATCH, "b"))
+    streams = [STREAM] * 4 + [THEIRS] * 3
+
+    sound = faults_of(*events, reconciled(MATCH, "a"), streams=streams)
+    unsound = faults_of(*events, reconciled(MATCH, "b"), streams=streams)
+
+    assert sound == []
+    made = "swap-consistent gives 'a' for verdicts A and B, the event says 'b'"
+    assert unsound == [(8, made)]
+
+
+def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
+    """Whoever asks nothing that others asked does not know yet whom else a merge will bring."""
+    verdicts: tuple[Event, ...] = (*ASKED, *SAID, *OTHERWISE)
+    streams = [StreamId("third")] * 4 + [THEIRS] * 2
+
+    for outcome in ("a", "b"):
+        assert faults_of(*verdicts, reconciled(MATCH, outcome), streams=streams) == []
+    [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
+    assert why.startswith("swap-consistent gives 'a' for verdicts A and B or ")

@@ -1,0 +1,283 @@
+"""Intervals of shares and of quotients of sums, and how many resamples one takes."""
+
+from math import exp, sqrt
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.identity import Digest
+from projections.intervals import (
+    Estimate,
+    RatioTerms,
+    Scale,
+    estimate_difference,
+    estimate_ratio,
+    fewest_resamples,
+    too_few_resamples,
+    wilson,
+)
+from projections.ratings.bradley_terry.uncertainty import percentiles
+from tests.support.builders.events import key
+
+SCALES: tuple[Scale, ...] = ("plain", "share", "exponential")
+SHARES = st.lists(st.floats(min_value=0, max_value=1), min_size=2, max_size=12)
+
+
+def quotient(numerators: list[float], denominators: list[float] | None = None) -> RatioTerms:
+    """Return a quotient; a mean if nothing is said of denominators."""
+    given_ = [1.0] * len(numerators) if denominators is None else denominators
+    return RatioTerms(np.array(numerators), np.array(given_))
+
+
+def apart(n: int) -> list[Digest]:
+    """Return as many clusters as samples."""
+    return [key(f"cluster {each}") for each in range(n)]
+
+
+def test_the_error_of_a_mean_is_the_standard_deviation_over_root_n() -> None:
+    """Where each sample is its own cluster it is what everybody knows."""
+    values = [0.25, 1.5, -2.0, 4.0]
+
+    found = estimate_ratio(quotient(values), apart(4), "plain")
+
+    error = stdev(values) / sqrt(4)
+    assert found.value == mean(values)
+    assert found.standard_error == pytest.approx(error)
+    assert found.low == pytest.approx(mean(values) - 1.959964 * error)
+    assert found.high == pytest.approx(mean(values) + 1.959964 * error)
+
+
+@given(values=SHARES)
+def test_asking_each_prompt_twice_alike_makes_nothing_surer(values: list[float]) -> None:
+    """Greedy answers to one prompt are the same: they are evidence once."""
+    once = estimate_ratio(quotient(values), apart(len(values)), "plain")
+    twice = estimate_ratio(quotient(values * 2), apart(len(values)) * 2, "plain")
+
+    assert twice.n == 2 * once.n
+    assert twice.value == pytest.approx(once.value)
+    assert twice.standard_error == pytest.approx(once.standard_error)
+
+
+def test_the_error_of_a_ratio_is_that_of_its_linear_part() -> None:
+    """Long documents weigh more; worked by hand for two clusters of two documents each."""
+    found = estimate_ratio(
+        quotient([1.0, 2.0, 6.0, 3.0], [1.0, 3.0, 3.0, 1.0]),
+        [key("a"), key("a"), key("b"), key("b")],
+        "plain",
+    )
+
+    ratio = 12 / 8
+    deviation = (3 - ratio * 4) / 8  # of cluster a; that of b is as large the other way
+    assert found.value == ratio
+    assert found.standard_error == pytest.approx(sqrt(2 / 1 * 2 * deviation**2))
+
+
+def test_the_error_is_how_much_ratios_of_drawn_samples_differ() -> None:
+    """A formula that was copied wrongly would not say what simulation shows."""
+    rng = np.random.default_rng(7)
+    n_clusters, n_draws = 60, 400
+    clusters = [*np.repeat(apart(n_clusters), 3)]
+    ratios, errors = [], []
+    for _ in range(n_draws):
+        shared = np.repeat(rng.normal(2.0, 0.5, n_clusters), 3)
+        lengths = rng.uniform(5, 50, 3 * n_clusters)
+        nats = lengths * (shared + rng.normal(0, 0.2, 3 * n_clusters))
+        found = estimate_ratio(RatioTerms(nats, lengths), clusters, "plain")
+        ratios.append(found.value or 0.0)
+        errors.append(found.standard_error or 0.0)
+
+    assert mean(errors) == pytest.approx(stdev(ratios), rel=0.1)
+
+
+def test_a_share_on_which_all_agree_is_no_certainty() -> None:
+    """Eight right answers of eight leave room for one in three to be wrong."""
+    found = estimate_ratio(quotient([1.0] * 8), apart(8), "share")
+
+    assert (found.value, found.standard_error) == (1.0, 0.0)
+    assert (found.low, found.high) == wilson(1.0, 8)
+
+
+@pytest.mark.parametrize("share", [1 / 3, 2 / 3, 0.1])
+def test_a_share_that_is_the_same_everywhere_is_no_certainty(share: float) -> None:
+    """A mean of thirds is off by its rounding; what is left of the error is none."""
+    found = estimate_ratio(quotient([share] * 10), apart(10), "share")
+
+    assert (found.low, found.high) == pytest.approx(wilson(share, 10))
+
+
+@given(right=st.lists(st.booleans(), min_size=2, max_size=12))
+def test_the_interval_of_independent_answers_is_wilson_s(right: list[bool]) -> None:
+    """Clusters of one must not change what is known of counts."""
+    found = estimate_ratio(quotient([*map(float, right)]), apart(len(right)), "share")
+
+    assert (found.low, found.high) == pytest.approx(wilson(sum(right) / len(right), len(right)))
+
+
+def test_the_interval_of_a_share_is_that_of_as_sure_a_count() -> None:
+    """Samples that go together are worth fewer trials."""
+    values = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    pairs = [each for each in apart(3) for _ in range(2)]
+
+    found = estimate_ratio(quotient(values), pairs, "share")
+
+    assert found.value == pytest.approx(2 / 3)
+    assert (found.low, found.high) == pytest.approx(wilson(2 / 3, 3))  # not 6
+
+
+def test_an_exponential_has_the_interval_of_its_logarithm() -> None:
+    """A perplexity is never below nothing, and its error is that of the mean times itself."""
+    drawn = quotient([4.0, 9.0, 12.0], [2.0, 3.0, 5.0])
+    log = estimate_ratio(drawn, apart(3), "plain")
+    assert log.value is not None
+    assert log.standard_error is not None
+    assert log.low is not None
+    assert log.high is not None
+
+    found = estimate_ratio(drawn, apart(3), "exponential")
+
+    value = exp(log.value)
+    assert found == pytest.approx(
+        (value, 3, value * log.standard_error, exp(log.low), exp(log.high))
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_one_cluster_says_nothing_of_how_sure_it_is(scale: Scale) -> None:
+    """A spread between clusters cannot be seen in one."""
+    found = estimate_ratio(quotient([0.5, 0.75]), [key("a")] * 2, scale)
+
+    assert found.value is not None
+    assert found[1:] == (2, None, None, None)
+    assert estimate_difference(quotient([0.5]), quotient([0.5]), apart(1), scale)[:3] == (
+        0.0,
+        1,
+        None,
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_no_sample_has_no_value(scale: Scale) -> None:
+    """Nothing was observed: that is neither 0 nor an error."""
+    nothing = Estimate(None, 0, None, None, None)
+
+    assert estimate_ratio(quotient([]), [], scale) == nothing
+    assert estimate_difference(quotient([]), quotient([]), [], scale) == nothing
+
+
+def test_samples_with_nothing_to_divide_by_do_not_count() -> None:
+    """A gold answer without words can be neither matched nor missed."""
+    drawn = quotient([1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
+
+    assert estimate_ratio(drawn, apart(3), "share") == estimate_ratio(
+        quotient([1.0, 0.0]), apart(2), "share"
+    )
+
+
+def test_what_floats_cannot_hold_is_not_said() -> None:
+    """A text without spaces is one word of many nats: exp(400) is a float, its square is none."""
+    huge, usual = quotient([350.0, 450.0]), quotient([1.0, 2.0])
+
+    assert estimate_ratio(huge, apart(2), "exponential") == (None, 2, None, None, None)
+    assert estimate_difference(usual, huge, apart(2), "exponential") == (None, 2, None, None, None)
+    assert estimate_difference(huge, usual, apart(2), "exponential") == (None, 2, None, None, None)
+
+
+@given(pairs=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=12))
+def test_a_difference_of_means_is_the_mean_of_differences(pairs: list[tuple[float, float]]) -> None:
+    """Paired: how hard a sample is for both cancels out."""
+    a, b = (quotient([pair[place] for pair in pairs]) for place in (0, 1))
+    apiece = quotient([pair[1] - pair[0] for pair in pairs])
+
+    found = estimate_difference(a, b, apart(len(pairs)), "share")
+
+    assert found == pytest.approx(estimate_ratio(apiece, apart(len(pairs)), "plain"), abs=1e-9)
+
+
+@given(values=SHARES, scale=st.sampled_from(SCALES))
+def test_an_entrant_does_not_differ_from_itself(values: list[float], scale: Scale) -> None:
+    """And of that one is sure."""
+    found = estimate_difference(quotient(values), quotient(values), apart(len(values)), scale)
+
+    assert found == (0.0, len(values), 0.0, 0.0, 0.0)
+
+
+def test_a_difference_of_perplexities_is_sure_where_documents_go_together() -> None:
+    """One finds each token half a nat likelier; how hard the documents are matters little."""
+    lengths = [20.0, 30.0, 50.0]
+    nats = [2.0 * 20, 3.0 * 30, 4.0 * 50]
+    better = [each - 0.5 * length for each, length in zip(nats, lengths, strict=True)]
+    a, b = quotient(nats, lengths), quotient(better, lengths)
+    alone = estimate_ratio(a, apart(3), "exponential")
+    assert alone.value is not None
+    assert alone.standard_error is not None
+
+    found = estimate_difference(a, b, apart(3), "exponential")
+
+    assert found.value == pytest.approx(alone.value * (exp(-0.5) - 1))
+    assert found.standard_error == pytest.approx(alone.standard_error * (1 - exp(-0.5)))
+
+
+def test_quotients_by_different_counts_are_not_compared() -> None:
+    """Two tokenizers cut a text into different tokens: perplexities per token are two things."""
+    found = estimate_difference(
+        quotient([4.0], [2.0]), quotient([4.0], [3.0]), apart(1), "exponential"
+    )
+
+    assert found == (None, 1, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("level", "fewest"),
+    [(0.001, 3), (0.5, 4), (0.9, 20), (0.95, 40), (0.99, 200), (0.999, 2000), (0.99999, 200_000)],
+)
+def test_bounds_leave_a_resample_out_at_each_end(level: float, fewest: int) -> None:
+    """With one less they are the extremes of what was drawn, whatever level they claim."""
+    enough, too_few = np.arange(float(fewest))[:, None], np.arange(fewest - 1.0)[:, None]
+
+    assert fewest_resamples(level) == fewest
+    assert [float(bound[0]) for bound in percentiles(enough, level)] == [1.0, fewest - 2.0]
+    assert [float(bound[0]) for bound in percentiles(too_few, level)] == [0.0, fewest - 2.0]
+
+
+def test_a_shortage_says_how_many_it_takes() -> None:
+    """Who reads it asks again, and once."""
+    assert too_few_resamples(40, 0.95) is None
+    assert too_few_resamples(39, 0.95) == ("a 95 % interval needs at least 40 resamples")
+
+
+COUNTED_SHARES = st.tuples(st.integers(1, 10_000), st.floats(min_value=0, max_value=1))
+
+
+@pytest.mark.parametrize(
+    ("won", "n", "interval"),
+    [(0, 10, (0.0, 0.2775)), (10, 10, (0.7225, 1.0)), (81, 263, (0.2553, 0.3662))],
+)
+def test_intervals_are_those_of_the_literature(
+    won: int, n: int, interval: tuple[float, float]
+) -> None:
+    """The last is Newcombe's first example (1998, table I); nothing won is no certainty."""
+    assert wilson(won / n, n) == pytest.approx(interval, abs=5e-5)
+
+
+@given(drawn=COUNTED_SHARES)
+def test_a_bound_is_as_far_from_the_share_as_chance_goes(drawn: tuple[int, float]) -> None:
+    """The definition: seen from either bound, the share is 1.96 standard errors away, or at it."""
+    n, share = drawn
+
+    for bound in wilson(share, n):
+        assert 0 <= bound <= 1
+        reach = 1.959963984540054 * sqrt(bound * (1 - bound) / n)
+        assert abs(share - bound) == pytest.approx(reach, abs=1e-7)
+
+
+@given(drawn=COUNTED_SHARES)
+def test_the_other_side_has_the_mirrored_interval(drawn: tuple[int, float]) -> None:
+    """Who is called a is an accident of the alphabet."""
+    n, share = drawn
+
+    mine, theirs = wilson(share, n), wilson(1 - share, n)
+
+    assert (mine.lower, mine.upper) == pytest.approx((1 - theirs.upper, 1 - theirs.lower))

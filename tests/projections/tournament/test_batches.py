@@ -1,0 +1,173 @@
+"""Batches: where each is, whose it is, and what is asked by it at this moment."""
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.registry import Event
+from ledger.events.values import type_name
+from ledger.identity import Digest, StreamId
+from projections.fold import fold
+from projections.tournament.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
+from projections.tournament.state import tournament_of
+from tests.support.builders.batches import ended, not_created, planned_batch, sent
+from tests.support.builders.events import NOON, STREAM, key, known, opened, recorded
+from tests.support.strategies.events import histories as any_histories
+from tests.support.strategies.values import digests
+
+PLAN = planned_batch(key("one"), key("two"))
+KEY = PLAN.batch_key
+
+
+def batch_after(*events: Event) -> Batch:
+    """Return the batch of the plan."""
+    return known(PLAN, *events).batches[KEY]
+
+
+def test_a_plan_of_which_nothing_was_heard_is_of_unknown_fate() -> None:
+    """The process died between the intent and the answer: the provider must be asked."""
+    batch = batch_after()
+
+    assert (batch.status, batch.is_open) == ("unknown", True)
+    assert batch.planned == PLAN
+    assert batch.results_kept_until is None
+
+
+def test_a_batch_that_the_provider_took_is_in_flight() -> None:
+    """It is waited for, and its results are fetched before they are deleted."""
+    batch = batch_after(sent(KEY))
+
+    assert (batch.status, batch.is_open) == ("in flight", True)
+    assert batch.results_kept_until == NOON + RESULTS_KEPT == NOON + timedelta(days=29)
+
+
+def test_a_batch_that_was_read_has_ended() -> None:
+    """Whatever it left unanswered is open again."""
+    batch = batch_after(sent(KEY), ended(KEY))
+
+    assert (batch.status, batch.is_open) == ("ended", False)
+
+
+def test_a_batch_that_was_refused_was_never_there() -> None:
+    """Nothing was paid, and what it was to ask is planned anew."""
+    batch = batch_after(not_created(KEY))
+
+    assert (batch.status, batch.is_open) == ("not created", False)
+
+
+def test_a_batch_knows_when_and_by_whom_it_was_planned() -> None:
+    """A batch of unknown fate is looked for at the provider from that time on."""
+    events = recorded([PLAN], stream=StreamId("other"))
+
+    batch = fold(tournament_of(STREAM), events).batches[KEY]
+
+    assert batch.stream == "other"
+    assert batch.recorded.recorded_at == NOON
+
+
+def test_queries_are_in_flight_from_the_plan_to_the_end() -> None:
+    """In between they may be paid for at any moment, so nobody may ask them again."""
+    steps: list[Event] = [PLAN, sent(KEY), ended(KEY)]
+
+    flights = [known(*steps[:n]).in_flight for n in range(4)]
+
+    assert flights == [set(), set(PLAN.queries), set(PLAN.queries), set()]
+
+
+def test_what_a_later_batch_asks_is_in_flight_although_an_earlier_one_ended() -> None:
+    """What expired is asked again by the next batch."""
+    again = planned_batch(key("two"), key("three"), number=2)
+
+    tournament = known(PLAN, sent(KEY), again, ended(KEY))
+
+    assert tournament.in_flight == set(again.queries)
+
+
+def test_the_batches_of_other_tournaments_are_in_flight_too() -> None:
+    """Two tournaments that ask the same would both pay if each saw its own batches only."""
+    elsewhere = recorded([PLAN, sent(KEY)], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), elsewhere)
+
+    assert tournament.in_flight == set(PLAN.queries)
+
+
+def test_batches_are_no_news_for_ratings() -> None:
+    """Ratings published while a batch is out are those that a rerun would publish."""
+    before = known(*opened())
+
+    after = known(*opened(), PLAN, sent(KEY), ended(KEY))
+
+    assert after.newest == before.newest
+    assert after.version == before.version + 3
+
+
+def test_a_step_of_a_batch_that_nobody_planned_is_passed_over() -> None:
+    """A part of a ledger may hold the end of what began in another part."""
+    tournament = known(sent(KEY), not_created(KEY), ended(KEY))
+
+    assert dict(tournament.batches) == {}
+
+
+def test_a_plan_that_comes_again_from_elsewhere_reopens_nothing() -> None:
+    """A batch that ended must not be waited for again."""
+    ours = recorded([PLAN, sent(KEY), ended(KEY)])
+    theirs = recorded([PLAN], stream=StreamId("theirs"))
+
+    tournament = fold(tournament_of(STREAM), [*ours, *theirs])
+
+    assert tournament.batches[KEY].status == "ended"
+
+
+def test_open_batches_are_those_of_every_tournament_in_the_order_of_their_plans() -> None:
+    """What goes on at a provider is told of the whole ledger."""
+    other = planned_batch(key("three"), number=2)
+    theirs = recorded([PLAN, sent(KEY), *opened()], stream=StreamId("theirs"))
+    ours = recorded([other], stream=STREAM)
+
+    found = open_batches([*theirs, *ours])
+
+    assert [(each.stream, each.planned, each.status) for each in found] == [
+        ("theirs", PLAN, "in flight"),
+        (STREAM, other, "unknown"),
+    ]
+
+
+def test_what_has_ended_or_never_was_is_not_open() -> None:
+    """There is nothing to wait for; nor can be for a step whose plan is not there."""
+    other, unknown = planned_batch(key("three"), number=2), key("a batch")
+    ends = (sent(KEY), ended(KEY), not_created(other.batch_key), sent(unknown))
+
+    assert open_batches(recorded([PLAN, other, *ends])) == ()
+
+
+@given(history=any_histories())
+def test_open_batches_are_those_of_a_tournament_and_need_no_other_event(
+    history: list[Event],
+) -> None:
+    """Both are told by the same steps."""
+    whole = recorded(history)
+
+    found = open_batches(each for each in whole if type_name(each.event) in BATCH_EVENTS)
+
+    assert found == open_batches(whole)
+    assert {*found} == {each for each in known(*history).batches.values() if each.is_open}
+
+
+@given(history=any_histories(), queries=st.lists(digests(), max_size=3))
+def test_nothing_is_in_flight_but_what_open_batches_ask(
+    history: list[Event], queries: list[Digest]
+) -> None:
+    """Whatever else happened: what was planned last, and did not end, holds its queries."""
+    plan = planned_batch(*queries)
+
+    tournament = known(*history, plan)
+
+    assert tournament.in_flight >= set(queries)
+    assert tournament.in_flight == {
+        each
+        for batch in tournament.batches.values()
+        if batch.status in {"unknown", "in flight"}
+        for each in batch.planned.queries
+    }

@@ -1,0 +1,238 @@
+"""Estimates: tokens before they are paid for, from replies on record where there are any."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.registration import JudgeSettings
+from ledger.events.registry import Event
+from ledger.events.values import Usage
+from projections.tournament.estimate import (
+    BYTES_PER_TOKEN,
+    FRAME_TOKENS,
+    UNMEASURED_OUTPUT,
+    CountedQuery,
+    TokenModel,
+    asked_queries,
+    n_bytes_of,
+    n_input_at_most,
+    token_model,
+)
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery, build_query
+from tests.support.builders.events import judge, known, opened, prompt, rubric
+from tests.support.builders.money import paid, paid_in_vain, planned_at_cost
+from tests.support.builders.worlds import RUBRICS, answered, matches_of
+
+OPUS = judge("opus", provider="anthropic", model="claude-opus-5-5")
+SONNET = judge("sonnet", provider="anthropic-batch", model="claude-sonnet-5-5")
+LOCAL = judge("olmo", provider="hf", model="olmo")
+
+
+def world(*judges: JudgeSettings) -> tuple[Event, ...]:
+    """Return a tournament on three prompts and two dimensions, all of it answered."""
+    prompts = [prompt("p1"), prompt("p2"), prompt("p3", text="A longer question. " * 9)]
+    return answered(opened(prompts=prompts, rubrics=RUBRICS, judges=list(judges) or [OPUS]))
+
+
+def questions(state: Tournament, dimension: str = "factuality") -> tuple[JudgeQuery, ...]:
+    """Return the questions on a dimension, both orders."""
+    matches = [each for each in matches_of(state) if each.pairing.rubric.dimension == dimension]
+    return tuple(question for each in matches for question in (each.forward, each.swapped))
+
+
+def after_replies(*usages: Usage, dimension: str = "factuality") -> TokenModel:
+    """Return the estimator after so many replies on a dimension."""
+    opening = world()
+    asked = questions(known(*opening), dimension)
+    replies = [
+        paid(question.query_key, usage) for question, usage in zip(asked, usages, strict=False)
+    ]
+    return token_model(known(*opening, *replies), OPUS)
+
+
+def test_without_a_reply_tokens_are_guessed_and_marked_so() -> None:
+    """A first plan must not pass for a measurement."""
+    opening = known(*world())
+    (question, *_) = questions(opening)
+
+    tokens = token_model(opening, OPUS)
+
+    assert tokens.basis == "nothing"
+    expected = tokens.expected(question)
+    assert expected.n_input == round(n_bytes_of(question) / BYTES_PER_TOKEN)
+    assert expected.n_prefix == round(len(question.system.encode()) / BYTES_PER_TOKEN)
+    assert expected.n_output == UNMEASURED_OUTPUT
+    assert tokens.hit_share(in_batch=True) is None
+    assert tokens.n_askings(retries=3) == 1
+
+
+def test_replies_of_the_judge_are_the_measure() -> None:
+    """What a byte took, cached or not, is what the next will take; output is the mean."""
+    opening = world()
+    first, second, *_, longest = questions(known(*opening))
+    replies = [
+        paid(first.query_key, Usage(n_input=n_bytes_of(first) // 4, n_output=100)),
+        paid(second.query_key, Usage(n_input=n_bytes_of(second) // 4, n_output=300)),
+    ]
+
+    tokens = token_model(known(*opening, *replies), OPUS)
+
+    assert tokens.basis == "replies"
+    assert tokens.expected(longest).n_input == pytest.approx(n_bytes_of(longest) / 4, rel=0.01)
+    assert tokens.expected(longest).n_output == 200
+
+
+def test_each_dimension_has_its_own_measure() -> None:
+    """A long rubric's replies say little about a short one's."""
+    opening = world()
+    state = known(*opening)
+    (factual, *_), (useful, *_) = questions(state), questions(state, "utility")
+    replies = [
+        paid(factual.query_key, Usage(n_input=1_000, n_output=100)),
+        paid(useful.query_key, Usage(n_input=3_000, n_output=900)),
+    ]
+
+    tokens = token_model(known(*opening, *replies), OPUS)
+
+    assert [tokens.expected(each)[:2] for each in (factual, useful)] == [(1000, 100), (3000, 900)]
+
+
+def test_a_dimension_without_replies_takes_the_measure_of_the_others() -> None:
+    """A rubric that was added after the pilot is estimated too."""
+    tokens = after_replies(Usage(n_input=100, n_output=120, n_cache_read=900))
+    (question, *_) = questions(known(*world()), "utility")
+
+    expected = tokens.expected(question)
+
+    assert expected.n_output == 120
+    assert 0 < expected.n_prefix < expected.n_input
+    assert expected.n_prefix != 900
+
+
+def test_the_cached_prefix_is_what_was_written_or_read() -> None:
+    """Every query of a dimension has the same, so one reply tells."""
+    tokens = after_replies(
+        Usage(n_input=100, n_output=9, n_cache_write_5m=900),
+        Usage(n_input=100, n_output=9, n_cache_read=900),
+        Usage(n_input=100, n_output=9, n_cache_write_1h=900),
+        Usage(n_input=1_000, n_output=9),
+    )
+    (question, *_) = questions(known(*world()))
+
+    assert tokens.expected(question).n_prefix == 900
+    assert tokens.hit_share(in_batch=False) == pytest.approx(1 / 3)
+
+
+def test_hits_in_batches_are_another_share() -> None:
+    """In a batch requests run side by side, and one after another they find what was written."""
+    opening = world()
+    first, second, *_ = questions(known(*opening))
+    read, written = (
+        Usage(n_input=100, n_output=9, n_cache_read=900),
+        Usage(n_input=100, n_output=9, n_cache_write_5m=900),
+    )
+    events = (
+        planned_at_cost(first.query_key),
+        paid(first.query_key, written),
+        paid(second.query_key, read),
+    )
+
+    tokens = token_model(known(*opening, *events), OPUS)
+
+    assert tokens.hit_share(in_batch=True) == 0
+    assert tokens.hit_share(in_batch=False) == 1
+
+
+def test_replies_without_a_verdict_are_measured_and_counted_on() -> None:
+    """They were paid for; those that are asked again will be paid for again."""
+    opening = world()
+    first, second, third, fourth, *_ = questions(known(*opening))
+    usage = Usage(n_input=1_000, n_output=100)
+    events = (
+        paid(first.query_key, usage),
+        paid(second.query_key, usage),
+        paid_in_vain(third, usage),
+        paid_in_vain(fourth, usage, reason="refused"),  # is not asked again
+    )
+
+    tokens = token_model(known(*opening, *events), OPUS)
+
+    assert tokens.share_asked_again == 0.25
+    assert tokens.n_askings(retries=0) == 1
+    assert tokens.n_askings(retries=2) == 1 + 0.25 + 0.0625
+
+
+def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> None:
+    """A pilot by a cheaper model says how long prompts are; that is not a measurement."""
+    opening = world(OPUS, SONNET, LOCAL)
+    state = known(*opening)
+    (match, *_) = matches_of(state)
+    pairing = match.pairing
+    by_sonnet, by_local = (
+        build_query(
+            each,
+            pairing.rubric,
+            pairing.prompt,
+            a=match.response_a.text,
+            b=match.response_b.text,
+            order="forward",
+        )
+        for each in (SONNET, LOCAL)
+    )
+    events = (
+        paid(by_sonnet.query_key, Usage(n_input=1_000, n_output=100)),
+        paid(by_local.query_key, Usage(n_input=9_000, n_output=900)),
+    )
+
+    tokens = token_model(known(*opening, *events), OPUS)
+
+    assert tokens.basis == "another judge"
+    assert tokens.expected(match.forward)[:2] == (1_000, 100)
+
+
+def test_the_providers_counts_stand_in_for_prompts_alone() -> None:
+    """How long replies are nobody knows before the first."""
+    state = known(*world())
+    first, second, *_ = questions(state)
+
+    tokens = token_model(state, OPUS, [CountedQuery(first, 1_234)])
+
+    assert tokens.basis == "counts"
+    assert tokens.expected(first)[:2] == (1_234, UNMEASURED_OUTPUT)
+    assert tokens.expected(second).n_input == pytest.approx(1_234, rel=0.02)
+
+
+def test_replies_count_more_than_the_providers_counts() -> None:
+    """What was billed is the better measure."""
+    opening = world()
+    (first, *_) = questions(known(*opening))
+    state = known(*opening, paid(first.query_key, Usage(n_input=1_000, n_output=100)))
+
+    assert token_model(state, OPUS, [CountedQuery(first, 1_234)]).basis == "replies"
+
+
+def test_pairs_without_their_responses_are_passed_over() -> None:
+    """A plan may be made while entrants still answer."""
+    opening = world()
+    (first, *_) = questions(known(*opening))
+    state = known(*opening[:-1], paid(first.query_key, Usage(n_input=1_000, n_output=100)))
+
+    assert [sample.query.query_key for sample in asked_queries(state, OPUS)] == [first.query_key]
+
+
+def test_replies_to_other_questions_are_no_measure() -> None:
+    """Another tournament's replies are in the ledger, and their questions are not known here."""
+    strange = build_query(OPUS, rubric(), prompt("p9"), a="x", b="y", order="forward")
+    usage = Usage(n_input=1_000, n_output=100)
+    state = known(*world(), paid(strange.query_key, usage), paid_in_vain(strange, usage))
+
+    assert asked_queries(state, OPUS) == ()
+
+
+@given(system=st.text(), user=st.text())
+def test_no_prompt_takes_more_tokens_than_bytes_and_a_frame(system: str, user: str) -> None:
+    """Tokenizers fall back to single bytes, never to less: the worst case rests on it."""
+    question = questions(known(*world()))[0]._replace(system=system, user=user)
+
+    assert n_input_at_most(question) == len((system + user).encode()) + FRAME_TOKENS

@@ -1,0 +1,470 @@
+"""What is owed to a tournament, and what is asked again, never, or needlessly."""
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.registration import Entrant
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Digest, PromptId, StreamId
+from projections.fold import fold
+from projections.tournament.matches import Match, planned_responses
+from projections.tournament.progress import (
+    AskingRules,
+    OpenQuery,
+    ResponseCount,
+    missing_responses,
+    open_queries,
+    progress,
+    unreconciled,
+)
+from projections.tournament.state import Tournament, tournament_of
+from projections.verdicts.policies import DEFAULT_POLICY
+from tests.support.builders.batches import ended, not_created, planned_batch, sent
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    known,
+    opened,
+    prompt,
+    recorded,
+    registrations,
+    responses,
+    verdict,
+)
+from tests.support.builders.worlds import (
+    RUBRICS,
+    Fate,
+    answered,
+    cup,
+    everything,
+    failure,
+    history,
+    matches_of,
+    planned_pairings,
+    questions_of,
+    settled,
+    unanswerable,
+)
+from tests.support.strategies.tournaments import tournament_histories
+
+
+def waiting(tournament: Tournament, policy: str = DEFAULT_POLICY) -> tuple[Match, ...]:
+    """Return what can be reconciled on the whole bank."""
+    prompts, judge = everything(tournament), tournament.panel[0]
+    return unreconciled(tournament, prompts, judge, policy, skip_identical=False)
+
+
+def test_every_cell_is_owed_at_first() -> None:
+    """The plan of a new tournament is every entrant's response to every prompt."""
+    tournament = known(*cup())
+
+    owed = missing_responses(tournament, everything(tournament))
+
+    assert owed == planned_responses(tournament, everything(tournament))
+    assert len(owed) == 3 * 2
+
+
+def test_only_the_chosen_prompts_are_owed() -> None:
+    """A pilot generates for its own prompts and leaves the rest of the bank alone."""
+    tournament = known(*cup())
+
+    owed = missing_responses(tournament, {PromptId("p2")})
+
+    assert [cell.prompt.prompt_id for cell in owed] == ["p2"] * 3
+
+
+def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
+    """Generation is deterministic: a prompt that was too long will be too long again."""
+    tournament = known(*cup())
+    there, failed, *rest = planned_responses(tournament, everything(tournament))
+    first = responses(tournament)[0]
+    assert first.response_key == there.response_key
+
+    tournament = known(*cup(), first, unanswerable(failed))
+
+    assert missing_responses(tournament, everything(tournament)) == tuple(rest)
+
+
+def test_running_out_of_memory_is_tried_again() -> None:
+    """Another machine, or a smaller batch, may have the memory that was lacking."""
+    tournament = known(*opened())
+    base, tuned = planned_responses(tournament, everything(tournament))
+
+    tournament = known(
+        *opened(), unanswerable(base, "out_of_memory"), unanswerable(tuned, "not_finite")
+    )
+
+    assert missing_responses(tournament, everything(tournament)) == (base,)
+
+
+def test_responses_are_counted_by_entrant() -> None:
+    """A table of an unfinished generation says whose responses are missing, and why."""
+    tournament = known(*cup())
+    zoe_1, amy_1, *_ = planned_responses(tournament, everything(tournament))
+    said = responses(tournament)
+
+    tournament = known(*cup(), unanswerable(zoe_1), said[0], unanswerable(amy_1), said[3], said[4])
+
+    counts = progress(tournament, everything(tournament), tournament.panel[0]).responses
+    assert counts == (
+        ResponseCount(entrant("zoe").entrant_id, generated=2, failed=0, missing=0),
+        ResponseCount(entrant("amy").entrant_id, generated=1, failed=1, missing=0),
+        ResponseCount(entrant("kim").entrant_id, generated=0, failed=0, missing=2),
+    )
+
+
+def test_prompts_without_gold_are_left_out_and_counted() -> None:
+    """A reader who sees fewer pairs than the bank suggests must find out why."""
+    prompts = [prompt("p1", gold=None), prompt("p2"), prompt("p3", gold=None)]
+    tournament = known(*opened(prompts=prompts, rubrics=RUBRICS))
+
+    whole = progress(tournament, everything(tournament), tournament.panel[0])
+    some = progress(tournament, {PromptId("p1"), PromptId("p2")}, tournament.panel[0])
+
+    assert whole.left_out == (("factuality", 2), ("utility", 0))
+    assert [account.planned for _, account in whole.accounts] == [1, 3]
+    assert some.left_out == (("factuality", 1), ("utility", 0))
+
+
+def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
+    """A run killed between a verdict and its outcome reconciles when it goes on."""
+    events = answered(cup())
+    first, second, *_ = matches_of(known(*events))
+    told = [verdict(first.forward.query_key), verdict(first.swapped.query_key)]
+
+    tournament = known(*events, *told, verdict(second.forward.query_key))
+
+    assert waiting(tournament) == (first,)
+
+
+def test_another_policy_reconciles_the_same_verdicts_anew() -> None:
+    """A policy is a way to read verdicts that are there: trying one costs nothing."""
+    tournament = known(*history(opened(), "a"))
+
+    assert waiting(tournament) == ()
+    assert waiting(tournament, policy="another") == matches_of(tournament)
+
+
+@given(events=tournament_histories())
+def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
+    """No cell of the plan is lost between the three counts."""
+    tournament = known(*events)
+
+    found = progress(tournament, everything(tournament), tournament.panel[0])
+
+    owed = missing_responses(tournament, everything(tournament))
+    assert sum(row.missing for row in found.responses) == len(owed)
+    for row in found.responses:
+        assert row.generated + row.failed + row.missing == len(tournament.bank)
+    assert sum(account.planned for _, account in found.accounts) == len(settled(tournament))
+
+
+READY = answered(opened())
+(MATCH,) = matches_of(known(*READY))
+FORWARD, SWAPPED = MATCH.forward.query_key, MATCH.swapped.query_key
+PLAN = planned_batch(FORWARD)
+TWINS = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
+TEXTS = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes.", ("poe", "p1"): "No."}
+SAME = (*TWINS, *responses(known(*TWINS), TEXTS))
+SKIPPING = AskingRules(retries=0, skip_identical=True)
+ASKING = AskingRules(retries=0, skip_identical=False)
+
+
+def asked(tournament: Tournament, rules: AskingRules = ASKING) -> list[Digest]:
+    """Return the keys of what is asked now."""
+    found = open_queries(tournament, everything(tournament), tournament.panel[0], rules)
+    return [each.asked.query_key for each in found]
+
+
+def forward_is_asked(retries: int, *events: Event) -> bool:
+    """Say whether the forward question is open after events."""
+    return FORWARD in asked(known(*READY, *events), AskingRules(retries))
+
+
+def to_reconcile(tournament: Tournament, rules: AskingRules) -> tuple[Match, ...]:
+    """Return what can be decided now."""
+    skips = rules.skip_identical
+    prompts, judge = everything(tournament), tournament.panel[0]
+    return unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=skips)
+
+
+@pytest.mark.parametrize("reason", ["refused", "truncated", "rejected"])
+def test_what_would_only_fail_again_is_asked_once(reason: FailureReason) -> None:
+    """The same request meets the same refusal, limit or error, and is paid for again."""
+    assert not forward_is_asked(9, failure(MATCH.forward, reason))
+
+
+@pytest.mark.parametrize("reason", ["unreadable", "empty"])
+def test_a_reply_that_says_nothing_is_asked_for_again_so_often(reason: FailureReason) -> None:
+    """Another reply may be readable, but a judge that never says a verdict has its end."""
+    twice = [failure(MATCH.forward, reason, attempt=n) for n in (1, 2)]
+
+    assert [forward_is_asked(n, *twice) for n in (0, 1, 2)] == [False, False, True]
+
+
+@pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
+def test_what_was_not_answered_is_always_open(reason: FailureReason) -> None:
+    """Nothing was paid, so no number of retries stands against it."""
+    often = [failure(MATCH.forward, reason, attempt=n) for n in range(1, 6)]
+
+    assert forward_is_asked(0, *often)
+
+
+def test_errors_use_up_no_retry() -> None:
+    """A bad night at the provider must not end the hope of a readable reply."""
+    errors = [failure(MATCH.forward, "errored", attempt=n) for n in (1, 2, 3)]
+    unreadable = failure(MATCH.forward, "unreadable", attempt=4)
+
+    assert forward_is_asked(1, *errors, unreadable)
+    assert not forward_is_asked(0, *errors, unreadable)
+
+
+def test_the_newest_failure_decides() -> None:
+    """A judge that refused the second time will refuse the third."""
+    events = (failure(MATCH.forward), failure(MATCH.forward, "refused", attempt=2))
+
+    assert not forward_is_asked(9, *events)
+
+
+def test_what_is_in_flight_is_not_asked() -> None:
+    """It may be paid for already: its batch is looked for, or waited for."""
+    states = [known(*READY, PLAN), known(*READY, PLAN, sent(PLAN.batch_key))]
+
+    assert [asked(state) for state in states] == [[SWAPPED], [SWAPPED]]
+
+
+def test_what_another_tournament_has_in_flight_is_not_asked() -> None:
+    """The answer will serve both, and be paid for once."""
+    there = recorded([PLAN, sent(PLAN.batch_key)], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), [*recorded(READY), *there])
+
+    assert asked(tournament) == [SWAPPED]
+
+
+def test_what_a_batch_did_not_answer_is_asked_again() -> None:
+    """A batch that was refused or ended holds nothing back."""
+    key = PLAN.batch_key
+
+    refused = known(*READY, PLAN, not_created(key))
+    ended_in_vain = known(
+        *READY, PLAN, sent(key), failure(MATCH.forward, "expired"), ended(key, n_succeeded=0)
+    )
+
+    assert asked(refused) == asked(ended_in_vain) == [FORWARD, SWAPPED]
+
+
+def test_identical_responses_are_one_text() -> None:
+    """The match says so itself; a space more makes them differ."""
+    flags = [match.is_identical for match in matches_of(known(*SAME))]
+
+    assert flags == [True, False, False]
+
+
+def test_identical_responses_need_not_be_asked_about() -> None:
+    """Greedy entrants agree often; each such pair is a query, and a tie that is sure, saved."""
+    tournament = known(*SAME)
+
+    assert len(asked(tournament, ASKING)) == 3
+    assert len(asked(tournament, SKIPPING)) == 2
+
+
+def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
+    """With `skip_identical` switched off the outcome stays: a verdict would change nothing."""
+    twins = matches_of(known(*SAME))[0]
+    tie = PairReconciled(
+        outcome="tie",
+        basis="identical",
+        **twins.key(known(*SAME).panel[0].judge_id, DEFAULT_POLICY)._asdict(),
+    )
+
+    assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)
+
+
+def test_identical_responses_can_be_reconciled_at_once() -> None:
+    """Nothing is awaited for them, unless the rules want the judge's word."""
+    tournament = known(*SAME)
+    twins = matches_of(tournament)[0]
+
+    assert to_reconcile(tournament, SKIPPING) == (twins,)
+    assert to_reconcile(tournament, ASKING) == ()
+
+
+def test_identical_responses_with_a_verdict_are_reconciled_by_it() -> None:
+    """Whoever asked has the judge's word, whatever the rules say now."""
+    twins = matches_of(known(*SAME))[0]
+    tournament = known(*SAME, verdict(twins.forward.query_key, "TIE"))
+
+    assert to_reconcile(tournament, ASKING) == to_reconcile(tournament, SKIPPING) == (twins,)
+
+
+def still_open(tournament: Tournament, retries: int = 0) -> tuple[OpenQuery, ...]:
+    """Return the open queries on the whole bank."""
+    rules = AskingRules(retries)
+    return open_queries(tournament, everything(tournament), tournament.panel[0], rules)
+
+
+def all_judged(*, roster: list[Entrant]) -> tuple[Event, ...]:
+    """Return a tournament of two prompts and two dimensions with every verdict."""
+    opening = opened(entrants=roster, prompts=[prompt("p1"), prompt("p2")], rubrics=RUBRICS)
+    decided: list[Fate] = ["a"]
+    return history(opening, *decided * len(planned_pairings(known(*opening))))
+
+
+def test_both_orders_of_every_match_are_open_at_first() -> None:
+    """Two queries a pair is what the plan's price is made of."""
+    tournament = known(*answered(cup()))
+
+    found = still_open(tournament)
+
+    assert [each.asked for each in found] == list(questions_of(tournament))
+    assert len(found) == 6 * 2
+    assert {each.n_failed for each in found} == {0}
+
+
+def test_a_missing_response_opens_no_query_of_its_pairs() -> None:
+    """Judging may begin before the last response is there."""
+    *said, _ = responses(known(*cup()))  # kim's second is missing
+
+    tournament = known(*cup(), *said)
+
+    pairs = [
+        (each.match.pairing.prompt.prompt_id, each.match.pairing.b.entrant.entrant_id)
+        for each in still_open(tournament)
+    ]
+    assert (
+        pairs
+        == [("p1", name) for name in ("amy", "amy", "kim", "kim", "kim", "kim")]
+        + [("p2", "amy")] * 2
+    )
+
+
+def test_an_answered_question_is_not_open() -> None:
+    """Running again after a kill asks for the rest only."""
+    events = answered(cup())
+    first, *rest = questions_of(known(*events))
+
+    tournament = known(*events, verdict(first.query_key))
+
+    assert [each.asked for each in still_open(tournament)] == rest
+
+
+def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
+    """A judge that never gives a verdict must not be paid for ever."""
+    events = answered(opened())
+    (forward, swapped) = questions_of(known(*events))
+    tournament = known(*events, failure(forward, attempt=1), failure(forward, attempt=2))
+
+    found = [
+        [(each.asked, each.n_failed) for each in still_open(tournament, retries=retries)]
+        for retries in (0, 1, 2)
+    ]
+
+    assert found == [[(swapped, 0)], [(swapped, 0)], [(forward, 2), (swapped, 0)]]
+
+
+def test_a_question_answered_after_a_failure_is_not_open() -> None:
+    """The verdict counts, however many attempts it took."""
+    events = answered(opened())
+    (forward, swapped) = questions_of(known(*events))
+
+    tournament = known(*events, failure(forward), verdict(forward.query_key))
+
+    assert [each.asked for each in still_open(tournament, retries=9)] == [swapped]
+
+
+def test_renaming_an_entrant_opens_no_query() -> None:
+    """A better name for the paper must not buy every verdict again."""
+    before = all_judged(roster=[entrant("base"), entrant("tuned")])
+    renamed = replace(
+        entrant("ours"), weights_digest=entrant("tuned").weights_digest, weights="moved/elsewhere"
+    )
+    roster = [entrant("base"), renamed]
+    reopened = opened(
+        entrants=roster, prompts=[prompt("p1"), prompt("p2")], rubrics=RUBRICS, opening=2
+    )
+
+    tournament = known(*before, reopened[0], *registrations(entrants=[renamed]))
+
+    assert tournament.roster == tuple(roster)
+    assert missing_responses(tournament, everything(tournament)) == ()
+    assert still_open(tournament) == ()
+
+
+def test_reordering_the_roster_opens_no_query() -> None:
+    """The swapped question of (a, b) is the forward question of (b, a), word for word."""
+    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
+    before = all_judged(roster=roster)
+    reopened = opened(
+        entrants=roster[::-1], prompts=[prompt("p1"), prompt("p2")], rubrics=RUBRICS, opening=2
+    )
+
+    tournament = known(*before, reopened[0])
+
+    assert still_open(tournament) == ()
+    prompts, judge = everything(tournament), tournament.panel[0]
+    matches = unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=False)
+    assert matches == matches_of(tournament)
+
+
+def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
+    """Old verdicts on a wrong reference must not stay, and nothing else may be bought."""
+    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
+    corrected = prompt("p1", gold="ibuprofen")
+    reopened = opened(
+        entrants=roster, prompts=[corrected, prompt("p2")], rubrics=RUBRICS, opening=2
+    )
+
+    tournament = known(*all_judged(roster=roster), reopened[0], *registrations([corrected]))
+
+    found = still_open(tournament)
+    assert missing_responses(tournament, everything(tournament)) == ()
+    assert [each.asked.order for each in found] == ["forward", "swapped"] * 3
+    assert {each.match.pairing.rubric.dimension for each in found} == {"factuality"}
+    assert {each.match.pairing.prompt for each in found} == {corrected}
+
+
+def test_entrants_with_the_same_settings_share_their_responses() -> None:
+    """A control entrant under two names is generated once, and compared once with each other."""
+    twin = replace(entrant("twin"), weights_digest=entrant("base").weights_digest)
+    opening = opened(entrants=[entrant("base"), twin, entrant("tuned")])
+    base, _, tuned = responses(known(*opening))
+
+    tournament = known(*opening, base, tuned)
+
+    assert missing_responses(tournament, everything(tournament)) == ()
+    assert len(questions_of(tournament)) == 6
+    assert len(still_open(tournament)) == 3  # one for the twins, both orders of the rest
+
+
+def test_equal_texts_do_not_ask_twice() -> None:
+    """Greedy entrants often say the same; the judge's request is the same, so is its answer."""
+    opening = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
+    texts = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes.", ("poe", "p1"): "No."}
+    said: tuple[ResponseGenerated, ...] = responses(known(*opening), texts)
+
+    tournament = known(*opening, *said)
+
+    keys = [each.asked.query_key for each in still_open(tournament)]
+    assert len(keys) == len(set(keys)) == 3
+    assert set(keys) == {question.query_key for question in questions_of(tournament)}
+
+
+@given(events=tournament_histories())
+def test_open_queries_are_just_those_that_may_still_get_a_verdict(events: list[Event]) -> None:
+    """Nothing that could be judged is forgotten, and nothing is asked twice or in vain."""
+    tournament = known(*events)
+
+    keys = [each.asked.query_key for each in still_open(tournament, retries=2)]
+
+    wanted = {question.query_key for question in questions_of(tournament)}
+    assert len(keys) == len(set(keys))
+    hopeless = {
+        key
+        for key, failure in tournament.query_failures.items()
+        if failure.reason in {"refused", "truncated", "rejected"}
+    }
+    assert set(keys) == wanted - set(tournament.verdicts) - tournament.in_flight - hopeless

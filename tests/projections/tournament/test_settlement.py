@@ -1,0 +1,218 @@
+"""What became of every planned pairing, in parts that add up to what was planned."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.judging import FailureReason
+from ledger.events.registry import Event
+from projections.tournament.matches import planned_responses
+from projections.tournament.settlement import Account, account_of, by_dimension
+from projections.tournament.state import Tournament
+from tests.support.builders.events import known, opened, prompt, responses, verdict
+from tests.support.builders.worlds import (
+    RUBRICS,
+    Fate,
+    answered,
+    become,
+    cup,
+    everything,
+    failure,
+    history,
+    matches_of,
+    planned_pairings,
+    questions_of,
+    reconciled,
+    settled,
+    unanswerable,
+)
+from tests.support.strategies.tournaments import tournament_histories
+
+
+def statuses(tournament: Tournament) -> list[str]:
+    """Return what became of each pairing."""
+    return [settlement.status for settlement in settled(tournament)]
+
+
+def test_each_outcome_is_what_became_of_its_match() -> None:
+    """Everything that is rated or counted starts from these."""
+    fates: list[Fate] = ["a", "b", "tie", "inconsistent", "refused", "pending"]
+
+    found = settled(known(*history(cup(), *fates)))
+
+    assert [settlement.status for settlement in found] == fates
+    assert [settlement.winner for settlement in found] == ["zoe", "kim", None, None, None, None]
+
+
+def test_a_missing_response_leaves_its_own_pairs_pending() -> None:
+    """One slow entrant must not hold up, or drop, the matches of the others."""
+    *said, _ = responses(known(*cup()))  # kim's second is missing
+    events = [*cup(), *said]
+    judged = [event for match in matches_of(known(*events)) for event in become(match, "a")]
+
+    found = settled(known(*events, *judged))
+
+    assert [settlement.status for settlement in found] == ["a", "a", "a", "a", "pending", "pending"]
+    assert [settlement.match is None for settlement in found] == [False] * 4 + [True] * 2
+
+
+def test_a_failed_response_settles_its_pairs_as_no_response() -> None:
+    """Pairs that can never be judged must not look as if they still will be."""
+    tournament = known(*cup())
+    zoe_1, *_ = planned_responses(tournament, everything(tournament))
+    _, *said = responses(tournament)
+
+    tournament = known(*cup(), *said, unanswerable(zoe_1))
+
+    assert statuses(tournament) == ["no_response"] * 2 + ["pending"] * 4
+
+
+def test_a_response_that_came_after_a_failure_counts() -> None:
+    """Out of memory on one machine is no reason to drop what another has answered."""
+    tournament = known(*opened())
+    base, _ = planned_responses(tournament, everything(tournament))
+
+    tournament = known(*opened(), unanswerable(base), *responses(tournament))
+
+    assert statuses(tournament) == ["pending"]
+    assert len(questions_of(tournament)) == 2
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_verdict_in_one_order_alone_decides_nothing(order: int) -> None:
+    """Half an answer may be the slot speaking, so the pair waits for the other order."""
+    events = answered(opened())
+    question = questions_of(known(*events))[order]
+
+    tournament = known(*events, verdict(question.query_key))
+
+    assert statuses(tournament) == ["pending"]
+
+
+@pytest.mark.parametrize("reason", get_args(FailureReason))
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_failed_query_settles_its_pair_with_the_reason(reason: FailureReason, order: int) -> None:
+    """A judge that refuses is another finding than a network that drops; neither is a tie."""
+    events = answered(opened())
+    question = questions_of(known(*events))[order]
+
+    tournament = known(*events, failure(question, reason))
+
+    assert statuses(tournament) == [reason]
+
+
+def test_the_newest_failure_names_the_reason() -> None:
+    """A retry may fail for another reason than the first attempt."""
+    events = answered(opened())
+    forward, _ = questions_of(known(*events))
+
+    tournament = known(
+        *events, failure(forward, "unreadable"), failure(forward, "refused", attempt=2)
+    )
+
+    assert statuses(tournament) == ["refused"]
+
+
+def test_a_verdict_after_a_retry_is_no_failure() -> None:
+    """A pair whose second attempt was read must not count as failed for ever."""
+    events = answered(opened())
+    forward, swapped = questions_of(known(*events))
+    tried: list[Event] = [failure(forward), verdict(forward.query_key, "A")]
+
+    half, whole = known(*events, *tried), known(*events, *tried, verdict(swapped.query_key, "B"))
+    (match,) = matches_of(whole)
+    done = known(*events, *tried, verdict(swapped.query_key, "B"), reconciled(match, "a"))
+
+    assert [statuses(tournament) for tournament in (half, whole, done)] == [
+        ["pending"],
+        ["pending"],
+        ["a"],
+    ]
+
+
+def test_an_outcome_under_another_policy_does_not_count() -> None:
+    """Two policies over the same verdicts must not be mixed in one table."""
+    events = answered(opened())
+    (match,) = matches_of(known(*events))
+    lenient = replace(reconciled(match, "a"), policy="lenient")
+
+    tournament = known(*events, lenient)
+
+    assert statuses(tournament) == ["pending"]
+
+
+def test_an_outcome_of_other_questions_does_not_count() -> None:
+    """Correct a gold answer, and what was decided on the wrong one is undecided again."""
+    before = history(opened(), "a")
+    corrected = opened(prompts=[prompt(gold="ibuprofen")], opening=2)
+
+    tournament = known(*before, corrected[0], corrected[1])
+
+    assert statuses(tournament) == ["pending"]
+
+
+def test_the_sentence_adds_up_to_what_was_planned() -> None:
+    """It stands under every table, so that a reader can check that nothing is missing."""
+    fates: list[Fate] = ["a", "b", "tie", "inconsistent", "refused"]
+
+    account = account_of(settled(known(*history(cup(), *fates))))
+
+    assert account.sentence() == (
+        "6 pairs = 2 decided + 1 tied + 1 inconsistent + 1 refused + 1 pending"
+    )
+    assert account.n_failed == 1
+
+
+def test_an_account_is_written_as_json_with_its_reasons() -> None:
+    """Machines read the same account as people do."""
+    account = account_of(settled(known(*history(cup(), "truncated", "refused", "truncated"))))
+
+    assert account == Account(6, 0, 0, 0, (("refused", 1), ("truncated", 2)), 3)
+    assert account.fields() == {
+        "planned": 6,
+        "decided": 0,
+        "tie": 0,
+        "inconsistent": 0,
+        "failed": {"refused": 1, "truncated": 2},
+        "pending": 3,
+    }
+
+
+def test_a_dimension_without_pairings_keeps_its_place() -> None:
+    """A table with a dimension missing would look like another tournament."""
+    tournament = known(*opened(prompts=[prompt(gold=None)], rubrics=RUBRICS))
+
+    groups = by_dimension(tournament, settled(tournament))
+
+    assert list(groups) == ["factuality", "utility"]
+    assert [len(group) for group in groups.values()] == [0, 1]
+
+
+@given(events=tournament_histories())
+def test_every_planned_pairing_is_accounted_for(events: list[Event]) -> None:
+    """Planned = decided + tie + inconsistent + failed + pending, whatever happened."""
+    tournament = known(*events)
+    found = settled(tournament)
+
+    account = account_of(found)
+
+    assert [settlement.pairing for settlement in found] == list(planned_pairings(tournament))
+    assert account.planned == len(found)
+    assert account.planned == (
+        account.decided + account.tie + account.inconsistent + account.n_failed + account.pending
+    )
+
+
+@given(events=tournament_histories())
+def test_dimensions_account_for_the_whole_tournament(events: list[Event]) -> None:
+    """The tables by dimension together show each pairing once."""
+    tournament = known(*events)
+    found = settled(tournament)
+
+    groups = by_dimension(tournament, found)
+
+    assert sum(account_of(group).planned for group in groups.values()) == len(found)
+    for dimension, group in groups.items():
+        assert {each.pairing.rubric.dimension for each in group} <= {dimension}

@@ -1,0 +1,267 @@
+"""Spend: every token and dollar on record, by judge, dimension and day."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from msgspec.structs import replace
+
+from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.events.registry import Event
+from ledger.events.values import Price, Usage
+from ledger.identity import Dimension, JudgeId, StreamId
+from ledger.recorded import Recorded, microseconds
+from projections.fold import fold
+from projections.tournament.spend import (
+    MAY_BE_BILLED,
+    Bill,
+    Spend,
+    SpendKey,
+    may_have_been_billed,
+    spend_of,
+)
+from tests.support.builders.events import (
+    NOON,
+    STREAM,
+    judge,
+    key,
+    known,
+    opened,
+    recorded,
+    registrations,
+)
+from tests.support.builders.money import OPUS, paid, paid_in_vain, put
+from tests.support.builders.worlds import RUBRICS, answered, cup, failure, matches_of
+from tests.support.strategies.events import histories as any_histories
+from tests.support.strategies.tournaments import tournament_histories
+
+USED = Usage(n_input=100, n_output=200, n_cache_write_5m=900)
+WRITTEN_USD = 8_900e-6  # 100*4 + 900*5 + 200*20, in millionths
+BILLED = judge("opus", provider="anthropic", model="claude-opus-5-5")
+TODAY = NOON.date()
+
+
+def spent(*events: Event, stream: StreamId = STREAM) -> Spend:
+    """Return what a tournament spent after events."""
+    return fold(spend_of(stream), recorded(events, stream=STREAM))
+
+
+def world() -> tuple[Event, ...]:
+    """Return a tournament on two dimensions whose judge is paid."""
+    return answered(opened(rubrics=RUBRICS, judges=[BILLED]))
+
+
+def only(spend: Spend) -> Bill:
+    """Return the bill, of which there is one."""
+    (bill,) = spend.bills.values()
+    return bill
+
+
+def test_replies_are_added_up_by_judge_dimension_and_day() -> None:
+    """Whoever pays asks for what, and since when."""
+    opening = world()
+    factuality, utility = matches_of(known(*opening))
+
+    spend = spent(
+        *opening,
+        put(factuality, factuality.forward, by="opus"),
+        put(utility, utility.forward, by="opus"),
+        put(utility, utility.swapped, by="opus"),
+        paid(factuality.forward.query_key, USED, by="opus"),
+        paid(utility.forward.query_key, USED, by="opus"),
+        paid(utility.swapped.query_key, USED, by="opus"),
+    )
+
+    counts = {key: bill.n_replies for key, bill in spend.bills.items()}
+    assert counts == {
+        SpendKey(JudgeId("opus"), Dimension("factuality"), TODAY): 1,
+        SpendKey(JudgeId("opus"), Dimension("utility"), TODAY): 2,
+    }
+    assert spend.total.tokens == Usage(n_input=300, n_output=600, n_cache_write_5m=2_700)
+    assert spend.total.usd == pytest.approx(3 * WRITTEN_USD)
+
+
+def test_a_day_is_a_day_in_utc() -> None:
+    """Bills of a provider are by UTC; a run past midnight is on two of them."""
+    midnight = datetime(2026, 4, 28, tzinfo=UTC)
+    replies = [paid(key(name), USED) for name in ("late", "early")]
+    times = (midnight - timedelta(microseconds=1), midnight)
+
+    spend = fold(
+        spend_of(STREAM),
+        [
+            Recorded(n, STREAM, n, microseconds(at), bytes(32), event)
+            for n, (at, event) in enumerate(zip(times, replies, strict=True), start=1)
+        ],
+    )
+
+    assert sorted(key.day for key in spend.bills) == [date(2026, 4, 27), date(2026, 4, 28)]
+
+
+def test_what_was_paid_for_no_verdict_is_known_apart() -> None:
+    """It is money too, and what is to be done about it differs."""
+    opening = world()
+    match, _ = matches_of(known(*opening))
+
+    bill = only(
+        spent(
+            *opening,
+            put(match, match.forward, by="opus"),
+            paid_in_vain(match.forward, USED),
+            put(match, match.forward, by="opus", attempt=2),
+            paid_in_vain(match.forward, USED, reason="refused", attempt=2),
+            put(match, match.swapped, by="opus"),
+            paid(match.swapped.query_key, USED),
+        )
+    )
+
+    assert (bill.n_replies, bill.n_failed) == (3, 2)
+    assert bill.usd == pytest.approx(3 * WRITTEN_USD)
+    assert bill.failed_usd == pytest.approx(2 * WRITTEN_USD)
+
+
+@pytest.mark.parametrize(
+    ("usage", "saved_millionths"),
+    [
+        (Usage(n_input=100, n_output=9, n_cache_read=900), 900 * (4 - 0.2)),
+        (Usage(n_input=100, n_output=9, n_cache_write_5m=900), -900),  # 5 in place of 4 each
+        (Usage(n_input=100, n_output=9, n_cache_write_1h=900), -900 * 4),  # 8 in place of 4 each
+        (Usage(n_input=1_000, n_output=9), 0),
+    ],
+)
+def test_what_the_cache_saved_is_told_against_plain_input(
+    usage: Usage, saved_millionths: float
+) -> None:
+    """Below some share of hits a cache costs more than it saves."""
+    bill = only(spent(*world(), paid(key("q"), usage)))
+
+    assert bill.saved_usd * 1e6 == pytest.approx(saved_millionths)
+
+
+def test_a_reply_without_a_price_is_no_reply_for_nothing() -> None:
+    """Its dollars are not known, so no sum with it is; its tokens are."""
+    bill = only(spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED)))
+
+    assert (bill.n_replies, bill.n_unpriced) == (2, 1)
+    assert bill.usd == pytest.approx(WRITTEN_USD)
+    assert bill.tokens.n_input == 200
+
+
+def test_a_judge_on_the_users_machine_needs_no_price() -> None:
+    """It counts tokens and costs nothing; that is known."""
+    local = judge("olmo", provider="hf", model="olmo")
+    events = (*registrations(judges=[local]), paid(key("q"), USED, None, by="olmo"))
+
+    bill = only(spent(*events))
+
+    assert (bill.n_unpriced, bill.usd) == (0, 0.0)
+
+
+def test_a_judge_that_moved_to_a_provider_needs_a_price_from_then_on() -> None:
+    """A label may come to stand for another judge."""
+    local = judge("olmo", provider="hf", model="olmo")
+    hosted = judge("olmo", provider="endpoint", model="olmo")
+    events = (
+        *registrations(judges=[local, hosted]),
+        paid(key("q"), USED, None, by="olmo"),
+    )
+
+    assert only(spent(*events)).n_unpriced == 1
+
+
+def test_a_reply_that_counted_no_tokens_is_on_no_bill() -> None:
+    """An offline judge leaves the table empty rather than full of zeros."""
+    match, _ = matches_of(known(*world()))
+
+    assert not spent(*world(), replace(paid(match.forward.query_key, USED), usage=None)).bills
+
+
+def test_a_request_that_may_have_been_billed_is_on_the_bill() -> None:
+    """Nobody knows whether it cost anything, so nobody may read that it did not."""
+    opening = world()
+    match, _ = matches_of(known(*opening))
+    lost = replace(failure(match.forward, "errored"), detail=f"it hung up; {MAY_BE_BILLED}")
+    busy = replace(failure(match.swapped, "errored"), detail="529: overloaded")
+
+    bill = only(spent(*opening, put(match, match.forward), lost, busy))
+
+    assert bill == Bill(n_maybe_billed=1)
+
+
+def test_another_tournaments_replies_are_on_its_own_bill() -> None:
+    """Several share a ledger; what one paid for, the others have for nothing."""
+    assert not spent(*world(), paid(key("q"), USED), stream=StreamId("other")).bills
+
+
+@st.composite
+def paid_histories(draw: DrawFn) -> list[Event]:
+    """Draw a tournament some of whose replies took tokens, at some price or none."""
+    counts = st.integers(min_value=0, max_value=10**6)
+    usages = st.builds(Usage, counts, counts, counts, counts, counts)
+    prices = st.none() | st.just(OPUS) | st.just(replace(OPUS, input=1.0, table="another"))
+    events: list[Event] = []
+    for event in draw(tournament_histories()):
+        match event:
+            case VerdictReceived() | JudgeQueryFailed():
+                usage, price = draw(st.none() | usages), draw(prices)
+                events.append(replace(event, usage=usage, price=price))
+            case _:
+                events.append(event)
+    return events
+
+
+@given(events=paid_histories() | any_histories(), data=st.data())
+def test_spend_may_be_folded_in_parts(events: list[Event], data: st.DataObject) -> None:
+    """Stopping anywhere and going on gives what a fold of everything gives."""
+    whole = recorded(events)
+    at = data.draw(st.integers(min_value=0, max_value=len(whole)))
+    projection = spend_of(STREAM)
+
+    resumed = fold(projection, whole[at:], fold(projection, whole[:at]))
+
+    assert resumed == fold(projection, whole)
+
+
+@given(events=paid_histories())
+def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
+    """The table and the cap must never disagree; nor may a reply be lost between groups."""
+    spend = spent(*events)
+    replies = [
+        event
+        for event in events
+        if isinstance(event, VerdictReceived | JudgeQueryFailed) and event.usage is not None
+    ]
+
+    assert spend.total.usd == pytest.approx(known(*events).spent_usd)
+    assert spend.total.n_replies == len(replies)
+    assert spend.total.tokens.n_output == sum(each.usage.n_output for each in replies if each.usage)
+    assert sum(bill.n_unpriced for bill in spend.bills.values()) == spend.total.n_unpriced
+
+
+@pytest.mark.parametrize(
+    ("detail", "may_have_been"),
+    [("408: it timed out; it may have been billed", True), ("529: overloaded", False), ("", False)],
+)
+def test_what_is_said_of_a_failure_tells_if_it_may_have_been_billed(
+    detail: str, *, may_have_been: bool
+) -> None:
+    """The cap counts the one, and the other is asked again for nothing."""
+    assert may_have_been_billed(detail) == may_have_been
+
+
+def test_a_tournament_that_spent_nothing_has_an_empty_bill() -> None:
+    """A total is there before anything is paid."""
+    assert spent(*cup()).total == Bill()
+
+
+def test_prices_of_the_day_stay_with_their_replies() -> None:
+    """A price that changes later does not change what was paid."""
+    dearer = Price(
+        input=8.0, output=40.0, cache_write_5m=10.0, cache_write_1h=16.0, cache_read=0.4, table="t"
+    )
+
+    bill = only(spent(*world(), paid(key("q"), USED), paid(key("p"), USED, dearer)))
+
+    assert bill.usd == pytest.approx(3 * WRITTEN_USD)

@@ -1,0 +1,329 @@
+"""What a tournament is made of: what it takes from its own stream and others, and what it spent."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.judging import (
+    FailureReason,
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    VerdictReceived,
+)
+from ledger.events.ratings import RatingsPublished
+from ledger.events.registry import Event
+from ledger.events.values import cost_usd
+from ledger.identity import JudgeId, StreamId
+from projections.fold import fold
+from projections.tournament.state import Tournament, tournament_of
+from tests.support.builders.batches import DEAR, USED
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    judge,
+    key,
+    known,
+    opened,
+    prompt,
+    recorded,
+    registrations,
+    responses,
+    rubric,
+    verdict,
+)
+from tests.support.builders.worlds import (
+    answered,
+    become,
+    failure_of,
+    history,
+    matches_of,
+    publication,
+)
+from tests.support.strategies.events import histories as any_histories
+
+
+def names(tournament: Tournament) -> list[str]:
+    """Return the roster's names."""
+    return [each.entrant_id for each in tournament.roster]
+
+
+def test_a_tournament_that_was_never_opened_is_empty() -> None:
+    """`status` on a new ledger shows nothing rather than failing."""
+    tournament = known()
+
+    assert (tournament.roster, tournament.bank, tournament.dimensions) == ((), (), ())
+    assert tournament.panel == ()
+    assert (tournament.version, tournament.newest) == (0, None)
+
+
+def test_an_opening_fixes_the_order_of_everything() -> None:
+    """Pairs are named, listed and judged in the order that the user wrote down."""
+    roster = [entrant("zoe"), entrant("amy")]
+    prompts = [prompt("p2"), prompt("p1")]
+    rubrics = [rubric("utility"), rubric("factuality")]
+    panel = [judge("second"), judge("first")]
+
+    tournament = known(*opened(entrants=roster, prompts=prompts, rubrics=rubrics, judges=panel))
+
+    assert tournament.roster == tuple(roster)
+    assert tournament.bank == tuple(prompts)
+    assert tournament.dimensions == tuple(rubrics)
+    assert tournament.panel == tuple(panel)
+
+
+def test_only_the_newest_opening_holds() -> None:
+    """A user who edits the configuration and runs again means the new one."""
+    first = opened(prompts=[prompt("p1")])
+    second = opened(prompts=[prompt("p1"), prompt("p2")], opening=2)
+
+    tournament = known(*first, second[0], *registrations([prompt("p2")]))
+
+    assert tournament.opening == second[0]
+    assert [each.prompt_id for each in tournament.bank] == ["p1", "p2"]
+
+
+def test_a_corrected_prompt_replaces_the_old_under_its_id() -> None:
+    """A bank never holds a prompt twice, once right and once wrong."""
+    wrong, right = prompt(gold="asprin"), prompt(gold="aspirin")
+    second = opened(prompts=[right], opening=2)
+
+    tournament = known(*opened(prompts=[wrong]), second[0], *registrations([right]))
+
+    assert tournament.bank == (right,)
+
+
+def test_an_opening_before_its_registrations_names_what_is_there() -> None:
+    """A run killed between an opening and its registrations can still be looked at."""
+    opening, *registered = opened(prompts=[prompt("p1"), prompt("p2")])
+
+    tournament = known(opening, registered[1])
+
+    assert tournament.bank == (prompt("p2"),)
+    assert tournament.roster == ()
+
+
+def test_a_removed_entrant_leaves_the_roster() -> None:
+    """What an opening does not name does not compete, although it is known."""
+    everybody = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
+    fewer = opened(entrants=[entrant("base"), entrant("poe")], opening=2)
+
+    tournament = known(*everybody, fewer[0])
+
+    assert names(tournament) == ["base", "poe"]
+
+
+def test_going_back_to_an_earlier_configuration_registers_nothing() -> None:
+    """What was known once stays known, so an opening alone brings it all back."""
+    old, new = prompt(gold="asprin"), prompt(gold="aspirin")
+    first = opened(prompts=[old])
+    changed = opened(prompts=[new], entrants=[entrant("base"), entrant("poe")], opening=2)
+    back = opened(prompts=[old], opening=3)
+
+    tournament = known(
+        *first, changed[0], *registrations([new], entrants=[entrant("poe")]), back[0]
+    )
+
+    assert tournament.bank == (old,)
+    assert names(tournament) == ["base", "tuned"]
+
+
+def test_what_is_registered_but_not_referenced_is_ignored() -> None:
+    """Registrations may come early, or from a configuration that was given up."""
+    strays = registrations(
+        [prompt("stray")], [rubric("stray")], [entrant("stray")], [judge("stray")]
+    )
+
+    tournament = known(*strays, *opened())
+
+    assert names(tournament) == ["base", "tuned"]
+    assert [each.prompt_id for each in tournament.bank] == ["p1"]
+    assert [each.dimension for each in tournament.dimensions] == ["factuality"]
+    assert [each.judge_id for each in tournament.panel] == ["reference"]
+
+
+def test_a_judge_is_found_by_its_name_on_the_panel() -> None:
+    """A run names its judge; taking another silently would rate by other verdicts."""
+    tournament = known(*opened(judges=[judge("first"), judge("second", model="other")]))
+
+    assert tournament.judge(JudgeId("second")).model == "other"
+    with pytest.raises(KeyError, match="third"):
+        tournament.judge(JudgeId("third"))
+
+
+KEY = key("query")
+PAID = replace(verdict(KEY), usage=USED, price=DEAR)
+WASTED = replace(failure_of(KEY), usage=USED, price=DEAR)
+
+
+def test_verdicts_and_useless_replies_are_spent_on_alike() -> None:
+    """A refusal is billed as a verdict is; a cap that forgot it would be exceeded."""
+    tournament = known(WASTED, PAID)
+
+    assert tournament.spent_usd == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("missing", ["usage", "price"])
+def test_a_reply_of_unknown_cost_adds_nothing(missing: str) -> None:
+    """Offline judges count no tokens; what has no price cannot be added up."""
+    tournament = known(replace(PAID, **{missing: None}))
+
+    assert tournament.spent_usd == 0.0
+
+
+def test_what_another_tournament_spent_is_its_own() -> None:
+    """Its verdicts are used for nothing here, and its cap is its own."""
+    elsewhere = recorded([WASTED, PAID], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), elsewhere)
+
+    assert KEY in tournament.verdicts
+    assert tournament.spent_usd == 0.0
+
+
+@pytest.mark.parametrize("reason", get_args(FailureReason))
+def test_only_replies_count_as_useless_replies(reason: FailureReason) -> None:
+    """An error or an expiry is no reply, and takes none of the retries away."""
+    tournament = known(failure_of(KEY, reason), failure_of(KEY, reason, attempt=2))
+
+    is_reply = reason in {"refused", "truncated", "unreadable", "empty"}
+    assert dict(tournament.useless_replies) == ({KEY: 2} if is_reply else {})
+
+
+@given(history=any_histories(max_size=12))
+def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]) -> None:
+    """Nothing is paid for without being counted, whatever else is recorded."""
+    tournament = known(*history)
+
+    costs = [
+        cost_usd(event.usage, event.price)
+        for event in history
+        if isinstance(event, VerdictReceived | JudgeQueryFailed) and event.usage and event.price
+    ]
+    assert tournament.spent_usd == pytest.approx(sum(costs))
+
+
+def test_submissions_are_counted_by_query() -> None:
+    """A resumed run must see what is in flight and number its next attempt after it."""
+    submitted = JudgeQuerySubmitted(
+        query_key=key("query"),
+        judge=judge().judge_id,
+        dimension=rubric().dimension,
+        prompt_id=prompt().prompt_id,
+        entrant_a=entrant("base").entrant_id,
+        entrant_b=entrant("tuned").entrant_id,
+        order="forward",
+        rubric_digest=rubric().digest,
+        response_a=key("a"),
+        response_b=key("b"),
+    )
+    again = replace(submitted, attempt=2)
+
+    tournament = known(submitted, again)
+
+    assert dict(tournament.attempts) == {key("query"): 2}
+
+
+def test_publishing_counts_as_an_event_but_not_as_news() -> None:
+    """Publishing the same results twice must find that nothing happened in between."""
+    events = history(opened(), "a")
+    before = known(*events)
+    ratings = RatingsPublished(publication=publication(before), artifacts=())
+
+    after = known(*events, ratings)
+
+    assert after.newest == before.newest
+    assert after.version == before.version + 1
+    assert after.publications == (ratings,)
+
+
+def test_the_version_counts_this_tournament_only() -> None:
+    """Writers state the version they decided on; another tournament must not move it."""
+    here = recorded(opened())
+    there = recorded([verdict(key("query"))], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), [*here, *there])
+
+    assert tournament.version == len(here)
+    assert tournament.newest == there[0]
+
+
+def test_another_tournaments_answers_are_not_bought_again() -> None:
+    """Two tournaments in one ledger that ask the same pay once: content names the answer."""
+    events = answered(opened())
+    (match,) = matches_of(known(*events))
+    paid_elsewhere = [*responses(known(*opened())), *become(match, "a")[:2]]
+
+    tournament = fold(
+        tournament_of(STREAM),
+        [*recorded(opened()), *recorded(paid_elsewhere, stream=StreamId("other"))],
+    )
+
+    assert matches_of(tournament) == (match,)
+    assert {match.forward.query_key, match.swapped.query_key} == set(tournament.verdicts)
+
+
+@pytest.mark.parametrize("theirs_come_first", [False, True])
+def test_what_a_tournament_was_answered_itself_outlives_a_merge(*, theirs_come_first: bool) -> None:
+    """Sampled elsewhere, texts differ; with theirs in our place all would be asked anew."""
+    events = answered(opened())
+    (match,) = matches_of(known(*events))
+    ours = recorded([*events, *become(match, "a")])
+    texts = [replace(each, text="Otherwise.") for each in responses(known(*opened()))]
+    theirs = recorded([*texts, *become(match, "b")[:2]], stream=StreamId("other"))
+
+    tournament = fold(
+        tournament_of(STREAM), [*theirs, *ours] if theirs_come_first else [*ours, *theirs]
+    )
+
+    assert matches_of(tournament) == (match,)
+    said = [tournament.verdicts[each.query_key].event.verdict for each in match[-2:]]
+    assert said == ["A", "B"]
+
+
+def test_of_what_two_others_were_answered_the_first_serves() -> None:
+    """What was decided by it still follows when the ledger of a third is merged."""
+    query = key("query")
+    first = recorded([verdict(query, "A")], stream=StreamId("second"))
+    later = recorded([verdict(query, "B")], stream=StreamId("third"))
+
+    tournament = fold(tournament_of(STREAM), [*first, *later])
+
+    assert tournament.verdicts[query].event.verdict == "A"
+
+
+def test_another_tournaments_outcomes_and_failures_stay_there() -> None:
+    """Its policy and its retries are its own; only what can only end one way is shared."""
+    events = history(opened(), "a")
+    (match,) = matches_of(known(*events))
+    elsewhere = [*events, *become(match, "unreadable")]
+
+    tournament = fold(tournament_of(STREAM), recorded(elsewhere, stream=StreamId("other")))
+
+    assert dict(tournament.outcomes) == {}
+    assert dict(tournament.query_failures) == {}
+    assert tournament.opening is None
+
+
+def test_what_another_tournament_was_refused_is_not_asked_again() -> None:
+    """The same question would be refused, and paid for, again."""
+    events = history(opened())
+    (match,) = matches_of(known(*events))
+    elsewhere = recorded([*events, *become(match, "refused")], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), elsewhere)
+
+    assert {each.reason for each in tournament.query_failures.values()} == {"refused"}
+
+
+def test_a_tournaments_own_failure_stands_beside_anothers() -> None:
+    """Its attempts are counted by its own; the other's are not among them."""
+    events = history(opened())
+    (match,) = matches_of(known(*events))
+    own = recorded([*events, failure_of(match.forward.query_key, "unreadable")])
+    elsewhere = recorded([failure_of(match.forward.query_key, "refused")], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), [*own, *elsewhere])
+
+    assert tournament.query_failures[match.forward.query_key].reason == "unreadable"

@@ -1,0 +1,430 @@
+"""Reading replies: verdicts, marks for both sides, and whether a gold answer is there."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.judging import Verdict
+from projections.verdicts.parsers import (
+    BLIND_TO_STOPS,
+    LENIENT_PARSER,
+    PARSER,
+    PARSER_OF,
+    PARSERS,
+    JudgeScores,
+    holds_gold,
+    is_gold,
+    newest_parser,
+    parse_json_verdict,
+    parse_judge_scores,
+    parse_leniently,
+    parse_score_verdict,
+    parse_verdict,
+)
+from tests.support.patience import at_once
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("It is the ASPIRIN.", "Aspirin"),
+        ("Give clopidogrel/aspirin today", "aspirin"),
+        ("a beta blocker", "beta-blocker"),
+        ("delivery of baby, and the placenta", "Delivery of the baby and placenta"),
+        ("Crohn\u2019s disease", "Crohn's disease"),
+        ("karyotype 47, XXY", "47,XXY"),
+        ("\uff21spirin: 10\u00a0mg", "aspirin 10 mg"),
+        ("STRASSE", "Stra\u00dfe"),
+        ("not aspirin", "aspirin"),
+    ],
+)
+def test_a_gold_answer_is_found_by_its_words(response: str, gold: str) -> None:
+    """Case, punctuation, two articles and ways to write a letter are no part of an answer."""
+    assert holds_gold(response, gold) is True
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("aspirins", "aspirin"),
+        ("albumin infusion of human origin", "human albumin infusion"),
+        ("acquired haemophilia", "Acquired haemophilia A"),
+        ("vitamin D", "vitamin A"),
+        ("", "aspirin"),
+    ],
+)
+def test_other_words_are_not_the_gold_answer(response: str, gold: str) -> None:
+    """Part of a word, another order, or a name without its letter would be other answers."""
+    assert holds_gold(response, gold) is False
+
+
+@pytest.mark.parametrize("gold", [None, "", " - ", "The"])
+def test_a_gold_answer_without_words_is_none(gold: str | None) -> None:
+    """Nothing would be found in every response, and all of them be right."""
+    assert holds_gold("The aspirin", gold) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_it"),
+    [("The ASPIRIN!", True), ("Give aspirin", False), ("aspirin aspirin", False), ("", False)],
+)
+def test_an_answer_is_the_gold_answer_if_it_says_nothing_else(answer: str, *, is_it: bool) -> None:
+    """An exact match is stricter than finding it; how it is written matters in neither."""
+    assert is_gold(answer, "aspirin") is is_it
+    assert is_gold(answer, " - ") is None
+
+
+@given(before=st.text(), gold=st.text(), after=st.text())
+def test_whatever_surrounds_a_gold_answer_it_is_found(before: str, gold: str, after: str) -> None:
+    """Any text can come before and behind it, in any script."""
+    assert holds_gold(f"{before} | {gold} | {after}", gold) in {True, None}
+
+
+READ: list[tuple[str, JudgeScores]] = [
+    ("score_A: 7\nscore_B: 9", JudgeScores(7, 9)),
+    ("score_A: 8.5\nscore_B: 9/10", JudgeScores(8, 9)),
+    ("Score of Assistant A: 0\nScore of Assistant B: 10", JudgeScores(0, 10)),
+    ("**score_A**: 7\n**score_B**: 6", JudgeScores(7, 6)),
+    ("Scores: A 7 B 9", JudgeScores(7, 9)),
+    ('{"score_a": 3, "score_b": -1}', JudgeScores(3, -1)),
+    ("score_A:\n\n  4\nscore_B:\n5", JudgeScores(4, 5)),
+    ("score_B: 1\nscore_A: 2", JudgeScores(2, 1)),
+    ("SCORE_A: 1\nSCORE_B: 1\nscore_A: 9", JudgeScores(1, 1)),
+    ("What a score: both at least 5.\nscore_A: 6\nscore_B: 5", JudgeScores(6, 5)),
+    ("score_A: \u0667\nscore_B: 9", JudgeScores(7, 9)),
+]
+UNREADABLE_MARKS = [
+    "",
+    "score_A: 7",
+    "score_B: 7",
+    "score_A = 7\nscore_B = 9",
+    "score_A: <8>\nscore_B: <9>",
+    "score_A: seven\nscore_B: nine",
+    "A: 7\nB: 9",
+    "score\nA: 7 B: 9",
+    "\u017fcore_A: 7\n\u017fcore_B: 9",
+    f"score_A: {'9' * 5000}\nscore_B: 9",
+]
+THOUGHTS: list[tuple[str, JudgeScores | None]] = [
+    ("<think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
+    ("score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
+    ("score_A: 5 <think>score_A: 1</think> score_B: 6 <think></think>", JudgeScores(5, 6)),
+    ("<think>a</think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
+    ("<think>score_A: 1 score_B: 2</think>", None),
+    ("<think>score_A: 1 score_B: 2", JudgeScores(1, 2)),
+]
+LONG_MARKS = [
+    "score" * 20_000,
+    "score a " * 15_000,
+    "score " + "a " * 50_000,
+    "score a" + "\n" * 100_000,
+    "score a:\n" * 10_000,
+    "<think>" * 15_000,
+    "</think>" * 12_000,
+]
+
+
+@pytest.mark.parametrize(("reply", "marks"), READ)
+def test_the_first_mark_of_either_side_is_read(reply: str, marks: JudgeScores) -> None:
+    """Replies judged elsewhere are to make the outcomes that they made there."""
+    assert parse_judge_scores(reply) == marks
+
+
+@pytest.mark.parametrize("reply", UNREADABLE_MARKS)
+def test_without_both_marks_there_is_no_verdict(reply: str) -> None:
+    """One mark says nothing of which side is better, and no tie may be made of that."""
+    assert parse_judge_scores(reply) is None
+    assert parse_score_verdict(reply) is None
+
+
+@pytest.mark.parametrize(("reply", "marks"), THOUGHTS)
+def test_what_a_judge_thought_does_not_count(reply: str, marks: JudgeScores | None) -> None:
+    """It weighs marks there that it does not give in the end; its template may eat the tag."""
+    assert parse_judge_scores(reply) == marks
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("score_A: 7\nscore_B: 9", "B"),
+        ("score_A: 10\nscore_B: 9", "A"),
+        ("score_A: 8.9\nscore_B: 8", "TIE"),
+    ],
+)
+def test_the_higher_mark_wins(reply: str, verdict: Verdict) -> None:
+    """Hard outcomes come of the same replies as soft ones."""
+    assert parse_score_verdict(reply) == verdict
+
+
+@given(
+    reasoning=st.text().filter(lambda text: "score" not in text.lower()),
+    a=st.integers(-(10**9), 10**9),
+    b=st.integers(-(10**9), 10**9),
+)
+def test_marks_are_read_after_any_reasoning(reasoning: str, a: int, b: int) -> None:
+    """A judge may say what it likes, short of the word, before it comes to its marks."""
+    assert parse_judge_scores(f"{reasoning}\nscore_A: {a}\nscore_B: {b}") == JudgeScores(a, b)
+
+
+@given(
+    reply=st.text() | st.lists(st.sampled_from(["score", "A", "b", ":", "\n", "7"])).map("".join)
+)
+def test_no_marks_can_raise_an_error(reply: str) -> None:
+    """Replies are recorded as they come: an error here would lose one that was paid for."""
+    assert parse_score_verdict(reply) in {"A", "B", "TIE", None}
+
+
+@pytest.mark.parametrize("reply", LONG_MARKS, ids=range(len(LONG_MARKS)))
+def test_a_long_reply_without_marks_is_given_up_at_once(reply: str) -> None:
+    """A judge that loops fills its whole reply, and must not stop the run."""
+    with at_once():
+        marks = parse_judge_scores(reply)
+
+    assert marks is None
+
+
+READABLE: list[tuple[str, Verdict]] = [
+    ("VERDICT: A", "A"),
+    ("VERDICT: B", "B"),
+    ("verdict:tie", "TIE"),
+    ("Both err.\nVERDICT: TIE\n\n  \n", "TIE"),
+    ("VERDICT: A\nOn reflection:\nVERDICT: B", "B"),
+    ("VERDICT: B\r\n", "B"),
+    ("**VERDICT: A**", "A"),
+    ("**Verdict:** B", "B"),
+    ("__VERDICT__: `TIE`", "TIE"),
+    ("- VERDICT: A", "A"),
+    ("* VERDICT: A", "A"),
+    ("\u2022 VERDICT: A", "A"),
+    ("> VERDICT: B", "B"),
+    ("### VERDICT: B", "B"),
+    ("VERDICT: [A]", "A"),
+    ('"VERDICT: A".', "A"),
+    ("'VERDICT: TIE'", "TIE"),
+    ("VERDICT:\u00a0A\u2028", "A"),
+]
+UNREADABLE_VERDICTS = [
+    "",
+    " \n\t\n",
+    "VERDICT: A wins",
+    "VERDICT: A\nVERDICT: B\nthanks",
+    "VERDICT: Both equal",
+    "The answer is B",
+    "VERDICT: A, B, or TIE",
+    "VERDICT: A or B",
+    "VERDICT: AB",
+    "VERDICT: C",
+    "VERDICT:",
+    "VERDICT: A\nVERDICT: C",
+    "My VERDICT: A",
+    "VERDICT A",
+    "VERDICT: T\u0130E",  # a Turkish capital i: the lower-case TIE of a Turkish locale
+    "VERDICT: T\u0131E",
+    "V\u0395RDICT: A",  # a Greek E
+    "We compare\u2028VERDICT: A",
+    "We compare\rVERDICT: A",
+    "VERDICT: A\x00",
+    "\x00",
+    "VERDICT: \uff21",  # a full-width A
+]
+NO_OBJECTS = [
+    "",
+    "VERDICT: A",
+    '"A"',
+    '["A"]',
+    "7",
+    "null",
+    "{}",
+    '{"verdict":"A"',
+    '{"verdict":"A"} indeed',
+    '{"verdict":null}',
+    '{"verdict":["A"]}',
+    '{"verdict":{"A":1}}',
+    '{"verdict":"C"}',
+    '{"verdict":""}',
+    '{"verdict":"T\u0131E"}',
+    '{"VERDICT":"A"}',
+    '{"said":{"verdict":"A"}}',
+    "[" * 100_000,
+    '{"verdict":' + "9" * 10_000 + "}",
+]
+LONG_VERDICTS = [
+    "VERDICT: A" + "*" * 100_000 + "x",
+    "VERDICT: A" + " " * 50_000 + "." + " " * 50_000 + "x",
+    "*" * 100_000 + "VERDICT: A wins",
+    "VERDICT" + " " * 100_000 + "A",
+    "VERDICT: A\n" * 10_000 + "thanks",
+    "VERDICT: A\x00" * 10_000,
+    "\u2028" * 100_000 + "x",
+]
+
+
+def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
+    """A stored verdict is checked by the rule it was read by, however many rules come after."""
+    assert dict(PARSERS) == {
+        "final-line@1": parse_verdict,
+        "json-verdict@1": parse_json_verdict,
+        "lenient-tap@1": parse_leniently,
+        "judgearena-score@1": parse_score_verdict,
+    }
+    assert set(PARSER_OF.values()) <= set(PARSERS)
+
+
+@pytest.mark.parametrize(("reply", "verdict"), READABLE)
+def test_a_verdict_on_the_final_line_is_read(reply: str, verdict: Verdict) -> None:
+    """Judges decorate the line they were asked for; such a reply is paid for and clear."""
+    assert parse_verdict(reply) == verdict
+
+
+@pytest.mark.parametrize("reply", UNREADABLE_VERDICTS)
+def test_anything_else_is_no_verdict(reply: str) -> None:
+    """A guess at what a judge meant would become a rating; a failure is asked for again."""
+    assert parse_verdict(reply) is None
+
+
+@pytest.mark.parametrize("reply", LONG_VERDICTS, ids=range(len(LONG_VERDICTS)))
+def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
+    """A judge that loops fills its whole reply, and must not stop the run."""
+    with at_once():
+        verdict = parse_verdict(reply)
+
+    assert verdict is None
+
+
+@given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\u017f[].*`\n\r"))
+def test_no_reply_can_raise_an_error(reply: str) -> None:
+    """Replies are recorded as they come: an error here would lose one that was paid for."""
+    assert parse_verdict(reply) in {"A", "B", "TIE", None}
+
+
+@given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
+def test_nothing_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
+    """A judge thinks aloud, quotes responses and changes its mind; its last word holds."""
+    assert parse_verdict(f"{reasoning}\nVERDICT: {verdict}") == verdict
+
+
+@given(word=st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=1))
+def test_one_more_word_makes_a_verdict_unreadable(word: str) -> None:
+    """`VERDICT: A is not better` begins like a verdict for A and is none."""
+    assert parse_verdict(f"VERDICT: A {word}") is None
+
+
+@pytest.mark.parametrize("protocol", ["line", "schema"])
+def test_every_protocol_has_a_parser_for_its_replies(protocol: str) -> None:
+    """A reply asked for as JSON and read by its last line would never have a verdict."""
+    replies = {"line": "Both err.\nVERDICT: TIE", "schema": '{"reasoning":"","verdict":"TIE"}'}
+
+    read = {name: PARSERS[PARSER_OF[protocol]](reply) for name, reply in replies.items()}
+
+    assert read == {name: "TIE" if name == protocol else None for name in replies}
+
+
+@pytest.mark.parametrize("verdict", ["A", "B", "TIE"])
+def test_a_verdict_in_an_object_is_read(verdict: Verdict) -> None:
+    """Providers that hold a judge to a schema leave nothing to guess."""
+    reply = json.dumps({"reasoning": "VERDICT: A\nVERDICT: B", "verdict": verdict})
+
+    assert parse_json_verdict(f" {reply}\n") == verdict
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"verdict": "tie"}', '```json\n{"verdict": "TIE"}\n```', '```\n{"verdict":"Tie"}```']
+)
+def test_letters_case_and_a_code_fence_do_not_hide_a_verdict(reply: str) -> None:
+    """Such a reply is paid for and clear: providers promise neither case nor bareness."""
+    assert parse_json_verdict(reply) == "TIE"
+
+
+@pytest.mark.parametrize("reply", NO_OBJECTS)
+def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
+    """Half an object is a reply that was cut off; guessing its end would invent a verdict."""
+    assert parse_json_verdict(reply) is None
+
+
+@given(reply=st.text() | st.text(alphabet='{}[]":,verdictABTIE01e-\\u'))
+def test_no_object_can_raise_an_error(reply: str) -> None:
+    """Like any reply it was paid for, and must be recorded whatever it holds."""
+    assert parse_json_verdict(reply) in {"A", "B", "TIE", None}
+
+
+CONFORMANCE: list[tuple[str, Verdict]] = [
+    ("VERDICT: A", "A"),
+    ("verdict:tie", "TIE"),
+    ("VERDICT: A wins", "A"),
+    ("VERDICT: A\nVERDICT: B\nthanks", "B"),
+    ("- VERDICT: A", "TIE"),
+    ("**VERDICT: A**", "TIE"),
+    ("VERDICT: [A]", "TIE"),
+]
+FAULTS: list[tuple[str, Verdict]] = [
+    ("VERDICT: Both equal", "B"),
+    ("VERDICT: answer is B", "A"),
+    ("VERDICT: A, B, or TIE", "A"),
+    ("VERDICT: tied", "TIE"),
+    ("Both are wrong, in the same", "TIE"),
+    ("  \n\t\n", "TIE"),
+]
+OTHERS: list[tuple[str, Verdict]] = [
+    ("VERDICT: B\nVERDICT: neither", "B"),
+    ("VERDICT: B\nMy VERDICT: A", "B"),
+    ("VERDICT : B", "TIE"),
+    ("VERDICT B", "TIE"),
+    ("VERDICT:  B \r\n\r\n", "B"),
+    ("VERDICT: B\u2028and more", "B"),
+    ("VERDICT:", "TIE"),
+    ("VERDICT: a: b", "A"),
+]
+
+
+@pytest.mark.parametrize(("reply", "verdict"), CONFORMANCE)
+def test_the_old_scripts_vectors_are_read_as_they_read_them(reply: str, verdict: Verdict) -> None:
+    """A comparison with results of then is worth something only if it is exact."""
+    assert parse_leniently(reply) == verdict
+
+
+@pytest.mark.parametrize(("reply", "verdict"), FAULTS)
+def test_their_faults_are_reproduced(reply: str, verdict: Verdict) -> None:
+    """A prefix decides and silence is a tie: what this did to a result is to be measured."""
+    assert parse_leniently(reply) == verdict
+
+
+@pytest.mark.parametrize(("reply", "verdict"), OTHERS)
+def test_lines_are_taken_from_the_last_up(reply: str, verdict: Verdict) -> None:
+    """A line that says no verdict is passed over, and the one before it decides."""
+    assert parse_leniently(reply) == verdict
+
+
+@given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\ufb00[].*`\n\r"))
+def test_every_reply_has_some_verdict(reply: str) -> None:
+    """It never says that it cannot read: that is its fault, and must not become an error."""
+    assert parse_leniently(reply) in {"A", "B", "TIE"}
+
+
+@given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
+def test_both_parsers_agree_on_a_reply_that_keeps_to_the_protocol(
+    reasoning: str, verdict: Verdict
+) -> None:
+    """So what they disagree on is what a judge got wrong."""
+    reply = f"{reasoning}\nVERDICT: {verdict}"
+
+    assert parse_leniently(reply) == parse_verdict(reply) == verdict
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_a_parser_is_found_by_its_name_with_or_without_a_version(parser: str) -> None:
+    """Who wants the newest need not know which it is."""
+    assert newest_parser(parser) == newest_parser(parser.partition("@")[0]) == parser
+
+
+@pytest.mark.parametrize("name", ["", "lenient", "final-line@2", "@1", "final-line@"])
+def test_an_unknown_parser_is_not_found(name: str) -> None:
+    """A name that is nearly right must not choose a parser by chance."""
+    assert newest_parser(name) is None
+
+
+def test_only_the_old_scripts_looked_past_why_a_reply_ended() -> None:
+    """A reply cut off before its verdict is not a tie, but was one to them."""
+    assert {LENIENT_PARSER} == BLIND_TO_STOPS
+    assert PARSER not in BLIND_TO_STOPS

@@ -1,0 +1,291 @@
+"""A fake of an OpenAI-compatible server on loopback: `with FakeOpenAI() as fake: ... fake.url ...`.
+
+The real client talks to it. It refuses what vLLM and SGLang refuse, and fails on demand.
+"""
+
+import json
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from threading import Event, Lock, Thread
+from types import TracebackType
+from typing import Final, Literal, Self, TypeAlias
+
+from tests.providers.loopback import TOO_LATE, LoopbackServer
+
+Json: TypeAlias = dict[str, object]
+
+MODEL: Final = "judges/steady-7b"
+_N_CHARS_PER_TOKEN: Final = 4
+_PATHS: Final = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
+_STATUS: Final = {"bad_request": 400, "rate_limited": 429, "server_error": 500, "too_large": 413}
+
+_UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
+    "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
+    "no_quota": (429, {"error": {"message": "No more.", "code": "insufficient_quota"}}),
+    "unpaid": (402, {"error": {"message": "Please pay.", "code": 402}}),
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the model says, and how that ends."""
+
+    content: str | None = "Both are plain.\nVERDICT: A"
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    n_cached: int = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with one request."""
+
+    kind: Literal[
+        "bad_request",
+        "too_large",
+        "rate_limited",
+        "server_error",
+        "cut",  # the connection ends without an answer
+        "cut_half",  # and in the middle of one
+        "slow",  # it is answered delay_s later
+        "too_late",  # `impatient` clients do not wait for the answer
+        "page",  # a web page is sent, as by a proxy
+        "half_json",  # the answer's JSON breaks off
+        "no_choices",  # it has no choice in it
+        "no_utf8",  # it is no text at all
+        "no_credit",  # nothing is left to pay with, as Anthropic says it
+        "no_quota",  # as OpenAI says it
+        "unpaid",  # as others say it
+    ]
+    delay_s: float = 0.0
+
+
+@dataclass
+class Traffic:
+    """What came in, and what is to go wrong with what comes next."""
+
+    say: Callable[[Json], Said]
+    api_key: str | None
+    models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
+    asked: list[Json] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    faults: deque[Fault] = field(default_factory=deque)
+    n_now: int = 0
+    n_most: int = 0  # requests at a time
+    lock: Lock = field(default_factory=Lock)
+    closing: Event = field(default_factory=Event)
+
+    @contextmanager
+    def counted(self, body: Json, key: str) -> Iterator[Fault | None]:
+        """Count a request among those of the moment, and give what is to go wrong with it."""
+        with self.lock:
+            self.asked.append(body)
+            self.keys.append(key)
+            self.n_now += 1
+            self.n_most = max(self.n_most, self.n_now)
+            fault = self.faults.popleft() if self.faults else None
+        try:
+            yield fault
+        finally:
+            with self.lock:
+                self.n_now -= 1
+
+
+class FakeOpenAI:
+    """The fake, in this process, as long as its block lasts."""
+
+    def __init__(
+        self, say: Callable[[Json], Said] = lambda _: Said(), *, api_key: str | None = None
+    ) -> None:
+        """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
+        self.traffic = Traffic(say, api_key)
+
+    def __enter__(self) -> Self:
+        """Listen on a port of loopback that is free."""
+        handler = type("BoundHandler", (_Handler,), {"traffic": self.traffic})
+        self._server = LoopbackServer(("127.0.0.1", 0), handler)
+        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Let go of answers that wait, and close the port."""
+        self.traffic.closing.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """The base_url for the client."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def inject(self, *faults: Fault) -> None:
+        """Let something go wrong with each of the next requests."""
+        self.traffic.faults.extend(faults)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    traffic: Traffic
+
+    def do_POST(self) -> None:
+        """Answer a chat, or complete a text."""
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        key = self.headers.get("authorization", "").removeprefix("Bearer ")
+        with self.traffic.counted(body, key) as fault:
+            error = self._error(body, key)
+            if error is not None:
+                self._send(*error)
+            elif fault is None:
+                self._send(200, completion(body, self.traffic.say(body)))
+            else:
+                self._fail(body, fault)
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing: a test's output is its own."""
+
+    def _error(self, body: Json, key: str) -> tuple[int, Json] | None:
+        if self.path not in _PATHS:
+            return 404, {"detail": "Not Found"}
+        if self.traffic.api_key not in {None, key}:
+            return 401, {"error": {"message": f"Incorrect API key: {key}"}}
+        if self.traffic.models is not None and body.get("model") not in self.traffic.models:
+            return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
+        wrong = fault_of(body, _PATHS[self.path])
+        return (400, {"object": "error", "message": wrong, "code": 400}) if wrong else None
+
+    def _fail(self, body: Json, fault: Fault) -> None:
+        if fault.kind == "cut":
+            self._cut()
+            return
+        whole = completion(body, self.traffic.say(body))
+        match fault.kind:
+            case "cut_half":
+                self._send(200, whole, at=0.5)
+                self._cut()
+            case "slow":
+                self.traffic.closing.wait(fault.delay_s)
+                self._send(200, whole)
+            case "too_late":
+                self._send(200, whole, mark=TOO_LATE)
+            case "page":
+                self._send_bytes(200, b"<html>Welcome</html>", kind="text/html")
+            case "half_json":
+                self._send_bytes(200, json.dumps(whole).encode()[:40])
+            case "no_choices":
+                self._send(200, {**whole, "choices": []})
+            case "no_utf8":
+                self._send_bytes(200, json.dumps(whole).encode().replace(b'": "', b'": "\xff'))
+            case "no_credit" | "no_quota" | "unpaid" as kind:
+                self._send(*_UNPAID[kind])
+            case kind:
+                self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
+
+    def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
+        self._send_bytes(status, json.dumps(value).encode(), at=at, mark=mark)
+
+    def _send_bytes(
+        self,
+        status: int,
+        body: bytes,
+        *,
+        kind: str = "application/json",
+        at: float = 1.0,
+        mark: str | None = None,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("retry-after-ms", "1")
+        if mark is not None:
+            self.send_header(mark, "yes")
+        with suppress(ConnectionError):  # the client may have gone first
+            self.end_headers()
+            self.wfile.write(body[: int(len(body) * at)])
+
+    def _cut(self) -> None:
+        self.close_connection = True
+        with suppress(OSError):  # likewise
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def fault_of(body: Json, asked_in: str) -> str | None:
+    """Return what is wrong with a request, as vLLM would say it; None: nothing."""
+    match body:
+        case {"max_tokens": int(n_tokens), "temperature": float() | int()} if asked_in in body:
+            if n_tokens < 1:
+                return "max_tokens must be at least 1"
+            return _fault_of_text(body[asked_in]) or _fault_of_format(body.get("response_format"))
+        case _:
+            return f"{asked_in}, max_tokens and temperature are asked for here"
+
+
+def _fault_of_text(asked: object) -> str | None:
+    if isinstance(asked, str):
+        return None
+    assert isinstance(asked, list)
+    if not all(isinstance(turn, dict) and turn.keys() == {"role", "content"} for turn in asked):
+        return "each message needs a role and a content"
+    return None
+
+
+def _fault_of_format(wanted: object) -> str | None:
+    match wanted:
+        case None:
+            return None
+        case {"type": "json_schema", "json_schema": {"name": str(), "schema": {"type": "object"}}}:
+            return None
+        case _:
+            return f"response_format {wanted!r} is not understood"
+
+
+def completion(body: Json, said: Said) -> Json:
+    """Return what the API answers; tokens are counted in characters."""
+    n_prompt = len(json.dumps(body.get("messages", body.get("prompt")))) // _N_CHARS_PER_TOKEN
+    n_reply = len(said.content or "") // _N_CHARS_PER_TOKEN
+    message: Mapping[str, object] = {
+        "role": "assistant",
+        "content": said.content,
+        "refusal": said.refusal,
+    }
+    is_chat = "messages" in body
+    told: Mapping[str, object] = {"message": message} if is_chat else {"text": said.content}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_790_000_000,
+        "model": body["model"],
+        "choices": [{"index": 0, **told, "finish_reason": said.finish_reason}],
+        "usage": {
+            "prompt_tokens": n_prompt,
+            "completion_tokens": n_reply,
+            "total_tokens": n_prompt + n_reply,
+            "prompt_tokens_details": {"cached_tokens": said.n_cached},
+        },
+    }
+
+
+PRICES: Final = f"""\
+date = 2026-04-27
+batch_factor = 0.5
+cache_write_5m_factor = 1.25
+cache_write_1h_factor = 2.0
+
+[[models]]
+id = "{MODEL}"
+input = 2.0
+output = 10.0
+"""

@@ -1,0 +1,143 @@
+"""A judge that asks in batches at a price, its clock, and what became of its queries."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from commands.decisions.recorder import Recorder
+from commands.judging.batches import judge_in_batches
+from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.judging.recovery import BatchOptions, Polling
+from commands.ports import Reply, no_progress
+from commands.spending.pricing import FREE_OF_CHARGE, Pricing
+from ledger.events.values import Price, Usage
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from projections.tournament.batches import Batch
+from projections.tournament.progress import AskingRules, open_queries
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned
+from tests.support.builders.events import NOON, STREAM, verdict
+from tests.support.scripted import ScriptedBatchJudge
+
+SETTLE_S = 300.0
+PRICE = Price(
+    input=1.0, output=5.0, cache_write_5m=1.25, cache_write_1h=2.0, cache_read=0.1, table="test"
+)
+N_QUERIES = 4  # two entrants, two prompts, both orders
+MERGED = pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
+
+
+@dataclass
+class Clock:
+    """A clock that sleeping moves on."""
+
+    moment: datetime = NOON
+    slept_s: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.moment
+
+    def sleep(self, seconds: float) -> None:
+        """Let it be later."""
+        self.slept_s.append(seconds)
+        self.moment += timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True)
+class FlatRate:
+    """Pricing at a tenth of a dollar a query, and at worst two tenths."""
+
+    def price_of(self, usage: Usage) -> Price:
+        """Return the price."""
+        del usage
+        return PRICE
+
+    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float:
+        """Return ten cents each."""
+        return 0.1 * len(queries)
+
+    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float:
+        """Return twenty cents each."""
+        return 0.2 * len(queries)
+
+    def caches(self, query: JudgeQuery) -> bool:
+        """Keep every prefix."""
+        del query
+        return True
+
+
+def paid(query: JudgeQuery) -> Reply:
+    """Answer for eleven cents."""
+    usage = Usage(n_input=10_000, n_output=20_000)
+    return Reply(query.query_key, prefer_tuned(query), "end_turn", "scripted", usage)
+
+
+def batching(
+    clock: Clock,
+    *,
+    batch_queries: int = 100,
+    waits: bool = True,
+    prewarm: bool = False,
+    pricing: Pricing = FREE_OF_CHARGE,
+    tell: Callable[[str], None] = lambda _: None,
+) -> BatchOptions:
+    """Return how batches are handled, by that clock."""
+    rng = random.Random(0)  # noqa: S311  # no secret
+    waiting = Polling(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
+    return BatchOptions(batch_queries, prewarm, waiting, lambda _: pricing, tell, no_progress)
+
+
+def ending(port: ScriptedBatchJudge, how: BatchOptions) -> BatchOptions:
+    """Return the same, but that sleeping lets the provider's batches end."""
+
+    def sleep(seconds: float) -> None:
+        how.polling.sleep(seconds)
+        port.end()
+
+    return replace(how, polling=replace(how.polling, sleep=sleep))
+
+
+def open_now(recorder: Recorder) -> list[JudgeQuery]:
+    """Return the questions that are open."""
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    return [query.asked for query in queries]
+
+
+def judged(
+    recorder: Recorder,
+    port: ScriptedBatchJudge,
+    how: BatchOptions,
+    *,
+    retries: int = 1,
+    limit: int | None = None,
+    max_usd: float | None = None,
+) -> JudgingSummary:
+    """Judge what is open on both prompts."""
+    task = JudgeTask(
+        JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
+    )
+    return judge_in_batches(recorder, task, lambda: port, how)
+
+
+def again(recorder: Recorder, ledger: Ledger) -> Recorder:
+    """Return what another process makes of the ledger."""
+    del recorder
+    return Recorder(ledger, STREAM)
+
+
+def merge_verdicts(ledger: Ledger, queries: Sequence[JudgeQuery], stream: StreamId) -> None:
+    """Record what was answered elsewhere, as a merge does."""
+    ledger.append(stream, [verdict(query.query_key) for query in queries])
+
+
+def statuses(recorder: Recorder) -> list[str]:
+    """Return where each batch is, by its number."""
+    batches: list[Batch] = sorted(
+        recorder.state.batches.values(), key=lambda batch: batch.planned.number
+    )
+    return [batch.status for batch in batches]

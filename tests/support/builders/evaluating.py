@@ -1,0 +1,177 @@
+"""Small evaluations of each kind, made as settings make them, and entrants that take them."""
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.evaluating.comparison import PerplexityComparisonEvaluation
+from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
+from commands.evaluating.registry import evaluation_of
+from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.samples import Inference
+from commands.ports import Continuation, GenerationFailure, GenerationTask, LikelihoodFailure
+from commands.settings.sections import EvaluationSection
+from ledger.events.registration import Entrant, Prompt
+from tests.support.builders.events import entrant
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
+
+
+class Capitals(RolloutEvaluation):
+    """Capitals of countries."""
+
+    name = "capitals"
+
+    def __init__(self, *items: tuple[str, str]) -> None:
+        """Take questions with their answers."""
+        self._items = items
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._items)
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Return a country and its capital."""
+        return self._items[index]
+
+    def clean(self, y_hat: str) -> str:
+        """Take the first line."""
+        return y_hat.partition("\n")[0].strip()
+
+    def check(self, y: str, y_hat: str) -> bool:
+        """Compare whole."""
+        return y == y_hat
+
+    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
+        """Allow a word."""
+        return 4
+
+
+class Endings(PerplexityComparisonEvaluation):
+    """Sentences to be ended."""
+
+    name = "endings"
+
+    def __init__(self, *items: tuple[str, Sequence[str], int]) -> None:
+        """Take prefixes with continuations and the index of the right one."""
+        self._items = items
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._items)
+
+    def get(self, index: int) -> tuple[str, Sequence[str], int]:
+        """Return an item."""
+        return self._items[index]
+
+
+class EndingsByPmi(Endings):
+    """Sentences to be ended, the continuations weighed alone too."""
+
+    asks_unconditional = True
+
+
+class Letters(PerplexityEvaluation):
+    """Documents."""
+
+    name = "letters"
+
+    def __init__(self, *documents: str) -> None:
+        """Take documents."""
+        self._documents = documents
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._documents)
+
+    def get(self, index: int) -> str:
+        """Return a document."""
+        return self._documents[index]
+
+
+class Echoes(EncodingEvaluation):
+    """Texts whose last letter is to be predicted."""
+
+    name = "echoes"
+
+    def __init__(self, *texts: str) -> None:
+        """Take texts."""
+        self._texts = texts
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._texts)
+
+    def get(self, index: int) -> str:
+        """Return a text."""
+        return self._texts[index]
+
+    def clean(self, y_hat: str) -> str:
+        """Take the last letter."""
+        return y_hat[-1:]
+
+    def check(self, x: str, y_hat: str) -> bool:
+        """Compare with the last letter."""
+        return x[-1:] == y_hat
+
+
+def answering(
+    answer: Callable[[GenerationTask], str | GenerationFailure], who: Entrant | None = None
+) -> tuple[Inference, ScriptedGenerator]:
+    """Return an entrant that answers by a function, and gives texts alone."""
+    generator = ScriptedGenerator(answer, batch=2)
+    return Inference(who or entrant("base"), lambda: generator, None), generator
+
+
+def reading(
+    weigh: Callable[[Continuation], float | LikelihoodFailure],
+    who: Entrant | None = None,
+    *,
+    predict: Callable[[Continuation], str] = lambda passage: passage.text,
+) -> tuple[Inference, ScriptedReader]:
+    """Return an entrant that weighs texts by a function, and answers nothing."""
+    reader = ScriptedReader(weigh, predict=predict, batch=3)
+    silent = ScriptedGenerator(lambda _: "")
+    return Inference(who or entrant("base"), lambda: silent, lambda: reader), reader
+
+
+Kind = TypeVar("Kind", bound=Evaluation)
+
+
+def make(uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object) -> Evaluation:
+    """Return the evaluation that a table with the id "one" names."""
+    section = EvaluationSection.model_validate(
+        {"id": "one", "uses": uses, "parameters": parameters}
+    )
+    return evaluation_of(section, folder, bank)
+
+
+def made(
+    uses: str, kind: type[Kind], folder: Path, bank: Sequence[Prompt] = (), **parameters: object
+) -> Kind:
+    """Return it, of the class that it should be of."""
+    evaluation = make(uses, folder, bank, **parameters)
+    assert isinstance(evaluation, kind)
+    return evaluation
+
+
+def refusals(
+    uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object
+) -> tuple[str, ...]:
+    """Return why there is none, without the folder's name."""
+    with pytest.raises(ConfigurationError) as caught:
+        make(uses, folder, bank, **parameters)
+    return tuple(fault.replace(f"{folder}/", "") for fault in caught.value.faults)
+
+
+def write_lines(file: Path, *rows: object) -> Path:
+    """Write a data set: a text stays as it is, all else becomes JSON."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    file.write_bytes(gzip.compress(content) if file.suffix == ".gz" else content)
+    return file

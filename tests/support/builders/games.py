@@ -1,0 +1,108 @@
+"""Whole tournaments played by scripts, for tests of what is done with a ledger afterwards."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_missing
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import Answer, GenerationFailure, GenerationTask, no_progress
+from commands.runs.run import PublishedRun, publish
+from ledger.chain import GENESIS, leaf_hash, link_hash
+from ledger.events.registry import Event
+from ledger.identity import PromptId
+from ledger.storage import schema
+from ledger.store import Ledger
+from projections.tournament.progress import AskingRules
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.commands import (
+    JUDGE,
+    P1,
+    P2,
+    echo,
+    open_tournament,
+    prefer_tuned,
+    terms,
+)
+from tests.support.builders.events import NOON, STREAM, opened, prompt
+from tests.support.scripted import ScriptedGenerator, ScriptedJudge
+
+CHANGE = "UPDATE event SET {} WHERE position = {}".format
+DELETE = "DELETE FROM event WHERE position = {}".format
+OPENING = opened(prompts=[prompt("p1"), prompt("p2")])
+
+
+def generated(
+    recorder: Recorder,
+    events: Sequence[Event] = OPENING,
+    answer: Callable[[GenerationTask], str | GenerationFailure] = echo,
+) -> Recorder:
+    """Open a tournament, and let every entrant answer every prompt."""
+    recorder.record(open_tournament(events))
+    prompts = [each.prompt_id for each in recorder.state.bank]
+    generate_missing(recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress)
+    return recorder
+
+
+def judged(
+    recorder: Recorder,
+    prompts: Sequence[PromptId] = (P1, P2),
+    reply: Callable[[JudgeQuery], Answer | str | None] = prefer_tuned,
+    *,
+    retries: int = 0,
+    limit: int | None = None,
+) -> Recorder:
+    """Judge what is open."""
+    task = JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit)
+    judge_open(recorder, task, lambda: ScriptedJudge(reply), on_progress=no_progress)
+    return recorder
+
+
+def published(recorder: Recorder, runs: Path) -> PublishedRun:
+    """Publish at noon."""
+    return publish(recorder, terms(), runs=runs, now=NOON)
+
+
+def play(path: Path) -> PublishedRun:
+    """Play a tournament of two entrants and two prompts in a ledger's file, and publish it."""
+    with Ledger.open(path) as ledger:
+        recorder = judged(generated(Recorder(ledger, STREAM)))
+        return published(recorder, path.parent / "runs")
+
+
+def forge(path: Path, *statements: str) -> None:
+    """Change a ledger's file as its owner can: take the guards off, and put them back after."""
+    with closing(sqlite3.connect(path)) as connection:
+        _without_guards(connection, lambda: [connection.execute(each) for each in statements])
+
+
+def forge_with_hashes(path: Path, *statements: str) -> None:
+    """Change a ledger's file, and make every hash anew so that its chain is whole again."""
+
+    def change() -> None:
+        for statement in statements:
+            ledger.connection.execute(statement)
+        chain = GENESIS
+        for row in list(ledger.rows()):
+            leaf = leaf_hash(row.entry)
+            chain = link_hash(chain, leaf)
+            ledger.connection.execute(
+                "UPDATE event SET leaf = ?, chain = ? WHERE position = ?",
+                (leaf, chain, row.position),
+            )
+
+    with Ledger.open(path) as ledger:
+        ledger.connection.execute("BEGIN")
+        _without_guards(ledger.connection, change)
+
+
+def _without_guards(connection: sqlite3.Connection, change: Callable[[], object]) -> None:
+    guards = [name for name in schema.DEFINITIONS if name.startswith("event_is_never")]
+    for name in guards:
+        connection.execute(f"DROP TRIGGER {name}")
+    change()
+    for name in guards:
+        connection.execute(schema.DEFINITIONS[name])
+    connection.commit()

@@ -1,0 +1,147 @@
+"""A tournament whose judge is paid: four entrants that have answered, a provider that is faked.
+
+Only the responses are made up; the command line, the SDK, HTTP and the ledger are the real ones.
+"""
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from commands.cli.shared.options import Paths
+from commands.cli.shared.workspace import workspace
+from commands.decisions.commands import RecordResponse
+from commands.ports import GeneratedText
+from ledger.audit import audit
+from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.identity import Digest
+from ledger.store import Ledger
+from projections.tournament.matches import PlannedResponse, planned_responses
+from tests.providers.anthropic.bill import Bill
+from tests.support.builders.commands import write_weights
+from tests.support.command_line.warm import Ended, Running, begin, run_warm
+from tests.support.faults.death import Death
+
+CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
+ENTRANTS: Final = ("base", "secure", "robust", "jury")
+DIMENSIONS: Final = ("factuality", "calibration", "clinical_utility")
+_OWN_WEIGHTS: Final = tuple((name, name) for name in ENTRANTS)
+_ROOT: Final = Path(__file__).parents[3]
+
+SETTINGS: Final = """\
+[tournament]
+id = "paid"
+
+[generation]
+max_new_tokens = 40
+dtype = "float32"
+
+[judge]
+provider = "anthropic-batch"
+"""
+_QUICK: Final = {"poll_s": 0.05, "settle_s": 0.5}
+
+
+def lay_out(
+    folder: Path, *, n_prompts: int | None = None, judge: Mapping[str, object] | None = None
+) -> Path:
+    """Lay out the shipped bank, or its start, and rubrics, with weights that nobody loads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (_ROOT / "data" / "bank.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "bank.jsonl").write_text("".join(lines[:n_prompts]), encoding="utf-8")
+    shutil.copytree(
+        _ROOT / "rubrics",
+        folder / "rubrics",
+        ignore=lambda _, names: {name for name in names if not name.endswith(".md")},
+    )
+    for n, entrant in enumerate(ENTRANTS):
+        write_weights(folder / "weights" / entrant, first_byte=n)
+    (folder / "tournament.toml").write_text(settings(judge=judge), encoding="utf-8")
+    return folder
+
+
+def settings(
+    *,
+    entrants: tuple[tuple[str, str], ...] = _OWN_WEIGHTS,
+    temperatures: bool = False,
+    judge: Mapping[str, object] | None = None,
+    head: str = SETTINGS,
+) -> str:
+    """Return settings of entrants (id, weights), with further keys of [judge].
+
+    With temperatures, entrants of the same weights answer apart.
+    """
+    keys = "".join(
+        f"{key} = {json.dumps(value)}\n" for key, value in {**_QUICK, **(judge or {})}.items()
+    )
+    tables = "".join(
+        f'\n[[entrants]]\nid = "{name}"\nweights = "weights/{weights}"\n'
+        + (f"temperature = 0.{n + 10}\n" if temperatures else "")
+        for n, (name, weights) in enumerate(entrants)
+    ) + "".join(
+        f'\n[[rubrics]]\ndimension = "{name}"\npath = "rubrics/{name}.md"\n' for name in DIMENSIONS
+    )
+    return head + keys + tables
+
+
+def own_text(cell: PlannedResponse) -> str:
+    """Answer differently from everybody else."""
+    return f"{cell.entrant.entrant_id} says of {cell.prompt.prompt_id}: rest and fluids."
+
+
+def record_responses(folder: Path, text_of: Callable[[PlannedResponse], str] = own_text) -> None:
+    """Open the tournament, and record a response for each cell."""
+    place = workspace(Paths(folder / "tournament.toml"))
+    with place.recorder(print) as recorder:
+        recorder.record(place.opening)
+        everything = [prompt.prompt_id for prompt in recorder.state.bank]
+        recorder.record(
+            *(
+                RecordResponse(cell, _generated(cell, text_of(cell)))
+                for cell in planned_responses(recorder.state, everything)
+            )
+        )
+
+
+def _generated(cell: PlannedResponse, text: str) -> GeneratedText:
+    return GeneratedText(cell.response_key, text, "stop", 10, 10, elapsed_s=0.1)
+
+
+def environment(url: str, **more: str) -> dict[str, str]:
+    """Return what a command that asks the fake finds in its environment."""
+    outside = {name: text for name, text in os.environ.items() if not name.startswith("ANTHROPIC")}
+    return {**outside, "ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": url, **more}
+
+
+def command(folder: Path, *words: str, url: str, death: Death | None = None) -> Running:
+    """Begin a command in a folder, to be killed where its death says so; do not wait for it."""
+    return begin(folder, words, environment(url), death=death)
+
+
+def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:
+    """Run a command in a folder to its end, without a terminal."""
+    return run_warm(folder, words, environment(url, **more))
+
+
+def paid_by_ledger(folder: Path) -> Counter[Digest]:
+    """Return how many paid replies a sound ledger holds, by query."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    replies = (each for each in events if isinstance(each, VerdictReceived | JudgeQueryFailed))
+    return Counter(each.query_key for each in replies if each.usage is not None)
+
+
+def verdicts_in(folder: Path) -> dict[Digest, str]:
+    """Return the verdicts on record."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        events = [recorded.event for recorded in ledger.read()]
+    return {each.query_key: each.verdict for each in events if isinstance(each, VerdictReceived)}
+
+
+def require_paid_as_recorded(folder: Path, bill: Bill) -> None:
+    """Compare the provider's bill with the ledger: every paid reply is there, and no other."""
+    assert dict(bill.n_paid_by_custom_id) == dict(paid_by_ledger(folder))

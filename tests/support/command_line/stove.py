@@ -1,0 +1,94 @@
+"""The warm process itself: see warm.py. All imports are done once, before any fork."""
+
+import gc
+import os
+import resource
+import signal
+import sys
+import traceback
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final, NoReturn
+
+import msgspec
+
+import commands.cli
+from commands.cli.app import main
+from tests.support.command_line.warm import Order
+from tests.support.faults.death import die
+
+IMPORTED: Final = (
+    "commands.backends.anthropic.batches",
+    "commands.backends.endpoint.generator",
+    "commands.backends.huggingface.generator",
+    "commands.backends.huggingface.reader",
+    "commands.backends._reference_judge",
+    "transformers.models.olmo2.modeling_olmo2",
+    *(
+        f"commands.cli.{found.name}"
+        for found in iter_modules(commands.cli.__path__)
+        if found.name != "__main__"  # which is the command line itself
+    ),
+)
+
+
+def serve() -> None:
+    """Run each order in a process of its own, and tell which; tell how those asked for ended."""
+    for line in sys.stdin.buffer:
+        match msgspec.json.decode(line, type=Order | int):
+            case Order() as order:
+                tell(forked(order))
+            case pid if pid < 0:
+                tell(os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
+            case pid:
+                tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def tell(number: int) -> None:
+    """Answer a line with a line."""
+    sys.stdout.write(f"{number:d}\n")
+    sys.stdout.flush()
+
+
+def forked(order: Order) -> int:
+    """Begin a process that does this and no more; return its id."""
+    pid = os.fork()
+    if pid == 0:
+        be(order)
+    return pid
+
+
+def be(order: Order) -> NoReturn:
+    """Be the command line, and end."""
+    os.chdir(order.folder)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    if order.terminal is not None:
+        os.setsid()  # the next terminal that it opens is its own
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    stdin, err = order.terminal or os.devnull, order.terminal or order.err
+    for stream, path in ((0, stdin), (1, order.out), (2, err)):
+        os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
+    if order.room is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
+    sys.argv = ["tourney", *order.words]
+    if order.death is not None:
+        die(order.death)
+    code: int | str | None = 0
+    try:
+        main()
+    except SystemExit as done:
+        code = done.code
+    except BaseException:  # noqa: BLE001  # as an interpreter ends: with its traceback
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else bool(code))
+
+
+if __name__ == "__main__":
+    for name in IMPORTED:
+        import_module(name)
+    gc.freeze()  # or each process would look for garbage in all of this
+    serve()

@@ -1,0 +1,134 @@
+"""Commands run by a process with the imports done, which forks for each: none starts cold.
+
+Orders go as lines of JSON to its standard input; a process id comes back for each. An id that is
+sent to it comes back as an exit code, once that process has ended; sent with a minus, as 1 if it
+has ended, and as 0 if not. It ends when its input does.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import msgspec
+
+from tests.support.faults.death import Death
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A command to be run, what it reads and writes, and what ends it.
+
+    It may write so many bytes to a file (`room`), and is killed where its death says so.
+    """
+
+    words: tuple[str, ...]
+    folder: str
+    environment: dict[str, str]
+    terminal: str | None
+    out: str
+    err: str
+    room: int | None
+    death: Death | None
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Running:
+    """A command that goes on until it ends or is killed."""
+
+    def __init__(self, pid: int, said: "TemporaryDirectory[str]") -> None:
+        self._pid = pid
+        self._said = said
+
+    @property
+    def err(self) -> str:
+        """What it has said on standard error so far."""
+        return self._read("err")
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Look again and again until something is so, which must come before its end."""
+        while not is_so():
+            assert not _asked(-self._pid) or is_so(), f"it ended before: {self.err}"
+            time.sleep(0.02)
+
+    def kill(self) -> Ended:
+        """Let it end as it stands, unless it has ended."""
+        os.kill(self._pid, signal.SIGKILL)  # its id is its own until somebody waits for it
+        return self.wait()
+
+    def wait(self) -> Ended:
+        """Let it come to its end."""
+        with self._said:
+            return Ended(_asked(self._pid), self._read("out"), self._read("err"))
+
+    def _read(self, stream: str) -> str:
+        return Path(self._said.name, stream).read_text(encoding="utf-8")
+
+
+def run_warm(
+    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, room: int | None = None
+) -> Ended:
+    """Run the command line in a folder to its end, without a terminal."""
+    return begin(folder, words, environment, room=room).wait()
+
+
+def begin(
+    folder: Path,
+    words: tuple[str, ...],
+    environment: Mapping[str, str],
+    *,
+    terminal: str | None = None,
+    room: int | None = None,
+    death: Death | None = None,
+) -> Running:
+    """Begin a command in a folder, and do not wait for it.
+
+    Args:
+        folder: Where.
+        words: The command and its options.
+        environment: What it finds there.
+        terminal: Where it asks and tells: its standard input and error, and Ctrl-C reaches it.
+        room: How many bytes it may write to a file.
+        death: Where it is killed.
+    """
+    said = TemporaryDirectory(prefix="said-")
+    out, err = Path(said.name, "out"), Path(said.name, "err")
+    out.touch()
+    err.touch()
+    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
+    return Running(_asked(order), said)
+
+
+def _asked(what: Order | int) -> int:
+    process = _stove()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(msgspec.json.encode(what) + b"\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+@cache
+def _stove() -> "subprocess.Popen[bytes]":
+    """Begin the process, once; it ends with this one."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.command_line.stove"],
+        cwd=Path(__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    atexit.register(process.kill)
+    return process

@@ -1,0 +1,118 @@
+"""Strategies of the events of evaluations."""
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ledger.events.evaluations import (
+    AnswerObserved,
+    Choice,
+    ChoicesObserved,
+    DocumentObserved,
+    EvaluationCompleted,
+    EvaluationPlanned,
+    Observation,
+    PredictionObserved,
+    SampleObserved,
+    SampleUnscorable,
+)
+from ledger.events.registration import Reference
+from ledger.identity import Digest, digest_of
+from tests.support.strategies.values import (
+    COUNTS,
+    FEW,
+    FINITE,
+    LABELS,
+    ORDINALS,
+    built,
+    digests,
+    tuples,
+)
+
+
+def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
+    """Return plans of few runs: what is observed is mostly of a plan that is there."""
+    return built(
+        EvaluationPlanned,
+        number=ORDINALS,
+        run_key=run_keys(),
+        entrant=built(Reference, label=LABELS, digest=digests()),
+        evaluation=LABELS,
+        items=st.lists(items(), unique=True).map(tuple),
+        n_samples=st.integers(min_value=1, max_value=3),
+        n_available=COUNTS,
+    )
+
+
+def run_keys() -> SearchStrategy[Digest]:
+    """Return the keys of few runs."""
+    return st.sampled_from([digest_of(f"run {n}") for n in range(2)])
+
+
+def items() -> SearchStrategy[Digest]:
+    """Return few items."""
+    return st.sampled_from([digest_of(f"item {n}") for n in range(3)])
+
+
+def observations() -> SearchStrategy[Observation]:
+    """Return what is observed on samples of every kind; it need not hang together."""
+    choices = built(
+        Choice,
+        log_likelihood=FINITE,
+        n_tokens=ORDINALS,
+        n_bytes=ORDINALS,
+        n_chars=ORDINALS,
+        unconditional=st.none() | FINITE,
+    )
+    counts = dict.fromkeys(("n_prompt_tokens", "n_generated_tokens"), COUNTS)
+    return st.one_of(
+        built(ChoicesObserved, choices=tuples(choices), correct=COUNTS, n_context_tokens=COUNTS),
+        built(
+            DocumentObserved,
+            log_likelihood=FINITE,
+            n_tokens=ORDINALS,
+            n_bytes=ORDINALS,
+            n_words=COUNTS,
+            n_windows=ORDINALS,
+        ),
+        built(
+            AnswerObserved,
+            score=FINITE,
+            seed=st.none() | st.integers(min_value=0, max_value=2**32 - 1),
+            **counts,
+        ),
+        built(
+            PredictionObserved,
+            predicted=tuples(COUNTS),
+            target=tuples(COUNTS),
+            score=FINITE,
+        ),
+    )
+
+
+def sample_observed() -> SearchStrategy[SampleObserved]:
+    """Return observations; their plans need not be there."""
+    return built(
+        SampleObserved,
+        run_key=run_keys(),
+        item=items(),
+        sample=FEW,
+        cluster=digests(),
+        observation=observations(),
+    )
+
+
+def sample_unscorable() -> SearchStrategy[SampleUnscorable]:
+    """Return samples that were given up; their plans need not be there."""
+    return built(SampleUnscorable, run_key=run_keys(), item=items(), sample=FEW)
+
+
+def evaluation_completed() -> SearchStrategy[EvaluationCompleted]:
+    """Return ends of runs; they need not be true."""
+    return built(
+        EvaluationCompleted,
+        entrant=LABELS,
+        evaluation=LABELS,
+        number=ORDINALS,
+        n_observed=COUNTS,
+        n_unscorable=COUNTS,
+    )

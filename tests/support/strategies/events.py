@@ -1,0 +1,81 @@
+"""Strategies of events: any valid event, and histories that a ledger takes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ledger.events.registry import Event
+from ledger.events.values import type_name
+from tests.support.strategies.evaluations import (
+    evaluation_completed,
+    evaluation_planned,
+    sample_observed,
+    sample_unscorable,
+)
+from tests.support.strategies.imports import (
+    battles_imported,
+    ledger_merged,
+    ratings_imported,
+    ratings_published,
+)
+from tests.support.strategies.judging import (
+    judge_batch_ended,
+    judge_batch_not_created,
+    judge_batch_planned,
+    judge_batch_submitted,
+    judge_query_failed,
+    judge_query_submitted,
+    pair_reconciled,
+    verdict_received,
+)
+from tests.support.strategies.registration import (
+    entrant_registered,
+    judge_registered,
+    prompt_registered,
+    rubric_registered,
+    tournament_opened,
+)
+from tests.support.strategies.responses import response_failed, response_generated
+
+
+def events() -> SearchStrategy[Event]:
+    """Return events of any type."""
+    return st.one_of(*BY_TYPE.values())
+
+
+def histories(max_size: int = 8) -> SearchStrategy[list[Event]]:
+    """Return events that one stream takes: no two under the same key."""
+    return st.lists(
+        events(),
+        max_size=max_size,
+        unique_by=lambda event: (type_name(event), tuple(event.natural_key)),
+    )
+
+
+BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
+    "TournamentOpened": tournament_opened(),
+    "PromptRegistered": prompt_registered(),
+    "RubricRegistered": rubric_registered(),
+    "EntrantRegistered": entrant_registered(),
+    "JudgeRegistered": judge_registered(),
+    "ResponseGenerated": response_generated(),
+    "ResponseFailed": response_failed(),
+    "JudgeBatchPlanned": judge_batch_planned(),
+    "JudgeBatchSubmitted": judge_batch_submitted(),
+    "JudgeBatchNotCreated": judge_batch_not_created(),
+    "JudgeBatchEnded": judge_batch_ended(),
+    "JudgeQuerySubmitted": judge_query_submitted(),
+    "VerdictReceived": verdict_received(),
+    "JudgeQueryFailed": judge_query_failed(),
+    "PairReconciled": pair_reconciled(),
+    "RatingsPublished": ratings_published(),
+    "LedgerMerged": ledger_merged(),
+    "BattlesImported": battles_imported(),
+    "RatingsImported": ratings_imported(),
+    "EvaluationPlanned": evaluation_planned(),
+    "SampleObserved": sample_observed(),
+    "SampleUnscorable": sample_unscorable(),
+    "EvaluationCompleted": evaluation_completed(),
+}

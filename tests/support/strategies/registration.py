@@ -1,0 +1,104 @@
+"""Strategies of the events of registration: what a tournament is made of."""
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ledger.events.registration import (
+    Adapter,
+    Entrant,
+    EntrantRegistered,
+    Hydra,
+    JudgeRegistered,
+    JudgeSettings,
+    Prompt,
+    PromptRegistered,
+    Reference,
+    Rubric,
+    RubricRegistered,
+    TournamentOpened,
+)
+from tests.support.strategies.values import (
+    COUNTS,
+    FINITE,
+    LABELS,
+    ORDINALS,
+    POSITIVE,
+    TEXTS,
+    built,
+    digests,
+    tuples,
+)
+
+
+def tournament_opened() -> SearchStrategy[TournamentOpened]:
+    """Return openings; what they name need not be registered."""
+    references = tuples(built(Reference, label=LABELS, digest=digests()))
+    return built(
+        TournamentOpened,
+        opening=ORDINALS,
+        configuration_digest=digests(),
+        entrants=references,
+        prompts=references,
+        rubrics=references,
+        judges=references,
+        generation_seed=COUNTS,
+        versions=tuples(st.tuples(LABELS, TEXTS)),
+    )
+
+
+def prompt_registered() -> SearchStrategy[PromptRegistered]:
+    """Return registrations of prompts, under their true digests."""
+    prompts = built(
+        Prompt,
+        prompt_id=LABELS,
+        text=st.text(min_size=1),
+    )
+    return prompts.map(lambda each: PromptRegistered(prompt=each, digest=each.content_digest))
+
+
+def rubric_registered() -> SearchStrategy[RubricRegistered]:
+    """Return registrations of rubrics, under their true digests."""
+    rubrics = built(Rubric, dimension=LABELS)
+    return rubrics.map(lambda each: RubricRegistered(rubric=each, digest=each.content_digest))
+
+
+def entrant_registered() -> SearchStrategy[EntrantRegistered]:
+    """Return registrations of entrants, under their true digests."""
+    entrants = built(
+        Entrant,
+        entrant_id=LABELS,
+        weights_digest=digests(),
+        adapters=tuples(adapters()),
+        temperature=st.none() | POSITIVE,
+        max_new_tokens=ORDINALS,
+        hydra=st.none() | hydras(),
+    )
+    return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
+
+
+def adapters() -> SearchStrategy[Adapter]:
+    """Return LoRA adapters."""
+    return built(Adapter, digest=digests())
+
+
+def hydras() -> SearchStrategy[Hydra]:
+    """Return the heads of a Hydra, as many as you like."""
+    return built(
+        Hydra,
+        heads_depth=ORDINALS,
+        security=tuples(adapters()),
+        robustness=tuples(adapters()),
+        uncertainty=st.none() | adapters(),
+        gamma=ORDINALS,
+        beta=POSITIVE,
+    )
+
+
+def judge_registered() -> SearchStrategy[JudgeRegistered]:
+    """Return registrations of judges, under their true digests."""
+    judges = built(
+        JudgeSettings,
+        judge_id=LABELS,
+        parameters=tuples(st.tuples(LABELS, TEXTS | FINITE)),
+    )
+    return judges.map(lambda each: JudgeRegistered(judge=each, digest=each.content_digest))

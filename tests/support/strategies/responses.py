@@ -1,0 +1,48 @@
+"""Strategies of the events of responses."""
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
+from tests.support.strategies.values import COUNTS, FINITE, LABELS, built, digests, tuples, usages
+
+
+def response_generated() -> SearchStrategy[ResponseGenerated]:
+    """Return responses."""
+    return built(
+        ResponseGenerated,
+        response_key=digests(),
+        entrant_id=LABELS,
+        prompt_id=LABELS,
+        seed=st.integers(min_value=0, max_value=2**32 - 1),
+        sample=COUNTS,
+        n_prompt_tokens=st.none() | COUNTS,
+        n_generated_tokens=COUNTS,
+        elapsed_s=st.none() | st.floats(min_value=0, allow_infinity=False),
+        p_correct=st.none() | st.floats(min_value=0, max_value=1),
+        diagnostics=st.none() | diagnostics(),
+        imported_from=st.none() | digests(),
+    )
+
+
+def diagnostics() -> SearchStrategy[Diagnostics]:
+    """Return how heads decided on a response; its lists need not be as long as each other."""
+    counts = ("stability_radii", "resampled_at", "rejected_tokens", "validity_radii")
+    floats = ("entropies", "stability_margins", "suppressions")
+    return built(
+        Diagnostics,
+        draft_head_idx=COUNTS,
+        **dict.fromkeys(counts, tuples(COUNTS)),
+        **dict.fromkeys(floats, tuples(FINITE)),
+    )
+
+
+def response_failed() -> SearchStrategy[ResponseFailed]:
+    """Return failures to respond."""
+    return built(
+        ResponseFailed,
+        response_key=digests(),
+        entrant_id=LABELS,
+        prompt_id=LABELS,
+        usage=st.none() | usages(),
+    )
