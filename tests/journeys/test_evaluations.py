@@ -97,13 +97,16 @@ def observations(folder: Path) -> Iterator[SampleObserved]:
     yield from (event for event in events if isinstance(event, SampleObserved))
 
 
-def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
+def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
+    place: Path, tmp_path: Path, n_kills: int
+) -> None:
     """The same table, and no sample twice: what was observed is neither lost nor done again."""
     undisturbed = shutil.copytree(place, tmp_path / "undisturbed")
     words = ("apply", "evaluate", "--entrant", "base_olmo")
     assert launch(undisturbed, *words).returncode == 0
 
-    kill(place, *words, n_kills=10, furthest=100)
+    kill(place, *words, n_kills=n_kills, furthest=100)
     assert launch(place, *words).returncode == 0
 
     seen = [each.natural_key for each in observations(place)]

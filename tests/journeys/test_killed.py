@@ -40,13 +40,16 @@ def undisturbed(place: Path, tmp_path: Path) -> Path:
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
-def test_killed_twenty_times_a_run_ends_as_if_undisturbed(place: Path, undisturbed: Path) -> None:
+@pytest.mark.parametrize("n_kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
+def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
+    place: Path, undisturbed: Path, n_kills: int
+) -> None:
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     assert launch(undisturbed, "run").returncode == 0
 
-    kill(place, "apply", "generate", n_kills=10, furthest=120)
+    kill(place, "apply", "generate", n_kills=n_kills, furthest=120)
     assert launch(place, "apply", "generate").returncode == 0
-    kill(place, "apply", "judge", n_kills=10, furthest=100)
+    kill(place, "apply", "judge", n_kills=n_kills, furthest=100)
     assert launch(place, "apply", "judge").returncode == 0
 
     found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
@@ -240,8 +243,9 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
     return reasons
 
 
-def test_fifty_random_kills(
-    tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("n_kills", [10, pytest.param(50, marks=pytest.mark.nightly)])
+def test_killed_at_random_steps_a_judge_is_paid_once(
+    tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch, n_kills: int
 ) -> None:
     """Whatever the step, the ledger and the bill agree in the end."""
     judge = {"batch_queries": 4, "prewarm": False, "settle_s": 0.1}
@@ -250,6 +254,6 @@ def test_fifty_random_kills(
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    kill(folder, *JUDGE, n_kills=50, furthest=150, after_each=fake.hear_out)
+    kill(folder, *JUDGE, n_kills=n_kills, furthest=150, after_each=fake.hear_out)
 
     require_done(folder, fake)

@@ -15,7 +15,9 @@ from ledger.events.registration import Entrant, EntrantRegistered, PromptRegiste
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
 
-N_PROMPTS, MAX_NEW_TOKENS = 8, 12
+pytestmark = pytest.mark.xdist_group("quickstart")  # whose answers are shared
+
+N_PROMPTS, MAX_NEW_TOKENS = 8, 8
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +48,24 @@ def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
     return {result.response_key: result.text for result in results if hasattr(result, "text")}
 
 
-def test_responses_do_not_depend_on_the_batch(tasks: list[GenerationTask]) -> None:
+@pytest.fixture(scope="module")
+def answers(tasks: list[GenerationTask]) -> dict[str, str]:
+    """Give the text of each task, generated in batches of eight."""
+    return texts(tasks, rows=8)
+
+
+def test_responses_do_not_depend_on_the_batch(
+    tasks: list[GenerationTask], answers: dict[str, str]
+) -> None:
     """Greedy or sampled, in float32, a response belongs to its prompt and seed alone."""
-    alone = texts(tasks, rows=1)
-
-    assert texts(tasks, rows=4) == alone
-    assert texts(tasks, rows=8) == alone
+    assert texts(tasks, rows=1) == answers
+    assert texts(tasks, rows=4) == answers
 
 
-def test_the_four_entrants_answer_differently(tasks: list[GenerationTask]) -> None:
+def test_the_four_entrants_answer_differently(
+    tasks: list[GenerationTask], answers: dict[str, str]
+) -> None:
     """A tournament of equals would show nothing."""
-    answers = texts(tasks, rows=8)
     by_entrant: dict[str, list[str]] = {}
 
     for task in tasks:

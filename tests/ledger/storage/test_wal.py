@@ -152,8 +152,9 @@ def test_a_ledger_behind_a_link_is_flushed_where_it_lies(tmp_path: Path, filed: 
         assert list(link.parent.iterdir()) == [link]
 
 
-N_STATES: Final = 2_000
-N_STATES_WHEN_UNSAFE: Final = 200  # enough: one in seven and more are found out
+N_STATES: Final = 300
+N_STATES_BY_NIGHT: Final = 2_000
+N_STATES_WHEN_UNSAFE: Final = 100  # enough: one in seven and more are found out
 N_STATES_PER_RUN: Final = 50
 
 _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # states are made up, and need no disk
@@ -231,11 +232,14 @@ def findings(losses: Iterator[PowerLoss]) -> Counter[Finding]:
     return Counter(each.finding for each in losses)
 
 
-def test_a_power_loss_loses_no_acknowledged_event(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "n_states", [N_STATES, pytest.param(N_STATES_BY_NIGHT, marks=pytest.mark.nightly)]
+)
+def test_a_power_loss_loses_no_acknowledged_event(tmp_path: Path, n_states: int) -> None:
     """Each verdict is paid for: what was said to be recorded is there when the power is back."""
-    losses = list(power_losses(tmp_path, "all", N_STATES))
+    losses = list(power_losses(tmp_path, "all", n_states))
 
-    assert len(losses) == N_STATES
+    assert len(losses) == n_states
     assert [each for each in losses if each.finding != "whole"] == []
 
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
@@ -27,12 +28,16 @@ from tests.support.patience import PATIENCE_S as RACE_PATIENCE_S
 ROOT = Path(__file__).parents[3]
 
 
-def killed(folder: Path, *, seed: int) -> list[Figures]:
-    """Play 50 rounds, 10 of them with four writers, and 5 of a ledger's beginning."""
+BY_DAY: Final = (12, 4, 4)  # rounds with one writer, with four, and of a ledger's beginning
+BY_NIGHT: Final = (40, 10, 5)
+
+
+def killed(folder: Path, *, seed: int, n_rounds: tuple[int, int, int]) -> list[Figures]:
+    """Play so many rounds of each kind."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.support.faults.kill_rounds", str(folder), str(seed)]
     done = subprocess.run(
-        [*command, "40", "10", "5"],
+        [*command, *map(str, n_rounds)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         check=True,
@@ -73,10 +78,10 @@ def heard_from(process: subprocess.Popen[bytes]) -> Told:
 
 def test_kill_9_loses_no_acknowledged_event_and_leaves_no_half_batch(tmp_path: Path) -> None:
     """Each verdict is paid for: what was said to be recorded is there when the run resumes."""
-    figures = sum(killed(tmp_path / "rounds", seed=0), Figures())
+    figures = sum(killed(tmp_path / "rounds", seed=0, n_rounds=BY_DAY), Figures())
 
     assert figures.n_broken_promises == 0, figures
-    assert figures.n_rounds == 55
+    assert figures.n_rounds == sum(BY_DAY)
     assert figures.n_acknowledged > 0
     assert figures.n_killed_inside > figures.n_rounds // 2, "they are to be killed at their work"
 
@@ -85,13 +90,15 @@ def test_kill_9_loses_no_acknowledged_event_and_leaves_no_half_batch(tmp_path: P
 def test_500_rounds_of_kill_9_lose_nothing_of_50_000_events(tmp_path: Path) -> None:
     """What happens once in a hundred kills, every long run on shared machines will meet."""
     rounds = [
-        figures for seed in range(1, 11) for figures in killed(tmp_path / f"seed {seed}", seed=seed)
+        figures
+        for seed in range(1, 11)
+        for figures in killed(tmp_path / f"seed {seed}", seed=seed, n_rounds=BY_NIGHT)
     ]
     sys.stdout.write(table_of(rounds))
     figures = sum(rounds, Figures())
 
     assert figures.n_broken_promises == 0, figures
-    assert figures.n_rounds == 550
+    assert figures.n_rounds == 10 * sum(BY_NIGHT)
     assert figures.n_acknowledged >= 50_000
 
 
