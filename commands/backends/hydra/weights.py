@@ -1,4 +1,4 @@
-"""Load a Hydra: weights, and for each head the LoRA shards that are merged into its layers."""
+"""Load a Hydra: weights, and for each head the LoRA shards to merge into its layers."""
 
 import copy
 from itertools import chain, zip_longest
@@ -39,9 +39,9 @@ CORRECT, WRONG = "A", "B"
 
 
 def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Require that each letter is one token, and not that of the other.
+    """Check that A and B are encoded as one token each, and different ones.
 
-    Were both of them unknown, say, their logits would be one, and every response as good as any.
+    If both were the unknown token, say, every response would get the same probability.
 
     Raises:
         WeightsError: They are not.
@@ -59,10 +59,10 @@ def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
 
 
 class LoadedHydra(NamedTuple):
-    """A Hydra ready to answer on a device, and what must be known to ask it."""
+    """A Hydra on a device, with its tokenizer, end tokens and position limit."""
 
     net: HydraNet
-    n_heads: int  # that answer; where there is one more, it says p_correct
+    n_heads: int  # that answer; one more, if present, gives p_correct
     tokenizer: PreTrainedTokenizerBase
     device: torch.device
     end_ids: frozenset[int]
@@ -70,12 +70,12 @@ class LoadedHydra(NamedTuple):
 
 
 def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHydra:
-    """Load what an entrant answers with, merged on the CPU and then moved.
+    """Load a Hydra, merged on the CPU and then moved to the device.
 
     Args:
-        entrant: Who answers.
-        heads: Its own, `entrant.hydra`.
-        device: Where it will.
+        entrant: The entrant.
+        heads: Its heads, `entrant.hydra`.
+        device: The device to run on.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -96,7 +96,7 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:
-    """Read all of a Hydra but its weights: what is wrong is found before anything is generated.
+    """Check a Hydra's shards and tokenizer without loading its weights.
 
     Raises:
         WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
@@ -115,7 +115,7 @@ def check_hydra(entrant: Entrant, heads: Hydra) -> None:
 
 
 def blank_model(folder: Path) -> Olmo2ForCausalLM:
-    """Return the model of a folder's config.json, whose tensors have shapes and no numbers.
+    """Return the model of a folder's config.json on the meta device, with shapes but no data.
 
     Raises:
         WeightsError: The config is unreadable.
@@ -131,10 +131,10 @@ def blank_model(folder: Path) -> Olmo2ForCausalLM:
 
 
 def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
-    """Require of a shard what merging it will.
+    """Check that a shard fits a model, without merging it.
 
     Raises:
-        WeightsError: A part of it does not fit the model.
+        WeightsError: A part of the shard does not fit the model.
     """
     with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
@@ -142,7 +142,7 @@ def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
 
 
 def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:
-    """Read each head's shards in the order of merging; an uncertainty head is the last.
+    """Read each head's shards in the order of merging; the uncertainty head's come last.
 
     Raises:
         WeightsError: A shard is unreadable, or changes what is not the head's.
@@ -162,8 +162,8 @@ def read_shard(folder: Path, layers: range) -> Lora:
     """Read a head's shard.
 
     Args:
-        folder: Where peft saved it.
-        layers: The model's layers that are the head's own.
+        folder: The peft folder.
+        layers: The model's layers that belong to the head.
 
     Raises:
         WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.

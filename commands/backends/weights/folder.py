@@ -1,6 +1,6 @@
-"""A folder of Hugging Face weights: read whole, or refused by what is wrong with it.
+"""Read a folder of Hugging Face weights and its tokenizer, after checking that they fit together.
 
-Only local safetensors files are read; no code and no pickle that lies beside them is ever run.
+Only local safetensors files are read; code and pickles in the folder are never run.
 """
 
 import logging
@@ -27,7 +27,7 @@ from commands.errors import WeightsError, shortened
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Show errors of transformers only, and no bars; afterwards all is as it was."""
+    """Silence transformers' warnings and progress bars within the block."""
     verbosity, had_bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
     chatter.set_verbosity(logging.ERROR)
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it so
@@ -49,7 +49,7 @@ UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclass
 
 
 class FolderWeights(NamedTuple):
-    """A folder's weights as they are, in memory, and what goes with them."""
+    """A folder's model and tokenizer in memory, with end tokens and position limit."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -73,12 +73,12 @@ def read_folder(folder: Path, *, dtype: str) -> FolderWeights:
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
-    """Require that the weights have an embedding for each token of the tokenizer.
+    """Check that the weights have an embedding for each token of the tokenizer.
 
     More embeddings than tokens are padding, as OLMo 2 has, and do no harm.
 
     Raises:
-        WeightsError: A token would be looked up beyond the end of the embeddings.
+        WeightsError: A token has no embedding.
     """
     last = max(tokenizer.get_vocab().values(), default=-1)
     if last >= n_tokens:
@@ -89,7 +89,7 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: 
 
 
 def check_folder(folder: Path) -> None:
-    """Look for the files that weights are made of, to say plainly what is missing.
+    """Check that a folder has the files of weights.
 
     Raises:
         WeightsError: The folder, its config or its safetensors are missing, or it is an adapter's.
@@ -124,10 +124,10 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
-    """Load a folder's weights, every tensor of them.
+    """Load a folder's weights, and check that every tensor fits.
 
-    transformers fills what is missing with random numbers and drops what is left over, so both
-    are refused; sizes that differ are let through only to be listed too.
+    transformers fills missing tensors with random numbers and drops unexpected ones, so both are
+    rejected here; mismatched sizes are ignored while loading only to be listed with them.
 
     Raises:
         WeightsError: The weights are unreadable or are not those that config.json describes.
@@ -160,18 +160,18 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
 
 
 def n_embeddings(model: PreTrainedModel) -> int:
-    """Return how many tokens the weights have an embedding for."""
+    """Return the number of embeddings."""
     return cast("torch.Tensor", model.get_input_embeddings().weight).shape[0]
 
 
 def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Return the end tokens that the weights and the tokenizer name themselves."""
+    """Return the end tokens that the weights' and the tokenizer's settings name."""
     named = getattr(model.generation_config, "eos_token_id", None)
     ids = named if isinstance(named, list) else [named]
     return frozenset(n for n in [*ids, tokenizer.eos_token_id] if isinstance(n, int))
 
 
 def n_positions(model: PreTrainedModel) -> int | None:
-    """Return how many tokens the weights can place; None if they set no limit."""
+    """Return the largest number of positions; None if the weights set no limit."""
     limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return limit if isinstance(limit, int) else None

@@ -1,4 +1,4 @@
-"""Load what answers: weights, adapters merged in order, tokenizer, end tokens."""
+"""Load an entrant onto a device: weights with adapters merged in order, tokenizer, end tokens."""
 
 import gc
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from ledger.events.registration import Entrant
 
 
 def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
-    """Return the device of that name; "auto" is the best one here.
+    """Return the device of a name; "auto" is the best one available.
 
     cpu_threads is set for the whole process; None leaves torch's own choice.
 
     Raises:
-        ConfigurationError: There is no such device here.
+        ConfigurationError: The device is not available.
     """
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
@@ -34,21 +34,21 @@ def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
 
 
 def free_memory(device: torch.device) -> None:
-    """Give the memory of tensors that nothing refers to back to the device."""
+    """Free the memory of unused tensors on the device."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 class TextModel(Protocol):
-    """What is asked of a model; transformers' own types for it contradict each other."""
+    """The interface of a model that is used here; transformers' own types are inconsistent."""
 
     def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
         """Return (B, T + new) tokens for (B, T) tokens."""
 
 
 class LoadedWeights(NamedTuple):
-    """A model ready to answer on a device, and what must be known to ask it."""
+    """A model on a device, with its tokenizer, end tokens and position limit."""
 
     model: TextModel
     tokenizer: PreTrainedTokenizerBase
@@ -58,7 +58,7 @@ class LoadedWeights(NamedTuple):
 
 
 def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
-    """Load what an entrant answers with.
+    """Load an entrant's weights and adapters.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -82,7 +82,9 @@ def load_folder(
         model = read.model
         for adapter in adapters:
             model = merge_adapter(model, adapter)
-    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
+    model.generation_config = GenerationConfig.from_dict(
+        {}
+    )  # else generate() adds the folder's own settings
     placed = cast("TextModel", move_to_device(model, device, folder))
     return LoadedWeights(placed, read.tokenizer, device, read.end_ids, read.n_positions)
 

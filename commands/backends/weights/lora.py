@@ -1,8 +1,7 @@
-"""LoRA, and merging it into weights with peft: wholly or not at all.
+"""Read LoRA adapters, check that they fit, and merge them into weights with peft.
 
-peft itself only warns of tensors that are missing from an adapter and says nothing of those that
-fit nowhere, so they are compared with what peft expects before they are loaded, and a warning of
-peft's is an error here.
+peft only warns of missing tensors and ignores those that fit nowhere, so the tensors are compared
+with what peft expects before they are loaded, and peft's warnings are errors here.
 """
 
 import copy
@@ -44,16 +43,16 @@ OF_AN_MLP = re.compile(
 class Lora(NamedTuple):
     """A LoRA adapter in memory."""
 
-    source: Path  # what it was read from
+    source: Path  # the folder or file that it was read from
     settings: LoraConfig
-    tensors: Mapping[str, torch.Tensor]  # by peft's names, without an adapter's name in them
+    tensors: Mapping[str, torch.Tensor]  # by peft's names, without the adapter's name
 
 
 def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
-    """Return the model with W + scale * B @ A in the place of every W the adapter is for.
+    """Return the model with W + scale * B @ A in place of each adapted W.
 
     These are the steps of PeftModel.from_pretrained, with the check between the second and third.
-    The model passed in is used up, whether this succeeds or not.
+    The model passed in must not be used afterwards.
 
     Raises:
         WeightsError: Any part of the adapter does not fit this model.
@@ -92,10 +91,10 @@ def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
 
 
 def require_head_lora(lora: Lora, layers: range) -> None:
-    """Require that LoRA changes the MLPs of a head's layers and nothing else.
+    """Check that LoRA changes the MLPs of a head's layers and nothing else.
 
     Raises:
-        WeightsError: It is for other layers or other modules, or brings whole weights.
+        WeightsError: It changes other layers or modules, or has whole weights.
     """
     matches = {key: OF_AN_MLP.fullmatch(key) for key in lora.tensors}
     others = [key for key, at in matches.items() if at is None or int(at["layer"]) not in layers]
@@ -118,13 +117,13 @@ def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
 
 
 def expected_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shape of each tensor that the adapter must bring."""
+    """Return the shape of each tensor that the adapter must have."""
     tensors = get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
     return shapes(tensors)
 
 
 def whole_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shapes of base weights too: an adapter may bring embeddings trained with it."""
+    """Return the shapes of base weights: an adapter may include trained embeddings."""
     return shapes({k: v for k, v in adapted.state_dict().items() if f".{ADAPTER}." not in k})
 
 
@@ -135,7 +134,7 @@ def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
 
 @contextmanager
 def translate_peft_errors(source: Path) -> Iterator[None]:
-    """Translate what peft refuses, or is in doubt about, into a WeightsError."""
+    """Translate peft's errors and warnings into a WeightsError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", category=UserWarning)
@@ -152,7 +151,7 @@ SETTINGS, TENSORS = "adapter_config.json", "adapter_model.safetensors"
 
 
 def merge_adapter(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """Return the model with a folder's adapter merged; the model passed in is used up.
+    """Return the model with a folder's adapter merged, in place of the model passed in.
 
     Raises:
         WeightsError: The adapter cannot be read, or any part of it does not fit this model.
@@ -164,7 +163,7 @@ def read_lora(folder: Path) -> Lora:
     """Read an adapter's folder.
 
     Raises:
-        WeightsError: The folder or a file in it is missing or unreadable, or it is no LoRA.
+        WeightsError: The folder or a file in it is missing or unreadable, or it is not LoRA.
     """
     file = adapter_file(folder)
     with translate_peft_errors(folder):
@@ -207,11 +206,11 @@ def peft_files(lora: Lora, weights: str) -> Mapping[str, bytes]:
 
     Args:
         lora: The adapter.
-        weights: What the settings say it was trained on.
+        weights: The name of the base weights to write into its settings.
     """
     settings = lora.settings.to_dict()  # type: ignore[no-untyped-call]  # theirs
     settings["base_model_name_or_path"] = weights
-    written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # of sets
+    written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # sets become lists
     tensors = {
         key: tensor.clone(memory_format=torch.contiguous_format)
         for key, tensor in lora.tensors.items()
