@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ledger.events.evaluations import (
@@ -16,14 +15,12 @@ from projections.evaluations.scores import MetricRatio, metric_ratios
 from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
 from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
-HEADLINES: Final[Mapping[EvaluationKind, str]] = MappingProxyType(
-    {
-        "comparison": "acc",
-        "perplexity": "perplexity",
-        "rollout": "score",
-        "encoding": "score",
-    }
-)
+HEADLINES: Final[Mapping[EvaluationKind, str]] = {
+    "comparison": "acc",
+    "perplexity": "perplexity",
+    "rollout": "score",
+    "encoding": "score",
+}
 """The metric that an evaluation is worth where there is room for one number."""
 
 

@@ -5,21 +5,9 @@ from typing import NamedTuple
 
 import torch
 
+from commands.backends.hydra import _poe as poe
 from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
-from commands.backends.hydra._poe import (
-    VerifiedDrafts,
-    draw,
-    entropy,
-    is_distribution,
-    log_prob_of,
-    point_mass,
-    product_of_experts,
-    stability_margin,
-    stability_radius,
-    suppression,
-    verify,
-)
 from commands.backends.hydra.rows import BlockMetrics, EmittedBlock, EmittedToken, HydraRow
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import nucleus, uniforms
@@ -43,13 +31,13 @@ class HydraDecoding(NamedTuple):
     def head_distribution(self, logits: torch.Tensor) -> torch.Tensor:
         """Return log q of one head's logits: (..., V) to (..., V)."""
         return self.decision_distribution(
-            product_of_experts(logits[None], temperature=self.product_temperature)
+            poe.product_of_experts(logits[None], temperature=self.product_temperature)
         )
 
     def decision_distribution(self, log_p: torch.Tensor) -> torch.Tensor:
         """Return the distribution to draw from: P, its nucleus, or its most probable token."""
         if self.temperature is None:
-            return point_mass(log_p)
+            return poe.point_mass(log_p)
         return log_p if self.top_p >= 1 else nucleus(log_p, self.top_p).log_softmax(-1)
 
 
@@ -69,9 +57,9 @@ def single_head_round(
     (luck,) = uniforms([row.stream for row in rows], 1, net.device).unbind(dim=1)  # (B,)
     _, states = context.draft(_next_to_read(net, rows), 0)
     log_q = decoding.head_distribution(net.logits(states))
-    tokens = draw(log_q, luck).tolist()
+    tokens = poe.draw(log_q, luck).tolist()
     context.keep_accepted(torch.ones(len(rows), dtype=torch.long, device=net.device), 1)
-    sound = is_distribution(log_q).tolist()
+    sound = poe.is_distribution(log_q).tolist()
     return EmittedBlock(
         [[EmittedToken(token) if ok else None] for token, ok in zip(tokens, sound, strict=True)],
         states,
@@ -87,10 +75,10 @@ def jury_round(
     proposal = propose(net, context, rows, decoding, luck[:, :gamma])
     states = context.verify(proposal.trunk_states)  # (E, B, G, D)
     logits = net.logits(states)  # (E, B, G, V)
-    log_p = product_of_experts(
+    log_p = poe.product_of_experts(
         logits, temperature=decoding.product_temperature, beta=decoding.beta
     )  # (B, G, V)
-    verified = verify(
+    verified = poe.verify(
         decoding.decision_distribution(log_p),
         proposal.log_q,
         proposal.tokens,
@@ -116,7 +104,7 @@ def propose(
         trunk_states.append(on_trunk)
         head_states.append(states)
         log_q.append(decoding.head_distribution(net.logits(states)))
-        tokens.append(draw(log_q[-1], each))
+        tokens.append(poe.draw(log_q[-1], each))
     return Proposal(
         torch.stack(tokens[1:], dim=1),
         torch.stack(log_q, dim=1),
@@ -130,20 +118,22 @@ def _next_to_read(net: HydraNet, rows: Sequence[HydraRow]) -> torch.Tensor:
 
 
 def _first_states(
-    proposal: Proposal, verified: VerifiedDrafts, states: torch.Tensor, logits: torch.Tensor
+    proposal: Proposal, verified: poe.VerifiedDrafts, states: torch.Tensor, logits: torch.Tensor
 ) -> torch.Tensor:
     """Return the (B, D) state that decided each row's first token of the block.
 
     It is the draft head's if the first draft was accepted, else that of the juror with the highest
     logit for the replacement; states are (E, B, D) and logits (E, B, V) of the first token.
     """
-    juror = log_prob_of(logits, verified.replacement.expand(len(logits), -1)).argmax(dim=0)  # (B,)
+    juror = poe.log_prob_of(logits, verified.replacement.expand(len(logits), -1)).argmax(
+        dim=0
+    )  # (B,)
     of_juror = states[juror, torch.arange(len(juror), device=juror.device)]  # (B, D)
     return torch.where(verified.n_accepted[:, None] > 0, proposal.first_state, of_juror)
 
 
 def _emitted(
-    proposal: Proposal, verified: VerifiedDrafts, log_p: torch.Tensor, votes: torch.Tensor
+    proposal: Proposal, verified: poe.VerifiedDrafts, log_p: torch.Tensor, votes: torch.Tensor
 ) -> list[list[EmittedToken | None]]:
     """Return the emitted tokens: log_p is (B, G, V), votes (E, B, G) each juror's favourite."""
     n_rows, n_steps = proposal.tokens.shape
@@ -157,11 +147,11 @@ def _emitted(
         n_accepted=verified.n_accepted.tolist(),
         is_finite=verified.is_finite.tolist(),
         tokens=tokens.tolist(),
-        entropy=entropy(log_p).tolist(),
-        stability_radius=stability_radius(votes, tokens).tolist(),
-        stability_margin=stability_margin(log_p).tolist(),
+        entropy=poe.entropy(log_p).tolist(),
+        stability_radius=poe.stability_radius(votes, tokens).tolist(),
+        stability_margin=poe.stability_margin(log_p).tolist(),
         draft=draft.tolist(),
-        suppression=suppression(log_p[rows, place], draft).tolist(),
+        suppression=poe.suppression(log_p[rows, place], draft).tolist(),
         metrics=votes[:, rows, place].T.tolist(),
     )
     return [list(block.emitted(row)) for row in range(n_rows)]

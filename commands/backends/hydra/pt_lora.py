@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -25,7 +24,7 @@ from commands.entrants.hydra_import import PeftFolder
 from commands.entrants.weights import file_digest
 from commands.errors import WeightsError, shortened
 
-PROJECTIONS = MappingProxyType({"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"})
+PROJECTIONS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 KEY = re.compile(
     r"base_model\.model\.blocks\.(?P<block>[0-9]+)\.feed_forward\.(?P<weight>w[123])"
     r"\.lora_(?P<half>[AB])\.default\.weight"
