@@ -28,15 +28,12 @@ from ledger.events.judging import (
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
     Entrant,
-    EntrantRegistered,
-    JudgeRegistered,
     JudgeSettings,
     Prompt,
-    PromptRegistered,
     Reference,
+    Registered,
     Registration,
     Rubric,
-    RubricRegistered,
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
@@ -216,8 +213,10 @@ class _StateBuilder:
                 self._map("response_failures")[key] = event
             case TournamentOpened():
                 self._fields["opening"] = event
+            case Registered():
+                self._map(f"{event.label_at[0]}s")[event.reference] = event.content
             case _:
-                self._add_registration(event)
+                assert_never(event)
 
     def _add_batch(self, event: BatchFact, recorded: Recorded) -> None:
         batches, key = self._map("batches"), event.batch_key
@@ -229,19 +228,6 @@ class _StateBuilder:
         if is_own and event.usage is not None and event.price is not None:
             spent = self._fields.get("spent_usd", self._state.spent_usd)
             self._fields["spent_usd"] = spent + cost_usd(event.usage, event.price)
-
-    def _add_registration(self, event: Registration) -> None:
-        match event:
-            case PromptRegistered(reference=reference, prompt=prompt):
-                self._map("prompts")[reference] = prompt
-            case RubricRegistered(reference=reference, rubric=rubric):
-                self._map("rubrics")[reference] = rubric
-            case EntrantRegistered(reference=reference, entrant=entrant):
-                self._map("entrants")[reference] = entrant
-            case JudgeRegistered(reference=reference, judge=judge):
-                self._map("judges")[reference] = judge
-            case _:
-                assert_never(event)
 
     def _map(self, name: str) -> MapMutation[Any, Any]:
         if name not in self._maps:

@@ -6,7 +6,7 @@ parameter.
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from projections.battles.columns import TIE, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
-from projections.ratings.bradley_terry.models import Derivatives, Scores, Slopes, Tally
+from projections.ratings.bradley_terry.models import (
+    BradleyTerry,
+    Derivatives,
+    Scores,
+    Slopes,
+    Tally,
+)
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
 
@@ -111,6 +117,10 @@ class Davidson:
         lead = 2 * units.score - 1 - (chances.win - chances.loss)
         tie = (units.score == TIE) - chances.tie
         return Scores(units.weight * lead / 2, (units.weight * tie)[:, None])
+
+
+PairModel: TypeAlias = BradleyTerry | Davidson
+"""A model of who wins."""
 
 
 def require_whole_outcomes(score: Floats) -> None:

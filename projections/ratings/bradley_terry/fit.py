@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import (
     bootstrap_strengths,
     covariance,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
-from projections.intervals import Floats
+from projections.intervals import Floats, known
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
@@ -76,9 +76,9 @@ class BradleyTerryRatings:
         return tuple(
             Rating(
                 entrant,
-                rating=_known(self.rating[i]),
-                lower=_known(self.lower[i]),
-                upper=_known(self.upper[i]),
+                rating=known(self.rating[i]),
+                lower=known(self.lower[i]),
+                upper=known(self.upper[i]),
                 n_battles=int(self.n_battles[i]),
                 component=int(self.components.label[i]),
                 reason=self._reason(i),
@@ -198,7 +198,3 @@ def _assembled(
         n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
         n_without_fit=sum(each.uncertainty.n_without_fit for each in rated if each is not None),
     )
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
