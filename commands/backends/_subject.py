@@ -13,9 +13,7 @@ from msgspec.structs import replace
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from commands.backends.huggingface.worker import LastLoaded, Loaded
-from commands.backends.weights.chat import end_of_turn
-from commands.backends.weights.folder import n_positions, own_end_ids, quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.loaded import as_loaded
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
@@ -24,14 +22,6 @@ from ledger.events.registration import Entrant
 from ledger.identity import Digest, EntrantId, digest_of
 
 _NAMES: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
-
-
-def live_weights(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
-    """Return a model in memory as loaded weights, without copying them."""
-    with quiet_transformers():
-        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    placed = cast("TextModel", model)
-    return LoadedWeights(placed, tokenizer, model.device, end_ids, n_positions(model))
 
 
 def dtype_of(model: PreTrainedModel) -> str:
@@ -145,7 +135,7 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
         step = f"in memory, at step {trainer.state.global_step}"
         return replace(entrant, weights=step, weights_digest=weights_digest(model))
 
-    loaded = live_weights(model, tokenizer)
+    loaded = as_loaded(model, tokenizer)
     return EvaluatedModel(
         entrant, named, lambda _, __: loaded, str(model.device), lambda: in_evaluation_mode(model)
     )

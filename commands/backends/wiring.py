@@ -54,24 +54,45 @@ class ConfiguredBackends:
     folder: Path  # start of relative paths
 
     def generator(self) -> Generator:
-        """Return the generator of all entrants."""
-        return make_generator(self.settings)
+        """Return the generator of all entrants; each loader is imported with its first task."""
+        settings = self.settings
+        return GeneratorByLoader(
+            lambda: _local(settings, settings.generation.device).generator,
+            lambda: _endpoint_generator(settings),
+        )
 
     def judge(self, judge: JudgeSettings) -> Judge:
-        """Return a judge that replies while the process waits."""
-        return make_judge(self.settings, judge, self.folder)
+        """Return a judge that replies while the process waits.
+
+        Raises:
+            NoCredentials: The provider needs a key, and none is set.
+            MissingExtra: A package that the provider needs is not installed.
+        """
+        settings = self.settings
+        match judge.provider:
+            case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
+                return _anthropic_judge(settings, judge)
+            case "endpoint":
+                return _endpoint_judge(settings, judge)
+            case "hf":
+                return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
+            case "reference":
+                return _reference_judge(judge)
+            case _:
+                assert_never(judge.provider)
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
-        """Return a judge that works in batches."""
-        return make_batch_judge(self.settings, judge)
+        """Return a judge that works in batches, which continue without this process.
 
+        Raises:
+            NoCredentials: No key is set.
+        """
+        from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.client import make_client
 
-def make_generator(settings: Settings) -> Generator:
-    """Return the generator of all entrants; each loader is imported with its first task."""
-    device = settings.generation.device
-    return GeneratorByLoader(
-        lambda: _local(settings, device).generator, lambda: _endpoint_generator(settings)
-    )
+        client = make_client()
+        batches = AnthropicBatches(client, judge, cache=self.settings.judge.cache)
+        return _close_with(batches, client.close)
 
 
 def _endpoint_generator(settings: Settings) -> Generator:
@@ -171,40 +192,6 @@ def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
     with _extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.open_parquet(path, columns)
-
-
-def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
-    """Return a judge that replies while the process waits.
-
-    Raises:
-        NoCredentials: The provider needs a key, and none is set.
-        MissingExtra: A package that the provider needs is not installed.
-    """
-    match judge.provider:
-        case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
-            return _anthropic_judge(settings, judge)
-        case "endpoint":
-            return _endpoint_judge(settings, judge)
-        case "hf":
-            return _hf_judge(settings, judge, weights_of(settings, judge, folder))
-        case "reference":
-            return _reference_judge(judge)
-        case _:
-            assert_never(judge.provider)
-
-
-def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
-    """Return a judge that works in batches, which continue without this process.
-
-    Raises:
-        NoCredentials: No key is set.
-    """
-    from commands.backends.anthropic.batches import AnthropicBatches
-    from commands.backends.anthropic.client import make_client
-
-    client = make_client()
-    batches = AnthropicBatches(client, judge, cache=settings.judge.cache)
-    return _close_with(batches, client.close)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:

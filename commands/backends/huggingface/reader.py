@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import fsum, isfinite
+from operator import attrgetter
 from typing import Final, NamedTuple, cast
 
 import torch
@@ -21,7 +22,6 @@ from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
-    BatchLikelihoods,
     HfBatchLikelihoods,
     InputRow,
     WindowLikelihood,
@@ -38,6 +38,7 @@ from commands.backends.weights.windows import (
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant, Hydra
 
+BatchLikelihoods = HfBatchLikelihoods | HydraBatchLikelihoods
 Finished = tuple[ContinuationLikelihood | LikelihoodFailure, ...]
 Computed = Mapping[Window, WindowLikelihood | None]  # None: did not fit into memory
 
@@ -154,7 +155,10 @@ def group_by_prefix(labels: Mapping[Window, Hashable], *, may_share: bool) -> li
 
     Windows with the same inputs become one row, such as the one-token choices of a question.
     """
-    rows = [InputRow(windows[0].inputs, (*windows,)) for windows in group_by(labels, _inputs)]
+    rows = [
+        InputRow(windows[0].inputs, (*windows,))
+        for windows in group_by(labels, attrgetter("inputs"))
+    ]
     if not may_share:
         return [PrefixGroup((row,)) for row in rows]
     alike = group_by(rows, lambda row: labels[row.windows[0]])
@@ -193,10 +197,6 @@ def compute_groups(
         while part := [*islice(owned, len(groups))]:
             weighed |= reading.compute([row for _, row in part], [owner for owner, _ in part])
     return weighed
-
-
-def _inputs(window: Window) -> tuple[int, ...]:
-    return window.inputs
 
 
 def _n_shared(rows: Sequence[InputRow]) -> int:

@@ -37,13 +37,6 @@ class ResponseState(NamedTuple):
     first_state: torch.Tensor  # (D,)
 
 
-class _CorrectnessPrompt(NamedTuple):
-    """The question whether a response is correct, for the uncertainty head."""
-
-    ids: tuple[int, ...]
-    first_state: torch.Tensor  # (D,)
-
-
 def p_correct(loaded: LoadedHydra, responses: Sequence[ResponseState]) -> list[float | None]:
     """Return each response's probability of being correct, NaN if the logits are not finite.
 
@@ -51,32 +44,30 @@ def p_correct(loaded: LoadedHydra, responses: Sequence[ResponseState]) -> list[f
     before the response is encoded again.
     """
     limit = math.inf if loaded.n_positions is None else loaded.n_positions
-    questions = [_correctness_prompt(loaded.tokenizer, each) for each in responses]
-    rates = iter(
-        _correctness_probabilities(loaded, [each for each in questions if len(each.ids) <= limit])
+    texts = (f"{each.prompt_text}{BEFORE}{each.response_text}{AFTER}" for each in responses)
+    questions = [encode_prompt(loaded.tokenizer, text) for text in texts]
+    fitting = [n for n, ids in enumerate(questions) if len(ids) <= limit]
+    rates: list[float | None] = [None] * len(questions)
+    found = _correctness_probabilities(
+        loaded, [questions[n] for n in fitting], [responses[n].first_state for n in fitting]
     )
-    return [next(rates) if len(each.ids) <= limit else None for each in questions]
-
-
-def _correctness_prompt(
-    tokenizer: PreTrainedTokenizerBase, response: ResponseState
-) -> _CorrectnessPrompt:
-    text = f"{response.prompt_text}{BEFORE}{response.response_text}{AFTER}"
-    return _CorrectnessPrompt(encode_prompt(tokenizer, text), response.first_state)
+    for n, rate in zip(fitting, found, strict=True):
+        rates[n] = rate
+    return rates
 
 
 @torch.inference_mode()
 def _correctness_probabilities(
-    loaded: LoadedHydra, questions: Sequence[_CorrectnessPrompt]
+    loaded: LoadedHydra, questions: Sequence[tuple[int, ...]], first_states: list[torch.Tensor]
 ) -> list[float]:
     """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
     if not questions:
         return []
     net = loaded.net
-    ids, positions, mask, _ = pad_prompts([each.ids for each in questions], net.device)
+    ids, positions, mask, _ = pad_prompts(questions, net.device)
     place = BlockInputs(positions, mask[:, None], None)
     states = net.trunk_states(ids, place)  # (B, S, D)
-    states[:, -1] += torch.stack([each.first_state for each in questions])
+    states[:, -1] += torch.stack(first_states)
     route = Route([loaded.n_heads] * len(questions), net.device)
     logits = net.logits(net.head_states(states, route, place)[:, -1]).float()  # (B, V)
     correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))

@@ -9,20 +9,17 @@ import torch
 from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends._remote import first_line
 from commands.backends.hydra._net import HydraNet, build_hydra, sharing_copy
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
-    DOWNLOAD,
-    UNREADABLE,
     check_folder,
     check_vocabulary,
     load_tokenizer,
     n_embeddings,
     quiet_transformers,
-    read_folder,
+    reading,
 )
-from commands.backends.weights.loaded import move_to_device
+from commands.backends.weights.loaded import move_to_device, read_folder
 from commands.backends.weights.lora import (
     ADAPTER,
     Lora,
@@ -85,14 +82,9 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     read = read_folder(folder, dtype=str(entrant.dtype))
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
-    return LoadedHydra(
-        net=cast("HydraNet", move_to_device(net, device, folder)),
-        n_heads=len(heads.security),
-        tokenizer=read.tokenizer,
-        device=device,
-        end_ids=read.end_ids,
-        n_positions=read.n_positions,
-    )
+    placed = cast("HydraNet", move_to_device(net, device, folder))
+    _, tokenizer, _, end_ids, n_positions = read
+    return LoadedHydra(placed, len(heads.security), tokenizer, device, end_ids, n_positions)
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:
@@ -120,12 +112,8 @@ def blank_model(folder: Path) -> Olmo2ForCausalLM:
     Raises:
         WeightsError: The config is unreadable.
     """
-    try:
+    with reading(folder, "config.json"):
         config = Olmo2Config.from_pretrained(folder, local_files_only=True)
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"config.json cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
     with torch.device("meta"):
         return Olmo2ForCausalLM(config)
 

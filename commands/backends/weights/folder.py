@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -21,7 +21,6 @@ from transformers import (
 from transformers.utils import logging as chatter
 
 from commands.backends._remote import first_line
-from commands.backends.weights.chat import end_of_turn
 from commands.errors import WeightsError, shortened
 
 
@@ -46,30 +45,6 @@ DTYPES: Mapping[str, torch.dtype] = {
 }
 DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
 UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
-
-
-class FolderWeights(NamedTuple):
-    """A folder's model and tokenizer in memory, with end tokens and position limit."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    end_ids: frozenset[int]
-    n_positions: int | None  # None: the weights set no limit
-
-
-def read_folder(folder: Path, *, dtype: str) -> FolderWeights:
-    """Read a folder's weights and tokenizer.
-
-    Raises:
-        WeightsError: A file is missing, unreadable, or fits the others only in part.
-    """
-    check_folder(folder)
-    with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        tokenizer = load_tokenizer(folder)
-        model = load_model(folder, DTYPES[dtype])
-        check_vocabulary(tokenizer, n_embeddings(model), folder)
-        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    return FolderWeights(model, tokenizer, end_ids, n_positions(model))
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
@@ -106,21 +81,25 @@ def check_folder(folder: Path) -> None:
         raise WeightsError(folder, "there are no *.safetensors files", remedy)
 
 
+@contextmanager
+def reading(folder: Path, what: str) -> Iterator[None]:
+    """Translate an error while something of a folder is read into a WeightsError."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"{what} cannot be read: {first_line(error)}", DOWNLOAD
+        ) from error
+
+
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Load a folder's tokenizer.
 
     Raises:
         WeightsError: The tokenizer is missing or unreadable.
     """
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"the tokenizer cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
-    return tokenizer
+    with reading(folder, "the tokenizer"):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
@@ -132,7 +111,7 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     Raises:
         WeightsError: The weights are unreadable or are not those that config.json describes.
     """
-    try:
+    with reading(folder, "the weights"):
         loaded: object = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
@@ -143,10 +122,6 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"the weights cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
     model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
     faults = [
         *(f"missing {key}" for key in sorted(report["missing_keys"])),

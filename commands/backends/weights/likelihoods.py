@@ -1,8 +1,4 @@
-"""Compute token log-likelihoods with Hugging Face weights, sharing the prefixes of rows.
-
-`BatchLikelihoods` is what huggingface/reader.py asks of weights; hydra/likelihoods.py implements it
-too.
-"""
+"""Compute token log-likelihoods with Hugging Face weights, sharing the prefixes of rows."""
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,18 +30,6 @@ class WindowLikelihood(NamedTuple):
 
     log_likelihood: float  # nats; not finite if the logits are not
     predicted: tuple[int, ...]
-
-
-class BatchLikelihoods(Protocol):
-    """Computes one batch: prefixes that rows share, if there are any, then the rows."""
-
-    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Run the model on prefixes, none of them empty, and keep its caches."""
-
-    def compute(
-        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
-    ) -> dict[Window, WindowLikelihood]:
-        """Return each window's likelihood; rows[r] begins with prefix prefix_of[r], if any."""
 
 
 class WindowPlace(NamedTuple):

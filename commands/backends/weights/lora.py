@@ -73,8 +73,13 @@ def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
         WeightsError: A module asked for is not in the model, or a tensor is missing, of another
             shape, or for no module.
     """
-    found, expected = shapes(lora.tensors), expected_shapes(adapted)
-    loadable = {**whole_shapes(adapted), **expected}
+    found, state = shapes(lora.tensors), adapted.state_dict()
+    expected = shapes(
+        get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
+    )
+    # an adapter may include trained embeddings
+    whole = shapes({key: each for key, each in state.items() if f".{ADAPTER}." not in key})
+    loadable = {**whole, **expected}
     faults = [
         *(f"no module {target!r} in the weights" for target in unmatched(settings, expected)),
         *(f"missing {key}" for key in sorted(expected.keys() - found.keys())),
@@ -116,17 +121,6 @@ def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
     ]
 
 
-def expected_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shape of each tensor that the adapter must have."""
-    tensors = get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
-    return shapes(tensors)
-
-
-def whole_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shapes of base weights: an adapter may include trained embeddings."""
-    return shapes({k: v for k, v in adapted.state_dict().items() if f".{ADAPTER}." not in k})
-
-
 def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
     """Return the shape of each tensor."""
     return {key: tuple(tensor.shape) for key, tensor in tensors.items()}
@@ -148,15 +142,6 @@ def translate_peft_errors(source: Path) -> Iterator[None]:
 
 
 SETTINGS, TENSORS = "adapter_config.json", "adapter_model.safetensors"
-
-
-def merge_adapter(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """Return the model with a folder's adapter merged, in place of the model passed in.
-
-    Raises:
-        WeightsError: The adapter cannot be read, or any part of it does not fit this model.
-    """
-    return merge_lora(model, read_lora(folder))
 
 
 def read_lora(folder: Path) -> Lora:
