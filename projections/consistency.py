@@ -152,7 +152,8 @@ class ConsistencyCheck:
             case judging.JudgeQueryFailed():
                 return self._faults_of_answer(event.query_key)
             case Registered():
-                return _faults_of_registration(event)
+                is_sound = event.content.content_digest == event.digest
+                return [] if is_sound else ["its digest does not match what it registers"]
             case judging.BatchFact():
                 return self._faults_of_batch(event)
             case _:
@@ -237,9 +238,3 @@ def _faults_of_identity(event: judging.PairReconciled) -> list[str]:
     if event.outcome != "tie":
         return [f"it says {event.outcome!r} for identical responses, which always tie"]
     return []
-
-
-def _faults_of_registration(event: Registered) -> list[str]:
-    if event.content.content_digest == event.digest:
-        return []
-    return ["its digest does not match what it registers"]

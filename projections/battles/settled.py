@@ -88,12 +88,6 @@ _Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
 """A prompt's name, and the two entrants."""
 
 
-class _NamedBattle(NamedTuple):
-    place: int
-    a: str
-    meeting: _Meeting
-
-
 class JudgeCalibration(NamedTuple):
     """A calibrated temperature, and the log-likelihood of people's votes at it."""
 
@@ -125,12 +119,12 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
         CannotCalibrate: No vote is on what the judge scored, or the margins are not finite.
     """
     marked: dict[_Meeting, list[tuple[str, float]]] = defaultdict(list)
-    for each in _named(judged.battles):
-        marked[each.meeting].append((each.a, float(judged.margin[each.place])))
+    for place, a, meeting in _named(judged.battles):
+        marked[meeting].append((a, float(judged.margin[place])))
     rows = [
-        (vote.place, margin if a == vote.a else -margin)
-        for vote in _named(votes)
-        for a, margin in marked.get(vote.meeting, ())
+        (place, margin if a == first else -margin)
+        for place, first, meeting in _named(votes)
+        for a, margin in marked.get(meeting, ())
     ]
     places = np.array([place for place, _ in rows], dtype=np.intp)
     margins = np.array([margin for _, margin in rows])
@@ -138,13 +132,13 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
     return ScoredBattles(votes.take(places), margins)
 
 
-def _named(battles: Battles) -> Iterator[_NamedBattle]:
-    """Yield the battles whose prompt has an id."""
+def _named(battles: Battles) -> Iterator[tuple[int, str, _Meeting]]:
+    """Yield place, a and meeting of the battles whose prompt has an id."""
     names, prompts = battles.entrants, battles.prompts
     columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
     for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):
         if prompt < len(prompts):
-            yield _NamedBattle(place, names[a], (prompts[prompt], frozenset((names[a], names[b]))))
+            yield place, names[a], (prompts[prompt], frozenset((names[a], names[b])))
 
 
 def _require_some(margins: Floats) -> None:

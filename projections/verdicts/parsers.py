@@ -181,8 +181,4 @@ BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
 def newest_parser(name: str) -> str | None:
     """Return a parser's full name, the newest version by default; None if unknown."""
     named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
-    return max(named, key=_version, default=None)
-
-
-def _version(parser: str) -> int:
-    return int(parser.rpartition("@")[2])
+    return max(named, key=lambda each: int(each.rpartition("@")[2]), default=None)

@@ -82,7 +82,6 @@ class PendingTexts:
         tokenizer: PreTrainedTokenizerBase,
         device: torch.device,
     ) -> None:
-        """Wait for the windows of these plans; the tokenizer decodes predictions."""
         self._tokenizer, self._device = tokenizer, device
         self._found: dict[Window, WindowLikelihood | None] = {}
         self._waiting: dict[Window, list[PlannedText]] = {}

@@ -14,17 +14,8 @@ import torch
 from accelerate import PartialState  # type: ignore[import-untyped]  # it has no types
 from accelerate.utils import broadcast_object_list, gather_object  # type: ignore[import-untyped]  # as above
 
+from commands import ports
 from commands.errors import ReplicaFailed
-from commands.ports import (
-    Continuation,
-    ContinuationLikelihood,
-    GeneratedText,
-    GenerationFailure,
-    GenerationTask,
-    Generator,
-    LikelihoodFailure,
-    LikelihoodModel,
-)
 from ledger.errors import TourneyError
 
 _PATIENCE = timedelta(days=7)  # the others wait while the first plans or a longer share runs
@@ -49,7 +40,9 @@ class _ShareResult(NamedTuple):
 class ReplicaGroup:
     """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
-    def __init__(self, make: Callable[[str], tuple[Generator, LikelihoodModel]]) -> None:
+    def __init__(
+        self, make: Callable[[str], tuple[ports.Generator, ports.LikelihoodModel]]
+    ) -> None:
         """Join the other processes.
 
         Args:
@@ -66,8 +59,8 @@ class ReplicaGroup:
         return bool(self._here.is_main_process)
 
     def generate(
-        self, tasks: Sequence[GenerationTask]
-    ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
+        self, tasks: Sequence[ports.GenerationTask]
+    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
         """Answer tasks on all processes.
 
         Raises:
@@ -76,8 +69,8 @@ class ReplicaGroup:
         yield from self._on_all_processes(_Assignment("generate", tasks))
 
     def log_likelihoods(
-        self, passages: Sequence[Continuation]
-    ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
+        self, passages: Sequence[ports.Continuation]
+    ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
         """Have every process read a share; passages of one context stay together.
 
         Raises:
@@ -153,9 +146,9 @@ def deal(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple
     return hands
 
 
-def _context(passage: Continuation) -> Hashable:
+def _context(passage: ports.Continuation) -> Hashable:
     return passage.context or passage.key
 
 
-def _key(task: GenerationTask) -> Hashable:
+def _key(task: ports.GenerationTask) -> Hashable:
     return task.response_key

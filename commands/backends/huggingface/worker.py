@@ -61,7 +61,6 @@ class LastLoaded:
     """
 
     def __init__(self, load: Load = load_entrant) -> None:
-        """Start with nothing loaded."""
         self._load = load
         self._key: Hashable = None
         self._loaded: Loaded | None = None

@@ -6,14 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple, cast
 
 import torch
-from transformers import (
-    GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
-    PreTrainedTokenizerBase,
-    StoppingCriteria,
-    StoppingCriteriaList,
-)
+import transformers
 
 from commands.backends.weights.batching import PAD_ID, pad_left
 from commands.backends.weights.chat import decode_text
@@ -71,7 +64,7 @@ class Ending(NamedTuple):
         return self.stop.cut(text) if self.stop else text
 
 
-class StopAtTexts(StoppingCriteria):
+class StopAtTexts(transformers.StoppingCriteria):
     """Ends each row of a batch that contains a stop text."""
 
     def __init__(self, stop: StopTexts, n_prompt_tokens: int) -> None:
@@ -135,7 +128,7 @@ def generate_tokens(
     *,
     ending: Ending,
     max_new_tokens: int,
-    processors: Sequence[LogitsProcessor] = (),
+    processors: Sequence[transformers.LogitsProcessor] = (),
 ) -> list[list[int]]:
     """Return each prompt's new tokens, up to and including the first that ends the answer.
 
@@ -149,15 +142,15 @@ def generate_tokens(
             padded.to(loaded.device),
             attention_mask=mask.to(loaded.device),
             generation_config=decoding_settings(ending.end_ids, max_new_tokens),
-            logits_processor=LogitsProcessorList([watch, *processors]),
-            stopping_criteria=StoppingCriteriaList([StopBrokenRows(watch), *stops]),
+            logits_processor=transformers.LogitsProcessorList([watch, *processors]),
+            stopping_criteria=transformers.StoppingCriteriaList([StopBrokenRows(watch), *stops]),
         )  # (B, T + new)
     new = whole[:, padded.shape[1] :].tolist()
     return [ending.up_to(tokens) for tokens in new]
 
 
 def make_ending(
-    tokenizer: PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
+    tokenizer: transformers.PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
 ) -> Ending:
     """Return what ends the answers of a row's batch.
 
@@ -171,7 +164,9 @@ def make_ending(
     return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
 
 
-def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> GenerationConfig:
+def decoding_settings(
+    end_ids: frozenset[int], max_new_tokens: int
+) -> transformers.GenerationConfig:
     """Return settings for a greedy search; sampling is the work of the logits processors."""
     settings = {
         "do_sample": False,
@@ -179,10 +174,10 @@ def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> Generatio
         "eos_token_id": sorted(end_ids) or None,
         "pad_token_id": PAD_ID,
     }
-    return GenerationConfig.from_dict(settings)
+    return transformers.GenerationConfig.from_dict(settings)
 
 
-def sampling_processors(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
+def sampling_processors(rows: Sequence[PromptRow]) -> list[transformers.LogitsProcessor]:
     """Return the noise that turns the greedy search into sampling; none for greedy entrants."""
     first = rows[0].task
     if first.entrant.temperature is None:
@@ -194,7 +189,7 @@ def sampling_processors(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
 def generated_text(
     row: PromptRow,
     tokens: list[int],
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: transformers.PreTrainedTokenizerBase,
     ending: Ending,
     *,
     elapsed_s: float,

@@ -13,15 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import peft
 import torch
-from peft import (
-    LoraConfig,
-    PeftConfig,
-    PeftModel,
-    PeftType,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
@@ -44,7 +37,7 @@ class Lora(NamedTuple):
     """A LoRA adapter in memory."""
 
     source: Path  # the folder or file that it was read from
-    settings: LoraConfig
+    settings: peft.LoraConfig
     tensors: Mapping[str, torch.Tensor]  # by peft's names, without the adapter's name
 
 
@@ -59,14 +52,14 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
     """
     with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
-        adapted = PeftModel(model, settings, ADAPTER)
+        adapted = peft.PeftModel(model, settings, ADAPTER)
         check_fit(adapted, settings, lora)
-        set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
+        peft.set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
         merged = adapted.merge_and_unload(safe_merge=True)
     return cast("PreTrainedModel", merged)
 
 
-def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
+def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) -> None:
     """Compare an adapter's tensors with what the model expects of it.
 
     Raises:
@@ -75,7 +68,7 @@ def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
     """
     found, state = shapes(lora.tensors), adapted.state_dict()
     expected = shapes(
-        get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
+        peft.get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
     )
     # an adapter may include trained embeddings
     whole = shapes({key: each for key, each in state.items() if f".{ADAPTER}." not in key})
@@ -109,7 +102,7 @@ def require_head_lora(lora: Lora, layers: range) -> None:
         raise WeightsError(lora.source, why, "set heads_depth to what it was trained with")
 
 
-def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
+def unmatched(settings: peft.LoraConfig, expected: Shapes) -> list[str]:
     """Return the modules and layers that the settings ask for and the model does not have."""
     targets = settings.target_modules
     names = [] if targets is None or isinstance(targets, str) else sorted(targets)
@@ -173,14 +166,14 @@ def adapter_file(folder: Path) -> Path:
     return file
 
 
-def read_settings(folder: Path) -> LoraConfig:
+def read_settings(folder: Path) -> peft.LoraConfig:
     """Read an adapter's settings.
 
     Raises:
         WeightsError: The adapter is of another kind than LoRA.
     """
-    settings = PeftConfig.from_pretrained(str(folder))
-    if not isinstance(settings, LoraConfig) or settings.peft_type != PeftType.LORA:
+    settings = peft.PeftConfig.from_pretrained(str(folder))
+    if not isinstance(settings, peft.LoraConfig) or settings.peft_type != peft.PeftType.LORA:
         why = f"the adapter is of type {settings.peft_type!r}, only LORA can be merged"
         raise WeightsError(folder, why, "train a LoRA adapter or merge this one into the weights")
     return settings

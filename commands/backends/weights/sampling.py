@@ -24,7 +24,6 @@ class FiniteWatch(LogitsProcessor):
     """
 
     def __init__(self, n_rows: int, device: torch.device) -> None:
-        """Watch n_rows rows, from step 0."""
         self.broken_at = torch.full((n_rows,), NEVER, device=device)  # (B,)
         self._step = 0
 
@@ -41,7 +40,6 @@ class StopBrokenRows(StoppingCriteria):
     """Ends a row once its logits are not finite."""
 
     def __init__(self, watch: FiniteWatch) -> None:
-        """Use this watch."""
         self._watch = watch
 
     def __call__(self, _: torch.Tensor, __: object, **___: object) -> torch.BoolTensor:

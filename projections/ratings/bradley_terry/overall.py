@@ -51,11 +51,6 @@ class _Contribution(NamedTuple):
     of_prior: Floats
 
 
-class _Fitted(NamedTuple):
-    model: PairModel
-    parameters: Floats
-
-
 def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.intp]) -> Floats:
     """Return the covariance of the overall ratings of m entrants, (m, m), in squared Elo points.
 
@@ -90,13 +85,13 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     )
 
 
-def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> _Fitted:
+def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
     """Return the model that rated a component, and its parameters."""
     strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
     nu = ratings.nu[ratings.components.label[peers[0]]]
     if nu == 0:
-        return _Fitted(BradleyTerry(len(peers)), strengths)
-    return _Fitted(Davidson(len(peers)), np.append(strengths, np.log(nu)))
+        return BradleyTerry(len(peers)), strengths
+    return Davidson(len(peers)), np.append(strengths, np.log(nu))
 
 
 class Missing(NamedTuple):
