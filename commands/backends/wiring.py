@@ -27,6 +27,8 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
+    from anthropic import Anthropic
+
     from commands.backends.huggingface.replicas import ReplicaGroup
 
 Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
@@ -88,11 +90,9 @@ class ConfiguredBackends:
             NoCredentials: No key is set.
         """
         from commands.backends.anthropic.batches import AnthropicBatches
-        from commands.backends.anthropic.client import make_client
 
-        client = make_client()
-        batches = AnthropicBatches(client, judge, cache=self.settings.judge.cache)
-        return _close_with(batches, client.close)
+        cache = self.settings.judge.cache
+        return _with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
 
 
 def _endpoint_generator(settings: Settings) -> Generator:
@@ -200,11 +200,9 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     Raises:
         NoCredentials: No key is set.
     """
-    from commands.backends.anthropic.client import make_client
     from commands.backends.anthropic.requests import AnthropicTokens
 
-    client = make_client()
-    return _close_with(AnthropicTokens(client, judge), client.close)
+    return _with_client(lambda client: AnthropicTokens(client, judge))
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -214,17 +212,21 @@ def _reference_judge(judge: JudgeSettings) -> Judge:
 
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
-    from commands.backends.anthropic.client import make_client
     from commands.backends.anthropic.judge import AnthropicJudge
 
-    section, client = settings.judge, make_client()
-    asker = AnthropicJudge(client, judge, cache=section.cache, n_at_a_time=section.concurrency)
-    return _close_with(asker, client.close)
+    cache, n_at_a_time = settings.judge.cache, settings.judge.concurrency
+    return _with_client(
+        lambda client: AnthropicJudge(client, judge, cache=cache, n_at_a_time=n_at_a_time)
+    )
 
 
-def _close_with(asker: Asker, close: Callable[[], None]) -> Asker:
+def _with_client(make: "Callable[[Anthropic], Asker]") -> Asker:
     """Close a client when its only user is freed; else its sockets could be freed first."""
-    finalize(asker, close)
+    from commands.backends.anthropic.client import make_client
+
+    client = make_client()
+    asker = make(client)
+    finalize(asker, client.close)
     return asker
 
 

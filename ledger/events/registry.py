@@ -9,10 +9,9 @@ import msgspec
 from ledger.errors import BrokenUpcasts, InvalidEvent
 from ledger.events import evaluations, imports, judging, ratings, registration, responses
 from ledger.events.values import Fact, type_name
-from ledger.identity import Json
+from ledger.identity import Fields
 
 AnyFact = TypeVar("AnyFact", bound=Fact)
-Fields: TypeAlias = dict[str, Json]
 Upcast: TypeAlias = Callable[[Fields], Fields]
 """Says an event of one version in the words of the next; pure, and never written back."""
 

@@ -38,7 +38,7 @@ class AnthropicBatches:
         cache: CacheTtl,
         pace: api.Pace | None = None,
     ) -> None:
-        self._form = RequestForm.of(judge, cache=cache)
+        self._form = RequestForm(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
         self._batches = api.with_retries(client).messages.batches
         self._again = self._batches.with_raw_response

@@ -40,7 +40,7 @@ class AnthropicJudge:
         pace: api.Pace | None = None,
     ) -> None:
         self._client = client
-        self._form = RequestForm.of(judge, cache=cache)
+        self._form = RequestForm(judge, cache=cache)
         self._n_at_a_time = n_at_a_time
         self._pace = pace or api.Pace()
 

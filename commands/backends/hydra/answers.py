@@ -100,22 +100,20 @@ def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[
         for prompt in prompts
     ]
     ending = make_ending(loaded.tokenizer, loaded.end_ids, prompts[0])
-    decode(loaded.net, rows, _decoding(prompts[0], heads, ending))
+    task = prompts[0].task
+    decoding = HydraDecoding(
+        temperature=task.entrant.temperature,
+        max_new_tokens=task.entrant.max_new_tokens,
+        ending=ending,
+        gamma=heads.gamma,
+        beta=heads.beta,
+        top_p=task.options.top_p,
+    )
+    decode(loaded.net, rows, decoding)
     answers = tuple(_answer(loaded, ending, *each) for each in zip(prompts, rows, strict=True))
     if heads.uncertainty:
         answers = _with_p_correct(loaded, prompts, rows, answers)
     return _with_elapsed_time(answers, time.perf_counter() - started)
-
-
-def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
-    return HydraDecoding(
-        temperature=prompt.task.entrant.temperature,
-        max_new_tokens=prompt.task.entrant.max_new_tokens,
-        ending=ending,
-        gamma=heads.gamma,
-        beta=heads.beta,
-        top_p=prompt.task.options.top_p,
-    )
 
 
 def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRow) -> Answer:
