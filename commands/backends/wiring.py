@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, assert_never
-from weakref import finalize
+from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
@@ -27,11 +26,8 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic
-
     from commands.backends.huggingface.replicas import ReplicaGroup
 
-Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
@@ -90,9 +86,10 @@ class ConfiguredBackends:
             NoCredentials: No key is set.
         """
         from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.client import with_client
 
         cache = self.settings.judge.cache
-        return _with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
+        return with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
 
 
 def _endpoint_generator(settings: Settings) -> Generator:
@@ -200,9 +197,10 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     Raises:
         NoCredentials: No key is set.
     """
+    from commands.backends.anthropic.client import with_client
     from commands.backends.anthropic.requests import AnthropicTokens
 
-    return _with_client(lambda client: AnthropicTokens(client, judge))
+    return with_client(lambda client: AnthropicTokens(client, judge))
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -212,22 +210,13 @@ def _reference_judge(judge: JudgeSettings) -> Judge:
 
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+    from commands.backends.anthropic.client import with_client
     from commands.backends.anthropic.judge import AnthropicJudge
 
     cache, n_at_a_time = settings.judge.cache, settings.judge.concurrency
-    return _with_client(
+    return with_client(
         lambda client: AnthropicJudge(client, judge, cache=cache, n_at_a_time=n_at_a_time)
     )
-
-
-def _with_client(make: "Callable[[Anthropic], Asker]") -> Asker:
-    """Close a client when its only user is freed; else its sockets could be freed first."""
-    from commands.backends.anthropic.client import make_client
-
-    client = make_client()
-    asker = make(client)
-    finalize(asker, client.close)
-    return asker
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
