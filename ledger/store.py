@@ -139,17 +139,8 @@ class Ledger(LedgerReader):
             CannotWrite: No room or no permission; nothing was appended.
             DiskFailed: The disk did not confirm the append.
         """
-        return self._queue.commit(self.prepare(stream, events, expected_version))
-
-    def prepare(
-        self, stream: StreamId, events: Sequence[Event], expected_version: int | None
-    ) -> Append:
-        """Check and encode events, ready for `commit`.
-
-        Raises:
-            InvalidEvent: An event could not be read back.
-        """
-        return Append(stream, [draft(stream, event) for event in events], expected_version)
+        drafts = [draft(stream, event) for event in events]
+        return self._queue.commit(Append(stream, drafts, expected_version))
 
     def commit(self, appends: Sequence[Append]) -> None:
         """Write all waiting appends in one transaction, with one flush."""

@@ -140,8 +140,8 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
     components = _components(units, parameters)
     rng = np.random.default_rng(parameters.seed)
     rated = [
-        _rate_members(units, components.members(number), battles.entrants, parameters, rng)
-        for number in range(len(components))
+        rate_component(units, members, battles.entrants, parameters, rng)
+        for members in map(components.members, range(len(components)))
     ]
     return _assembled(battles, parameters, components, rated)
 
@@ -155,19 +155,6 @@ def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> 
         source=np.concatenate((units.a[won], units.b[lost])),
         target=np.concatenate((units.b[won], units.a[lost])),
     )
-
-
-def _rate_members(
-    units: ClusteredBattles,
-    members: NDArray[np.intp],
-    entrants: Sequence[str],
-    parameters: BradleyTerryParameters,
-    rng: np.random.Generator,
-) -> ComponentRating | None:
-    if len(members) == 1 and parameters.prior_sd is None:
-        return None
-    names = [entrants[member] for member in members]
-    return rate_component(units.within(members), names, parameters, rng)
 
 
 def _assembled(
