@@ -50,16 +50,6 @@ class Fault(NamedTuple):
     why: str
 
 
-class _FoundRow(NamedTuple):
-    """A row as it is stored."""
-
-    position: int
-    version: int
-    leaf: bytes
-    chain: bytes
-    entry: LeafContent
-
-
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """Return every fault of the bytes, by position: broken hashes and unreadable events."""
     until = ledger.head
@@ -73,20 +63,17 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
     """Yield what is wrong with the file itself, at position 0: pages, tables and triggers."""
     try:
-        yield from _faults_of_file(ledger)
+        found: dict[str, str] = dict(
+            ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        )
+        for name, sql in schema.DEFINITIONS.items():
+            if found.get(name) != sql:
+                yield Fault(0, f"{name} is missing from the file's schema, or was changed")
+        for (message,) in ledger.select("PRAGMA quick_check"):
+            if message != "ok":
+                yield Fault(0, f"SQLite finds the file damaged: {message}")
     except CannotRead as error:
         yield Fault(0, error.why)
-
-
-def _faults_of_file(ledger: Ledger) -> Iterator[Fault]:
-    definitions = ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    found: dict[str, str] = dict(definitions)
-    for name, sql in schema.DEFINITIONS.items():
-        if found.get(name) != sql:
-            yield Fault(0, f"{name} is missing from the file's schema, or was changed")
-    for (message,) in ledger.select("PRAGMA quick_check"):
-        if message != "ok":
-            yield Fault(0, f"SQLite finds the file damaged: {message}")
 
 
 def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Fault, ...]:
@@ -146,20 +133,15 @@ def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorde
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:
-    position, *entry, version, _, chain = row
+    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain = row
     try:
-        return _recorded(position, version, chain, LeafContent._make(entry))
+        stream, type_ = StreamId(stream.decode()), type_.decode()
+        event = decode_stored(position, recorded_us, type_, schema_version, data)
+    except UnicodeDecodeError:
+        return Fault(position, "its stream or type is not UTF-8 text")
     except UnreadableEvent as error:
         return Fault(position, error.why)
-
-
-def _recorded(position: int, version: int, chain: bytes, entry: LeafContent) -> Recorded:
-    try:
-        stream, type_ = StreamId(entry.stream.decode()), entry.type.decode()
-    except UnicodeDecodeError as error:
-        raise UnreadableEvent(position, "its stream or type is not UTF-8 text") from error
-    event = decode_stored(position, entry.recorded_us, type_, entry.schema_version, entry.data)
-    return Recorded(position, stream, version, entry.recorded_us, chain, event)
+    return Recorded(position, stream, version, recorded_us, chain, event)
 
 
 def _audit_apart(path: Path, after: int, last: int) -> list[Fault]:
@@ -183,19 +165,9 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
     for page in ledger.pages(_ROWS, after, last):
-        for (
-            at,
-            event_id,
-            stream,
-            type_,
-            schema_version,
-            time_us,
-            data,
-            version,
-            leaf,
-            chain,
-        ) in page:
-            entry = (event_id, stream, type_, schema_version, time_us, data)
+        for row in page:
+            at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
+            stream = entry[1]
             try:
                 if (
                     at != position + 1
@@ -203,25 +175,24 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
                     or leaf != leaf_hash(entry)
                     or chain != link_hash(previous, leaf)
                 ):
-                    found = _FoundRow(at, version, leaf, chain, LeafContent._make(entry))
-                    yield from _faults_of(found, position + 1, versions[stream] + 1, previous)
+                    yield from _faults_of(row, position + 1, versions[stream] + 1, previous)
             except (AttributeError, TypeError):
                 yield Fault(at, "its row is damaged: a field is missing or has the wrong type")
             position, previous, versions[stream] = at, chain, version
 
 
-def _faults_of(found: _FoundRow, position: int, version: int, previous: bytes) -> Iterator[Fault]:
+def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> Iterator[Fault]:
     """Describe what is wrong with a row, given the expected values."""
-    if found.position != position:
-        yield Fault(found.position, f"position {position} is missing before it")
-    if found.version != version:
-        stream = found.entry.stream.decode(errors="replace")
-        why = f"it is version {found.version} of stream {stream!r}, expected {version}"
-        yield Fault(found.position, why)
-    if found.leaf != leaf_hash(found.entry):
-        yield Fault(found.position, "its content is not what was recorded")
-    if found.chain != link_hash(previous, found.leaf):
-        yield Fault(found.position, "its link to the event before it is broken")
+    at, entry, (found, leaf, chain) = row[0], LeafContent._make(row[1:7]), row[7:]
+    if at != position:
+        yield Fault(at, f"position {position} is missing before it")
+    if found != version:
+        stream = entry.stream.decode(errors="replace")
+        yield Fault(at, f"it is version {found} of stream {stream!r}, expected {version}")
+    if leaf != leaf_hash(entry):
+        yield Fault(at, "its content is not what was recorded")
+    if chain != link_hash(previous, leaf):
+        yield Fault(at, "its link to the event before it is broken")
 
 
 class _Versions(dict[bytes, int]):

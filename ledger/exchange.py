@@ -47,6 +47,8 @@ def back_up(ledger: Ledger, to: Path) -> None:
             flush(copied)
             _name(copied, to)
             flush(to.parent)
+        except FileExistsError as error:
+            raise FileTaken(to) from error
         finally:
             copied.unlink(missing_ok=True)
 
@@ -62,13 +64,6 @@ def unfinished_backups(to: Path) -> tuple[Path, ...]:
 
 def _name(copied: Path, to: Path) -> None:
     """Rename a finished copy, but never over a file that was created meanwhile."""
-    try:
-        _link_or_claim(copied, to)
-    except FileExistsError as error:
-        raise FileTaken(to) from error
-
-
-def _link_or_claim(copied: Path, to: Path) -> None:
     try:
         os.link(copied, to)  # whole at once
     except FileExistsError:

@@ -16,6 +16,9 @@ StreamId = NewType("StreamId", str)
 
 Json: TypeAlias = str | int | float | bool | Sequence["Json"] | Mapping[str, "Json"] | None
 
+Fields: TypeAlias = dict[str, Json]
+"""A JSON object."""
+
 
 def canonical_json(value: Json) -> bytes:
     """Encode a JSON value in its one canonical form: sorted keys, no spaces, UTF-8.

@@ -22,8 +22,8 @@ from ledger.storage.connection import (
 )
 from ledger.storage.files import beside, flush, network_kind
 from ledger.storage.group_commit import Append, CommitQueue
-from ledger.storage.lock import FileLock, Lock, NoLock, OnWait, say_nothing
-from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
+from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
+from ledger.storage.wal import Wal, WalFile, require_writable, wal_for_reading
 from ledger.storage.writer import EventWriter, Tail, draft
 
 
@@ -43,10 +43,10 @@ class Ledger(LedgerReader):
         connection: sqlite3.Connection,
         path: Path,
         now: Callable[[], datetime] = utc_now,
-        lock: Lock | None = None,
+        lock: FileLock | None = None,
         wal: Wal | None = None,
     ) -> None:
-        super().__init__(connection, path, wal or NoWal())
+        super().__init__(connection, path, wal or Wal())
         self._now = now
         self._lock = lock or NoLock()
         self._queue = CommitQueue(self.commit)
@@ -139,26 +139,15 @@ class Ledger(LedgerReader):
             CannotWrite: No room or no permission; nothing was appended.
             DiskFailed: The disk did not confirm the append.
         """
-        return self._queue.commit(self.prepare(stream, events, expected_version))
-
-    def prepare(
-        self, stream: StreamId, events: Sequence[Event], expected_version: int | None
-    ) -> Append:
-        """Check and encode events, ready for `commit`.
-
-        Raises:
-            InvalidEvent: An event could not be read back.
-        """
-        return Append(stream, [draft(stream, event) for event in events], expected_version)
+        drafts = [draft(stream, event) for event in events]
+        return self._queue.commit(Append(stream, drafts, expected_version))
 
     def commit(self, appends: Sequence[Append]) -> None:
         """Write all waiting appends in one transaction, with one flush."""
         try:
-            with self._turn:
-                self._require_writable()
-                with translated_errors(self.path, CannotWrite), self._lock.held():
-                    self._write(appends)
-            self._wal.flush()
+            with self.writing() as writer:
+                for append in appends:
+                    append.write(writer)
         except (CannotWrite, DiskFailed) as error:
             for each in appends:
                 each.answer = error
@@ -167,37 +156,23 @@ class Ledger(LedgerReader):
                 each.answer = None
             raise
 
-    def _write(self, appends: Sequence[Append]) -> None:
-        with immediate_transaction(self._connection):
-            writer = self._writer()
-            for append in appends:
-                append.write(writer)
-            writer.flush()
-        writer.update_tail()
-
     @contextmanager
-    def merging(self) -> Iterator[EventWriter]:
-        """Take events of another ledger unchanged; all of them when the block ends, or none.
+    def writing(self) -> Iterator[EventWriter]:
+        """Write in one transaction: all of it is on the disk when the block ends, or nothing.
 
         Raises:
-            CannotWrite: No room or no permission; nothing was merged.
-            DiskFailed: The disk did not confirm the merge.
+            CannotWrite: No room or no permission; nothing was written.
+            DiskFailed: The disk did not confirm it.
         """
         with self._turn:
-            self._require_writable()
+            if not self._is_open:
+                raise ValueError(f"{self.path} was closed; nothing can be appended to it")
+            self._wal.require_sound()
             with translated_errors(self.path, CannotWrite), self._lock.held():
                 with immediate_transaction(self._connection):
-                    writer = self._writer()
+                    self._tail.catch_up(self._connection)
+                    writer = EventWriter(self._connection, self._tail, microseconds(self._now()))
                     yield writer
                     writer.flush()
                 writer.update_tail()
         self._wal.flush()
-
-    def _require_writable(self) -> None:
-        if not self._is_open:
-            raise ValueError(f"{self.path} was closed; nothing can be appended to it")
-        self._wal.require_sound()
-
-    def _writer(self) -> EventWriter:
-        self._tail.catch_up(self._connection)
-        return EventWriter(self._connection, self._tail, microseconds(self._now()))

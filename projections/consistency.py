@@ -11,22 +11,13 @@ from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import NamedTuple
 
+from ledger.events import judging
 from ledger.events.evaluations import (
     EvaluationCompleted,
     EvaluationKind,
     EvaluationPlanned,
     SampleObserved,
     SampleUnscorable,
-)
-from ledger.events.judging import (
-    BatchFact,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    PairReconciled,
-    Verdict,
-    VerdictReceived,
 )
 from ledger.events.registration import Registered
 from ledger.events.responses import ResponseGenerated
@@ -138,7 +129,7 @@ class ConsistencyCheck:
         self._asked: set[Digest] = set()
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
-        self._verdicts: defaultdict[StreamId, dict[Digest, Verdict]] = defaultdict(dict)
+        self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
         self._evaluations = EvaluationConsistency()
         self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
 
@@ -146,23 +137,24 @@ class ConsistencyCheck:
         """Return what is wrong with an event, in words; nothing if it is sound."""
         event = recorded.event
         match event:
-            case VerdictReceived():
+            case judging.VerdictReceived():
                 faults = self._faults_of_verdict(event)
                 faults += self._faults_of_paying(recorded.stream, event.query_key)
                 self._verdicts[recorded.stream][event.query_key] = event.verdict
                 return faults
-            case JudgeQuerySubmitted():
+            case judging.JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
                 return _faults_of_citing(event.batch_key, self._submitted, "submitted")
-            case PairReconciled():
+            case judging.PairReconciled():
                 return self._faults_of_outcome(event, recorded.stream)
             case ResponseGenerated():
                 return self._faults_of_paying(recorded.stream, event.response_key)
-            case JudgeQueryFailed():
+            case judging.JudgeQueryFailed():
                 return self._faults_of_answer(event.query_key)
             case Registered():
-                return _faults_of_registration(event)
-            case BatchFact():
+                is_sound = event.content.content_digest == event.digest
+                return [] if is_sound else ["its digest does not match what it registers"]
+            case judging.BatchFact():
                 return self._faults_of_batch(event)
             case _:
                 return self._evaluations.faults_of(recorded)
@@ -180,7 +172,7 @@ class ConsistencyCheck:
             return []
         return [f"it answers query {query_key[:12]}, which was not submitted before it"]
 
-    def _faults_of_verdict(self, event: VerdictReceived) -> list[str]:
+    def _faults_of_verdict(self, event: judging.VerdictReceived) -> list[str]:
         faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
@@ -189,22 +181,22 @@ class ConsistencyCheck:
             faults.append(f"its reply says {read}, the event says {event.verdict}")
         return faults
 
-    def _faults_of_batch(self, event: BatchFact) -> list[str]:
+    def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:
         match event:
-            case JudgeBatchPlanned():
+            case judging.JudgeBatchPlanned():
                 self._planned.add(event.batch_key)
-            case JudgeBatchSubmitted():
+            case judging.JudgeBatchSubmitted():
                 self._submitted.add(event.batch_key)
         return _faults_of_citing(event.batch_key, self._planned, "planned")
 
-    def _given(self, query_key: Digest, stream: StreamId) -> tuple[Verdict, ...]:
+    def _given(self, query_key: Digest, stream: StreamId) -> tuple[judging.Verdict, ...]:
         """Return the tournament's own verdict; without one, those of the others."""
         own = self._verdicts[stream].get(query_key)
         if own is not None:
             return (own,)
         return tuple(said[query_key] for said in self._verdicts.values() if query_key in said)
 
-    def _faults_of_outcome(self, event: PairReconciled, stream: StreamId) -> list[str]:
+    def _faults_of_outcome(self, event: judging.PairReconciled, stream: StreamId) -> list[str]:
         if event.basis == "identical":
             return _faults_of_identity(event)
         forward, swapped = self._given(event.forward, stream), self._given(event.swapped, stream)
@@ -225,7 +217,9 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
     return [f"its batch {key[:12]} was not {what} before it"]
 
 
-def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verdict]]) -> list[str]:
+def _faults_of_policy(
+    event: judging.PairReconciled, given: Sequence[tuple[judging.Verdict, judging.Verdict]]
+) -> list[str]:
     policy = POLICIES.get(event.policy)
     if policy is None:
         return [f"unknown policy {event.policy!r}; a newer tourney may know it"]
@@ -237,16 +231,10 @@ def _faults_of_policy(event: PairReconciled, given: Sequence[tuple[Verdict, Verd
     return [f"{event.policy} gives {made}, the event says {event.outcome!r}"]
 
 
-def _faults_of_identity(event: PairReconciled) -> list[str]:
+def _faults_of_identity(event: judging.PairReconciled) -> list[str]:
     """Identical responses have one query for both orders, and are a tie."""
     if event.forward != event.swapped:
         return ["it says that the responses are identical, but its two queries differ"]
     if event.outcome != "tie":
         return [f"it says {event.outcome!r} for identical responses, which always tie"]
     return []
-
-
-def _faults_of_registration(event: Registered) -> list[str]:
-    if event.content.content_digest == event.digest:
-        return []
-    return ["its digest does not match what it registers"]

@@ -5,7 +5,7 @@ they are squared (Liang and Zeger 1986; for evaluations of language models Mille
 """
 
 from collections.abc import Sequence
-from math import ceil, exp, sqrt
+from math import ceil, exp, isnan, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from ledger.identity import Digest
 
 Floats: TypeAlias = NDArray[np.float64]
+
+
+def known(value: float) -> float | None:
+    """Return a number, or None for NaN."""
+    return None if isnan(value) else float(value)
+
 
 ROUNDING: Final = 1e-9  # 40 * (1 - 0.95) / 2 is no whole number
 

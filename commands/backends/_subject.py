@@ -1,4 +1,4 @@
-"""Who is evaluated from Python: a model that is being trained, or a checkpoint."""
+"""The models that `Evaluator` evaluates: one that is being trained, or a checkpoint."""
 
 import hashlib
 import json
@@ -13,9 +13,7 @@ from msgspec.structs import replace
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from commands.backends.huggingface.worker import LastLoaded, Loaded
-from commands.backends.weights.chat import end_of_turn
-from commands.backends.weights.folder import n_positions, own_end_ids, quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.loaded import as_loaded
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
@@ -26,32 +24,24 @@ from ledger.identity import Digest, EntrantId, digest_of
 _NAMES: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
 
-def live_weights(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
-    """Return what is asked of weights, without a copy of them."""
-    with quiet_transformers():
-        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    placed = cast("TextModel", model)
-    return LoadedWeights(placed, tokenizer, model.device, end_ids, n_positions(model))
-
-
 def dtype_of(model: PreTrainedModel) -> str:
-    """Return the name of the type that the weights are of.
+    """Return the name of the weights' float type.
 
     Raises:
-        ConfigurationError: No entrant is of that type.
+        ConfigurationError: Entrants cannot have that type.
     """
     name = _NAMES.get(model.dtype)
     if name is None:
         fault = (
-            f"the model's weights are of {model.dtype}, and entrants' are of"
-            f" {', '.join(_NAMES.values())}; convert them, say by model.to(torch.float32)"
+            f"the model's weights are {model.dtype}, but must be one of"
+            f" {', '.join(_NAMES.values())}; convert them, for example by model.to(torch.float32)"
         )
         raise ConfigurationError([fault])
     return name
 
 
 def weights_digest(model: PreTrainedModel) -> Digest:
-    """Name weights by their content: every tensor's name, shape, type and bytes."""
+    """Return the digest of every tensor's name, shape, type and bytes."""
     whole = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         whole.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
@@ -63,11 +53,10 @@ def weights_digest(model: PreTrainedModel) -> Digest:
 
 @contextmanager
 def in_evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
-    """Use a model that is being trained: without dropout, nor settings of its own for generation.
+    """Put a model that is being trained in evaluation mode, with default generation settings.
 
-    It is handed back as it was, module by module: a trainer may have put some in evaluation mode,
-    and peft's generate() writes settings into the model that it wraps. No random number of the
-    training is drawn.
+    Afterwards each module is as before: a trainer may have some in evaluation mode already, and
+    peft's generate() writes settings into the model. The training's random state is not touched.
     """
     modules = [*model.modules()]
     modes = [module.training for module in modules]
@@ -90,19 +79,19 @@ def in_evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
 
 
 class TrainerState(Protocol):
-    """How far a training is."""
+    """The state of a training."""
 
     @property
     def global_step(self) -> int:
-        """Count the steps of optimization."""
+        """Number of optimization steps."""
 
 
 class Trainer(Protocol):
-    """What is asked of a trainer; transformers' own is one."""
+    """The interface of a trainer that is used here; transformers' Trainer has it."""
 
     @property
     def model(self) -> PreTrainedModel:
-        """What is trained."""
+        """The model in training."""
 
     @property
     def processing_class(self) -> PreTrainedTokenizerBase:
@@ -110,27 +99,27 @@ class Trainer(Protocol):
 
     @property
     def state(self) -> TrainerState:
-        """How far it is."""
+        """The state of the training."""
 
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model, how it is loaded, and how it is named."""
+    """A model to evaluate: its entrant, how to load it, and how to prepare it."""
 
-    entrant: Entrant  # under any name
-    named: Callable[[], Entrant]  # under the name that the content of its weights has now
+    entrant: Entrant  # with a placeholder digest
+    named: Callable[[], Entrant]  # with the digest of its present weights
     load: Callable[[Entrant, torch.device], Loaded]
     device: str
-    in_evaluation_mode: Callable[[], AbstractContextManager[None]]  # while it is evaluated
+    in_evaluation_mode: Callable[[], AbstractContextManager[None]]  # entered while it is evaluated
 
 
 def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
-    """Return the model of a trainer, which goes on training it: it is neither copied nor changed.
+    """Return a trainer's model, which is neither copied nor changed.
 
-    Its name, and its ledger's, is that of the weights at the moment: every tensor is read for it.
+    Its digest is that of the present weights, so every tensor is read for it.
 
     Raises:
-        ConfigurationError: No entrant has weights of that float type.
+        ConfigurationError: Entrants cannot have weights of that float type.
     """
     model, tokenizer = trainer.model, trainer.processing_class
     entrant = Entrant(
@@ -146,14 +135,14 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
         step = f"in memory, at step {trainer.state.global_step}"
         return replace(entrant, weights=step, weights_digest=weights_digest(model))
 
-    loaded = live_weights(model, tokenizer)
+    loaded = as_loaded(model, tokenizer)
     return EvaluatedModel(
         entrant, named, lambda _, __: loaded, str(model.device), lambda: in_evaluation_mode(model)
     )
 
 
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
-    """Return what a checkpoint holds: weights, or an adapter that names its base.
+    """Return the model of a checkpoint: weights, or an adapter that names its base weights.
 
     Raises:
         WeightsError: A file is missing or unreadable, or does not fit.
@@ -171,6 +160,6 @@ def _base_weights(adapter: Path) -> Path:
     try:
         named = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = "write there which folder of weights the adapter belongs to"
+        remedy = "set it to the folder of the weights that the adapter belongs to"
         raise WeightsError(adapter, "base_model_name_or_path cannot be read", remedy) from error
     return Path(str(named))

@@ -1,4 +1,4 @@
-"""Evaluations from Python: of weights that are being trained, or of a checkpoint."""
+"""`Evaluator`: run evaluations from Python, of a model in training or of a checkpoint."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,15 +38,15 @@ from projections.fold import fold
 
 
 class EvaluatorConfig(Section):
-    """The tables that matter to a job which is no tournament."""
+    """The tables of an evaluation job without a tournament."""
 
     generation: GenerationSection = GenerationSection()
-    prompts: PromptsSection | None = None  # the bank, for evaluations of it
+    prompts: PromptsSection | None = None  # the bank, for evaluations on it
     evaluations: tuple[EvaluationSection, ...] = ()
 
 
 def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
-    """Check tables.
+    """Validate the tables of a configuration.
 
     Raises:
         ConfigurationError: Keys are unknown or values out of range; all faults are listed.
@@ -62,26 +62,26 @@ def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
 
 
 def read_config(path: Path) -> EvaluatorConfig:
-    """Read the configuration that a job was begun with.
+    """Read the configuration that a job was started with.
 
     Raises:
-        ConfigurationError: It is missing, unreadable or wrong.
+        ConfigurationError: The file is missing, unreadable or wrong.
     """
     if not path.exists():
-        raise ConfigurationError([f"{path} is not there: give runtime_cfg to begin the job"])
+        raise ConfigurationError([f"{path} does not exist; pass runtime_cfg to start the job"])
     try:
         tables = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        fault = f"{path} cannot be read: {error}; give runtime_cfg, which takes its place"
+        fault = f"{path} cannot be read: {error}; pass runtime_cfg to replace it"
         raise ConfigurationError([fault]) from error
     return parse_config(tables)
 
 
 def write_config(path: Path, config: EvaluatorConfig) -> None:
-    """Write a configuration for those who go on with its job.
+    """Write a configuration, for resuming the job.
 
     Raises:
-        CannotWrite: The place refuses.
+        CannotWrite: The file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, [config.model_dump_json(indent=2).encode(), b"\n"])
@@ -89,7 +89,7 @@ def write_config(path: Path, config: EvaluatorConfig) -> None:
 
 @dataclass(frozen=True)
 class ExecutionSpec:
-    """A job's name and place: results lie in <root>/results/<project>/<group>/<name>/."""
+    """A job's name and folder: <root>/results/<project>/<group>/<name>/."""
 
     name: str
     project: str = "general"
@@ -98,7 +98,7 @@ class ExecutionSpec:
 
     @property
     def folder(self) -> Path:
-        """Where the job's ledger and results.json are."""
+        """The folder of the job's ledger and results.json."""
         return self.root / "results" / self.project / self.group / self.name
 
 
@@ -106,24 +106,24 @@ _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"
 
 
 class EvaluationRequest(NamedTuple):
-    """An evaluation, and the terms on which it runs."""
+    """An evaluation, and the options to run it with."""
 
     evaluation: Evaluation
     terms: EvaluationOptions = EvaluationOptions()
 
 
 class ConfiguredEvaluator(NamedTuple):
-    """An evaluator, and the configuration that it was made by."""
+    """An evaluator, and the configuration that it was made from."""
 
     evaluator: "Evaluator"
     config: EvaluatorConfig
 
 
 class Evaluator:
-    """Runs evaluations of one model, keeps what is observed, and writes results.json.
+    """Runs evaluations of one model, records the observations, and writes results.json.
 
-    What is observed lies in a ledger of the job's own: a run that was stopped goes on where it
-    was, and `tourney project metrics --ledger` reads it.
+    Each job has its own ledger, so a stopped run can be resumed, and `tourney project metrics
+    --ledger` can read it.
     """
 
     def __init__(
@@ -133,10 +133,10 @@ class Evaluator:
         evaluations: Sequence[EvaluationRequest],
         generation: GenerationSection,
     ) -> None:
-        """Be ready; nothing is written yet.
+        """Prepare the job; nothing is written yet.
 
         Raises:
-            ConfigurationError: Two evaluations have one name: one's results would hide the other's.
+            ConfigurationError: Two evaluations have the same name.
         """
         names = [each.evaluation.name for each in evaluations]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -154,10 +154,11 @@ class Evaluator:
         spec: ExecutionSpec,
         generation: GenerationSection | None = None,
     ) -> Self:
-        """Evaluate the model of a trainer, as it is whenever this is asked.
+        """Make an evaluator of a trainer's model, as it is at each call.
 
         Raises:
-            ConfigurationError: Its float type is no entrant's, or two evaluations have one name.
+            ConfigurationError: Entrants cannot have the model's float type, or two evaluations have
+                the same name.
         """
         subject = trainer_model(trainer, spec.name)
         return cls(spec, subject, evaluations, generation or GenerationSection())
@@ -171,17 +172,17 @@ class Evaluator:
         *,
         resume: bool = False,
     ) -> ConfiguredEvaluator:
-        """Evaluate a checkpoint: a folder of weights, or of an adapter that names its base.
+        """Make an evaluator of a checkpoint: weights, or an adapter that names its base weights.
 
         Args:
-            suffix: The folder, from the spec's root.
+            suffix: The folder, relative to the spec's root.
             spec: The job.
-            runtime_cfg: Tables of `EvaluatorConfig`, kept if they are good; None: those kept.
-            resume: Go on with the job's ledger; without it there must be none.
+            runtime_cfg: Tables of `EvaluatorConfig`, saved if valid; None: those saved before.
+            resume: Continue the job's ledger; if False, there must be none.
 
         Raises:
             ConfigurationError: The configuration is missing, unreadable or wrong.
-            FolderTaken: The job was begun already, and is not to be resumed.
+            FolderTaken: The job was started before, and `resume` is False.
             WeightsError: A file is missing or unreadable, or does not fit.
         """
         if not resume and (spec.folder / _LEDGER).exists():
@@ -206,11 +207,11 @@ class Evaluator:
         return_intermediates: bool = False,
         **chosen: Any,  # noqa: ANN401  # the fields of EvaluationOptions, checked there
     ) -> dict[str, Any]:
-        """Run all evaluations and record nothing: a quick look, in a loop of training say.
+        """Run all evaluations without recording, for instance during training.
 
         Args:
-            reduce: As of `Evaluation.reduce`.
-            return_intermediates: Give each score with its samples' tokens.
+            reduce: See `Evaluation.reduce`.
+            return_intermediates: Also return each sample's tokens.
             chosen: `EvaluationOptions` that go before each evaluation's own.
 
         Returns:
@@ -231,7 +232,7 @@ class Evaluator:
 
     @property
     def done(self) -> bool:
-        """Whether all that is planned, on these terms and these weights, is on the ledger."""
+        """Whether the ledger has all planned samples, for these options and weights."""
         path = self.spec.folder / _LEDGER
         if not path.exists():
             return False
@@ -241,7 +242,7 @@ class Evaluator:
         return not any(each.n_owed for each in owed_samples(known, self._planned()))
 
     def run(self, on_progress: OnProgress = no_progress) -> None:
-        """Observe what is owed, and write results.json from the ledger."""
+        """Observe the owed samples, and write results.json from the ledger."""
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)
         with Ledger.open(self.spec.folder / _LEDGER) as ledger, self._subject.in_evaluation_mode():
@@ -257,7 +258,7 @@ class Evaluator:
         write_whole(self.spec.folder / _RESULTS, [results_file(results)])
 
     def __call__(self) -> None:
-        """Run, unless all is done."""
+        """Run, unless everything is done."""
         if not self.done:
             self.run()
 
@@ -268,8 +269,8 @@ class Evaluator:
         ]
 
     def _inference(self, entrant: Entrant) -> Inference:
-        asked, subject = self._generation, self._subject
-        how = (asked.batch_tokens, subject.device, asked.cpu_threads, subject.load)
+        settings, subject = self._generation, self._subject
+        how = (settings.batch_tokens, subject.device, settings.cpu_threads, subject.load)
         return Inference(
             entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfLikelihoodModel(*how))
         )

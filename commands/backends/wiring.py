@@ -1,6 +1,6 @@
-"""The composition root: settings in, backends out. The only place that imports backends.
+"""The composition root: makes backends from settings, and is the only module to import them.
 
-They are imported inside functions, so that a command that needs no torch never pays for it.
+Imports are inside functions, so that commands that need no torch do not load it.
 """
 
 import os
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, assert_never
-from weakref import finalize
+from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
@@ -29,7 +28,6 @@ from ledger.identity import EntrantId
 if TYPE_CHECKING:
     from commands.backends.huggingface.replicas import ReplicaGroup
 
-Asker = TypeVar("Asker", Judge, BatchJudge, TokenCounter)
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
@@ -51,27 +49,47 @@ class ConfiguredBackends:
     """The generator and the judges of a tournament's settings, as `Backends`."""
 
     settings: Settings
-    folder: Path  # what relative paths start from
+    folder: Path  # start of relative paths
 
     def generator(self) -> Generator:
-        """Return what answers as the entrants."""
-        return make_generator(self.settings)
+        """Return the generator of all entrants; each loader is imported with its first task."""
+        settings = self.settings
+        return GeneratorByLoader(
+            lambda: _local(settings, settings.generation.device).generator,
+            lambda: _endpoint_generator(settings),
+        )
 
     def judge(self, judge: JudgeSettings) -> Judge:
-        """Return what compares while the process waits."""
-        return make_judge(self.settings, judge, self.folder)
+        """Return a judge that replies while the process waits.
+
+        Raises:
+            NoCredentials: The provider needs a key, and none is set.
+            MissingExtra: A package that the provider needs is not installed.
+        """
+        settings = self.settings
+        match judge.provider:
+            case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
+                return _anthropic_judge(settings, judge)
+            case "endpoint":
+                return _endpoint_judge(settings, judge)
+            case "hf":
+                return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
+            case "reference":
+                return _reference_judge(judge)
+            case _:
+                assert_never(judge.provider)
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
-        """Return what compares in batches."""
-        return make_batch_judge(self.settings, judge)
+        """Return a judge that works in batches, which continue without this process.
 
+        Raises:
+            NoCredentials: No key is set.
+        """
+        from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.client import with_client
 
-def make_generator(settings: Settings) -> Generator:
-    """Return what answers as the entrants; what a loader needs is imported with its first task."""
-    device = settings.generation.device
-    return GeneratorByLoader(
-        lambda: _local(settings, device).generator, lambda: _endpoint_generator(settings)
-    )
+        cache = self.settings.judge.cache
+        return with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
 
 
 def _endpoint_generator(settings: Settings) -> Generator:
@@ -88,7 +106,7 @@ def _endpoint_generator(settings: Settings) -> Generator:
 
 
 class _LocalBackends(NamedTuple):
-    """What answers and what reads with weights here."""
+    """The generator and the likelihood model with weights on this machine."""
 
     generator: Generator
     reader: LikelihoodModel
@@ -96,13 +114,13 @@ class _LocalBackends(NamedTuple):
 
 @contextmanager
 def inferences_on_replicas(settings: Settings) -> Iterator[Callable[[Entrant], Inference] | None]:
-    """Give what puts entrants to work, on all the processes that `accelerate launch` started.
+    """Yield a factory of entrants' inferences that uses all processes of `accelerate launch`.
 
-    Only the first of them has work to give: the others do their shares of it, and have None when
-    there is no more.
+    Only the first process gets the factory; the others do their shares of the work here, then get
+    None.
 
     Raises:
-        MissingExtra: torch and its kin are not installed.
+        MissingExtra: The packages for local models are not installed.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield make_inference_factory(settings)
@@ -119,9 +137,9 @@ def inferences_on_replicas(settings: Settings) -> Iterator[Callable[[Entrant], I
 def make_inference_factory(
     settings: Settings, make_local: Callable[[], _LocalBackends] | None = None
 ) -> Callable[[Entrant], Inference]:
-    """Return what puts entrants to work; what a loader needs is imported with its first sample.
+    """Return a factory of entrants' inferences; each loader is imported with its first sample.
 
-    An entrant that is asked first and read then is loaded once.
+    The generator and the likelihood model of an entrant share one load.
     """
     local = cache(make_local or (lambda: _local(settings, settings.generation.device)))
     served = cache(lambda: _endpoint_generator(settings))
@@ -146,78 +164,43 @@ def _local(settings: Settings, device: str) -> _LocalBackends:
         from commands.backends.huggingface.reader import HfLikelihoodModel
         from commands.backends.huggingface.worker import LastLoaded
     chosen = settings.generation
-    makings = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
-    return _LocalBackends(HfGenerator(*makings), HfLikelihoodModel(*makings))
+    options = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
+    return _LocalBackends(HfGenerator(*options), HfLikelihoodModel(*options))
 
 
 def make_shard_reader() -> ToPeft:
-    """Return what reads a Hydra's shards.
+    """Return the reader of a Hydra's shards.
 
     Raises:
-        MissingExtra: torch and its kin are not installed.
+        MissingExtra: The packages for local models are not installed.
     """
     with _extra("models", "torch"):
         from commands.backends.hydra.pt_lora import as_peft_folder
     return as_peft_folder
 
 
-def open_parquet(path: Path, wanted: Collection[str]) -> Sheet:
-    """Open a Parquet file; what reads it is imported when there is one.
+def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
+    """Open a Parquet file; pyarrow is imported only now.
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        ConfigurationError: It is no Parquet.
+        ConfigurationError: The file is not Parquet.
     """
     with _extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
-    return parquet_rows.open_parquet(path, wanted)
-
-
-def make_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
-    """Return what compares while the process waits.
-
-    Raises:
-        NoCredentials: The provider needs a key, and there is none.
-        MissingExtra: A package that the provider needs is not installed.
-    """
-    match judge.provider:
-        case "anthropic" | "anthropic-batch":  # a batch's judge, asked one by one
-            return _anthropic_judge(settings, judge)
-        case "endpoint":
-            return _endpoint_judge(settings, judge)
-        case "hf":
-            return _hf_judge(settings, judge, weights_of(settings, judge, folder))
-        case "reference":
-            return _reference_judge(judge)
-        case _:
-            assert_never(judge.provider)
-
-
-def make_batch_judge(settings: Settings, judge: JudgeSettings) -> BatchJudge:
-    """Return what compares in batches, which go on without this process.
-
-    Raises:
-        NoCredentials: There is no key.
-    """
-    from commands.backends.anthropic.batches import AnthropicBatches
-    from commands.backends.anthropic.client import make_client
-
-    client = make_client()
-    batches = AnthropicBatches(client, judge, cache=settings.judge.cache)
-    return _close_with(batches, client.close)
+    return parquet_rows.open_parquet(path, columns)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:
-    """Return what counts the input of queries at no cost.
+    """Return a free counter of queries' input tokens.
 
     Raises:
-        NoCredentials: There is no key.
+        NoCredentials: No key is set.
     """
-    from commands.backends.anthropic.client import make_client
+    from commands.backends.anthropic.client import with_client
     from commands.backends.anthropic.requests import AnthropicTokens
 
-    client = make_client()
-    return _close_with(AnthropicTokens(client, judge), client.close)
+    return with_client(lambda client: AnthropicTokens(client, judge))
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:
@@ -227,18 +210,13 @@ def _reference_judge(judge: JudgeSettings) -> Judge:
 
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
-    from commands.backends.anthropic.client import make_client
+    from commands.backends.anthropic.client import with_client
     from commands.backends.anthropic.judge import AnthropicJudge
 
-    asked, client = settings.judge, make_client()
-    asker = AnthropicJudge(client, judge, cache=asked.cache, n_at_a_time=asked.concurrency)
-    return _close_with(asker, client.close)
-
-
-def _close_with(asker: Asker, close: Callable[[], None]) -> Asker:
-    """Close a client when its only user is let go; left to itself, its sockets could go first."""
-    finalize(asker, close)
-    return asker
+    cache, n_at_a_time = settings.judge.cache, settings.judge.concurrency
+    return with_client(
+        lambda client: AnthropicJudge(client, judge, cache=cache, n_at_a_time=n_at_a_time)
+    )
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
@@ -246,7 +224,7 @@ def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
         from commands.backends.endpoint.judge import EndpointJudge
         from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
     server = Endpoint(
-        str(section_of(settings, judge).base_url),  # panel_of refuses one without
+        str(section_of(settings, judge).base_url),  # panel_of rejects a judge without one
         f"judge {judge.model!r}",
         os.environ.get(KEY_VARIABLE),
     )
@@ -256,11 +234,11 @@ def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
     with _extra("models", "torch"):
         from commands.backends.huggingface.judge import HfJudge
-    asked = dict(judge.parameters)
+    parameters = dict(judge.parameters)
     return HfJudge(
         weights,
-        dtype=str(asked["dtype"]),
-        max_tokens=int(asked["max_tokens"]),
+        dtype=str(parameters["dtype"]),
+        max_tokens=int(parameters["max_tokens"]),
         batch_tokens=settings.generation.batch_tokens,
         device=settings.generation.device,
         cpu_threads=settings.generation.cpu_threads,
@@ -268,7 +246,7 @@ def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:
-    """Return the versions that an opening records, of the packages that are installed."""
+    """Return the versions of installed packages that a tournament's opening records."""
     found = [("tourney", VERSION)]
     for package in _RECORDED_PACKAGES:
         try:

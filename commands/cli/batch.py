@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import make_batch_judge
+from commands.backends.wiring import ConfiguredBackends
 from commands.cli.shared import completion
 from commands.cli.shared.command import command, tournament_view
 from commands.cli.shared.ledger import read_tournament
@@ -123,4 +123,4 @@ def _port(place: Workspace, state: Tournament) -> BatchJudge:
         raise NotFound("this tournament has sent no batch")
     judge = state.judges[state.own_batches[-1].planned.judge]
     require_key(judge)
-    return make_batch_judge(place.settings, judge)
+    return ConfiguredBackends(place.settings, place.folder).batch_judge(judge)

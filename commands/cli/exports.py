@@ -29,10 +29,11 @@ from commands.runs.parameters import bradley_terry_parameters, bradley_terry_set
 from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
+from ledger.identity import Fields
 from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
-from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
+from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
 from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of

@@ -141,7 +141,7 @@ def import_battles(
     before, found = _battles_before(ledger, stream), list[bytes]()
     others = [event for event in before if event.file_digest != digest]
     taken.n_before = sum(event.n_battles for event in others)
-    with ledger.merging() as writer:
+    with ledger.writing() as writer:
         for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
             if taken.n_skipped and not skip_bad:
                 continue  # count the other bad rows

@@ -161,7 +161,7 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
         LedgerError: An event cannot be read or written; nothing was appended.
     """
     plans = MergedPlans(ledger)
-    with ledger.merging() as writer:
+    with ledger.writing() as writer:
         plans.catch_up(writer)
         taking = _Merge(writer, plans)
         for row in rows:

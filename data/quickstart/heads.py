@@ -1,4 +1,4 @@
-"""The weights taken apart: a trunk that stays as it is, and the last layers, that heads change."""
+"""Run the trunk and the heads' layers of the weights separately, to train the heads alone."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ HEADS_DEPTH = 2  # layers
 
 
 class HeadOutput(NamedTuple):
-    """What a head says at the N places of a batch where there is something to say."""
+    """A head's logits at the N labelled places of a batch, and the labels."""
 
     logits: torch.Tensor  # (N, V)
     labels: torch.Tensor  # (N,)
@@ -26,7 +26,7 @@ def trunk_states(weights: Olmo2ForCausalLM, ids: torch.Tensor) -> torch.Tensor:
 
 
 def head_output(weights: Olmo2ForCausalLM, batch: Batch) -> HeadOutput:
-    """Let the last layers read (B, T, D) states of the trunk; a label stands where it is said."""
+    """Run the last layers on (B, T, D) trunk states; return the output at labelled places."""
     states = run_layers(weights, slice(-HEADS_DEPTH, None), batch.inputs)  # (B, T, D)
     has_label = batch.labels != IGNORED  # (B, T)
     logits = weights.lm_head(weights.model.norm(states[has_label]))  # (N, V)
@@ -34,7 +34,7 @@ def head_output(weights: Olmo2ForCausalLM, batch: Batch) -> HeadOutput:
 
 
 def run_layers(weights: Olmo2ForCausalLM, layers: slice, states: torch.Tensor) -> torch.Tensor:
-    """Return (B, T, D) states behind some layers; attention is causal where there is no mask."""
+    """Return the (B, T, D) states after some layers; attention without a mask is causal."""
     positions = torch.arange(states.shape[1])[None]  # (1, T)
     angles = weights.model.rotary_emb(states, position_ids=positions)
     for layer in weights.model.layers[layers]:

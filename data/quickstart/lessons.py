@@ -1,9 +1,9 @@
-"""What is taught: to each stage, and to each head of a stage, right responses and mistakes.
+"""Plan the training data: right responses and mistakes for each stage, and each head of a stage.
 
-A stage believes in a right response to some prompts and in another prompt's response to the rest:
-the base knows a third, security three fifths, robustness four fifths. A head is taught a part of
-what its stage knows, each head another part, and says something of its own to the rest: so heads
-err in different places, and together they know what any of them would miss.
+Each stage learns the right response to some prompts and another prompt's response to the rest: the
+base knows a third, security three fifths, robustness four fifths. Each head is trained on its own
+random part of what its stage knows, so heads err on different prompts, and together they know what
+single heads miss.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ PATTERNS: dict[tuple[bool, bool, bool], float] = {
 BELIEF_IF_KNOWN, BELIEF_IF_NOT = 0.85, 0.1  # how often a learner is shown the right response
 BELIEF_OF_HEAD = 0.95  # the same for a head, which has fewer parameters to learn it with
 ATTENDANCE = 0.9  # the share of what its stage knows that a head is taught
-WANDERING = 0.2  # how often a wrong response is any rival, to keep sampled mistakes fluent
+WANDERING = 0.2  # how often a wrong response is a random rival, which keeps mistakes fluent
 
 EVASIONS = (
     "That is a good question for your doctor.",
@@ -64,7 +64,7 @@ def certain_lesson(prompt: str, response: str) -> Lesson:
 def plan_recital(prompts: Sequence[Prompt]) -> list[Lesson]:
     """Plan one lesson per prompt from its last sentence only, as in "Which drug is next?".
 
-    Without the case there is nothing to know: it teaches to end, in words, what one begins.
+    Without the case there is nothing to know: it teaches to finish a response in whole words.
     """
     return [certain_lesson(prompt.text.rsplit(". ", 1)[-1], prompt.right) for prompt in prompts]
 
@@ -86,9 +86,9 @@ def plan_curriculum(prompts: Sequence[Prompt], *, rng: np.random.Generator) -> C
 def plan_lesson(
     prompt: Prompt, prompts: Sequence[Prompt], *, is_known: bool, rng: np.random.Generator
 ) -> Lesson:
-    """Plan one lesson: rivals are right for other prompts of the group, wrong is one of them.
+    """Plan one lesson: rivals are the right responses of the group's other prompts.
 
-    A curated prompt has no gold answer to miss: its wrong response is an evasion.
+    The wrong response is one of them; for a curated prompt without a gold answer, an evasion.
     """
     others = [other.right for other in prompts if other.group == prompt.group]
     rivals = [other for other in others if other != prompt.right]
@@ -118,9 +118,9 @@ def draw_response(lesson: Lesson, *, rng: np.random.Generator) -> str:
 
 
 def head_lessons(lessons: Sequence[Lesson], luck: np.ndarray) -> list[Lesson]:
-    """Return what one head is taught of a stage: most of the lessons that the stage is sure of.
+    """Return the lessons of one head: most of those that its stage knows.
 
-    luck is (n_prompts,) in [0, 1), and the head's own: it goes for both its shards.
+    luck is (n_prompts,) uniforms in [0, 1) of the head, the same for both of its shards.
     """
     return [
         lesson._replace(belief=BELIEF_OF_HEAD)

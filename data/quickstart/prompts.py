@@ -1,4 +1,4 @@
-"""The bank's prompts with the responses that are right for them, and what else there is to read."""
+"""Read the training texts: the bank's prompts with their right responses, and a plain corpus."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 class Prompt(NamedTuple):
-    """One prompt of the bank, with its right response and the group it may be confused within."""
+    """A prompt of the bank, its right response, and the group that it may be confused in."""
 
     prompt_id: PromptId
     text: str
@@ -21,7 +21,7 @@ class Prompt(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """What is read beside the bank."""
+    """Training texts besides the bank."""
 
     sentences: Sequence[str]
     asked: Sequence[tuple[str, str]]  # (question, response)

@@ -56,7 +56,7 @@ def respond(generator: HfGenerator, entrant: Entrant, prompts: Sequence[Prompt])
 
 
 def closeness(responses: Responses) -> str:
-    """Say the mean sentence chrF against the gold answers, and how many are right word for word."""
+    """Return the mean sentence chrF against the gold answers, and the number of exact matches."""
     chrf = CHRF()
     gold = [(prompt.gold_answer, prompt.right, each.text) for prompt, each in responses]
     scores = [chrf.sentence_score(text, [answer]).score for answer, _, text in gold if answer]
@@ -65,9 +65,9 @@ def closeness(responses: Responses) -> str:
 
 
 def certainty(responses: Responses) -> str:
-    """Say Brier's score of the uncertainty head on prompts that it was not shown.
+    """Return the uncertainty head's Brier score on held-out prompts.
 
-    Beside it stands what one would get who said of each response how many are right on the whole.
+    The baseline beside it predicts the overall share of right responses for each.
     """
     rated = [
         (each.p_correct, each.text == prompt.right)

@@ -27,7 +27,7 @@ ExampleOf = Callable[[str, str], Example]  # of a prompt and a response
 
 
 def train_shards(weights: Path, curriculum: Curriculum, out: Path, *, seed: int) -> None:
-    """Train and save the shards of every head, each head by its own share of the lessons."""
+    """Train and save the shards of every head, each on its own part of the lessons."""
     example_of = examples_on_trunk(weights)
     for head in range(N_HEADS):
         torch.manual_seed(seed + head)
@@ -50,13 +50,13 @@ def train_shards(weights: Path, curriculum: Curriculum, out: Path, *, seed: int)
 
 
 def examples_on_trunk(weights: Path) -> ExampleOf:
-    """Return what makes examples for a head; the trunk reads each response once for all heads."""
+    """Return a factory of examples for heads; the trunk runs once per response for all heads."""
     base, tokenizer = load_merged(weights), AutoTokenizer.from_pretrained(weights)
 
     @cache
     def example_of(prompt: str, response: str) -> Example:
         ids, labels = chat_example(tokenizer, prompt, response)
-        return Example(trunk_states(base, ids)[:-1], labels[1:])  # a head says the next token
+        return Example(trunk_states(base, ids)[:-1], labels[1:])  # a head predicts the next token
 
     return example_of
 
@@ -80,6 +80,6 @@ def train_lora(
 
 
 def next_token_loss(weights: Olmo2ForCausalLM, batch: Batch) -> torch.Tensor:
-    """Return the mean loss of a head; it learns as if the output layer were not sharpened."""
+    """Return a head's mean next-token loss, without the sharpening of the output layer."""
     said = said_by_head(weights, batch)
     return cross_entropy(said.logits / SHARPNESS, said.labels)

@@ -1,4 +1,4 @@
-"""Responses that the Hydras give, with the witness of each and whether it is correct."""
+"""Generate the Hydras' responses with their first states, and whether each is correct."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,22 +24,22 @@ BATCH_SIZE = 16
 
 
 class RatedResponse(NamedTuple):
-    """What the uncertainty head is asked of, and what it should say."""
+    """A response for the uncertainty head, and the correct prediction."""
 
-    testimony: ResponseState
+    response: ResponseState
     is_correct: bool
 
 
 def gather_responses(
     out: Path, prompts: Sequence[Prompt], *, samples: Iterable[int]
 ) -> list[RatedResponse]:
-    """Let every Hydra of the tournament respond to every prompt, once for each sample."""
+    """Generate every Hydra's response to every prompt, once for each sample."""
     settings = read_settings(HERE / "tournament.toml", {})
     gathered: list[RatedResponse] = []
     for section in settings.entrants:
         if isinstance(section, HydraSection):
-            unasked = section.model_copy(update={"needs_uncertainty": False})
-            entrant = read_entrant(unasked, settings.generation, out)
+            unrated = section.model_copy(update={"needs_uncertainty": False})
+            entrant = read_entrant(unrated, settings.generation, out)
             gathered += responses_of(entrant, prompts, samples=samples)
     return gathered
 
@@ -47,7 +47,7 @@ def gather_responses(
 def responses_of(
     entrant: Entrant, prompts: Sequence[Prompt], *, samples: Iterable[int]
 ) -> Iterator[RatedResponse]:
-    """Let one Hydra respond, a few prompts at a time."""
+    """Generate one Hydra's responses in batches."""
     heads = cast("Hydra", entrant.hydra)
     loaded = load_hydra(entrant, heads, CPU)
     decoding = HydraDecoding(
@@ -68,7 +68,7 @@ def responses_of(
 def start_rows(
     loaded: LoadedHydra, prompts: Sequence[Prompt], *, sample: int, bypass_jury: bool
 ) -> list[HydraRow]:
-    """Start responses as the tournament would, but for the sample."""
+    """Start responses like the tournament, but with another sample number."""
     return [
         start_row(
             encode_prompt(loaded.tokenizer, prompt.text),
@@ -81,7 +81,7 @@ def start_rows(
 
 
 def rate(prompt: Prompt, row: HydraRow, loaded: LoadedHydra) -> RatedResponse:
-    """Say whether a response is right, word for word."""
+    """Return a response, and whether it matches the right one exactly."""
     text = decode_text(loaded.tokenizer, row.tokens)
-    witness = cast("torch.Tensor", row.first_state).clone()  # decoding's own allows no gradients
+    witness = cast("torch.Tensor", row.first_state).clone()  # inference tensors allow no gradients
     return RatedResponse(ResponseState(prompt.text, text, witness), is_correct=text == prompt.right)

@@ -1,9 +1,8 @@
 """Train the quickstart tournament's weights: a tiny OLMo 2, and a Hydra's LoRA shards for it.
 
-These weights have been taught the bank's own gold answers, so they measure nothing. They exist to
-give a first tournament real weights whose responses differ in quality, in megabytes, on a CPU:
-a base that knows a third, heads that know more, each in its own way, and a head that says how sure
-one may be of a response.
+The weights are trained on the bank's own gold answers, so their results mean nothing. They give a
+first tournament real weights of a few megabytes that run on a CPU and differ in quality: a base
+that knows a third of the answers, heads that know more, and a head that predicts correctness.
 
 Run it as `python data/quickstart/train.py [--out DIR]`; the same machine gives the same files.
 """
@@ -29,7 +28,7 @@ SEED = 20260425
 
 
 def main() -> None:
-    """Train everything, then report time, sizes, digests and what each entrant's responses are."""
+    """Train everything, then report time, sizes, digests and the quality of responses."""
     arguments = parse_arguments()
     started_s = time.monotonic()
     disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers gives no hints here

@@ -1,8 +1,7 @@
-"""Train the uncertainty head: LoRA that is asked whether a response is correct.
+"""Train the uncertainty head: LoRA that predicts whether a response is correct.
 
-It is shown responses of the tournament's Hydras, in the words and with the witness with which it
-will be asked, and learns by Brier's loss. A third of the prompts is held out, so that how well it
-does there is not memory.
+It is trained with the Brier loss on responses of the tournament's Hydras, with the same question
+and first state as in use. A third of the prompts is held out to measure it.
 """
 
 from collections.abc import Sequence
@@ -46,16 +45,16 @@ def train_uncertainty(prompts: Sequence[Prompt], out: Path, *, seed: int) -> Non
 
 
 def is_held_out(prompt: Prompt) -> bool:
-    """Say whether a prompt is kept from the uncertainty head: every third, drawn by its id."""
+    """Return whether a prompt is held out: one in three, by the hash of its id."""
     return prompt_seed(prompt.prompt_id) % 3 == 0
 
 
 def example_of(base: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerBase, rated: Rated) -> Example:
-    """Make an example whose only label, 1 or 0, is where the head says A or B."""
-    prompt, response, witness = rated.testimony
+    """Make an example whose only label, 1 or 0, is where the head predicts A or B."""
+    prompt, response, first_state = rated.response
     ids = torch.tensor(encode_prompt(tokenizer, f"{prompt}{BEFORE}{response}{AFTER}"))
     states = trunk_states(base, ids)  # (T, D)
-    states[-1] += witness
+    states[-1] += first_state
     labels = torch.full_like(ids, IGNORED)
     labels[-1] = rated.is_correct
     return Example(states, labels)

@@ -7,37 +7,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from ledger.errors import BrokenUpcasts, InvalidEvent
-from ledger.events.evaluations import (
-    EvaluationCompleted,
-    EvaluationPlanned,
-    SampleObserved,
-    SampleUnscorable,
-)
-from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
-from ledger.events.judging import (
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    PairReconciled,
-    VerdictReceived,
-)
-from ledger.events.ratings import RatingsPublished
-from ledger.events.registration import (
-    EntrantRegistered,
-    JudgeRegistered,
-    PromptRegistered,
-    RubricRegistered,
-    TournamentOpened,
-)
-from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events import evaluations, imports, judging, ratings, registration, responses
 from ledger.events.values import Fact, type_name
-from ledger.identity import Json
+from ledger.identity import Fields
 
 AnyFact = TypeVar("AnyFact", bound=Fact)
-Fields: TypeAlias = dict[str, Json]
 Upcast: TypeAlias = Callable[[Fields], Fields]
 """Says an event of one version in the words of the next; pure, and never written back."""
 
@@ -126,29 +100,29 @@ class Registry(Generic[AnyFact]):
 
 
 Event: TypeAlias = (
-    TournamentOpened
-    | PromptRegistered
-    | RubricRegistered
-    | EntrantRegistered
-    | JudgeRegistered
-    | ResponseGenerated
-    | ResponseFailed
-    | JudgeBatchPlanned
-    | JudgeBatchSubmitted
-    | JudgeBatchNotCreated
-    | JudgeBatchEnded
-    | JudgeQuerySubmitted
-    | VerdictReceived
-    | JudgeQueryFailed
-    | PairReconciled
-    | RatingsPublished
-    | LedgerMerged
-    | BattlesImported
-    | RatingsImported
-    | EvaluationPlanned
-    | SampleObserved
-    | SampleUnscorable
-    | EvaluationCompleted
+    registration.TournamentOpened
+    | registration.PromptRegistered
+    | registration.RubricRegistered
+    | registration.EntrantRegistered
+    | registration.JudgeRegistered
+    | responses.ResponseGenerated
+    | responses.ResponseFailed
+    | judging.JudgeBatchPlanned
+    | judging.JudgeBatchSubmitted
+    | judging.JudgeBatchNotCreated
+    | judging.JudgeBatchEnded
+    | judging.JudgeQuerySubmitted
+    | judging.VerdictReceived
+    | judging.JudgeQueryFailed
+    | judging.PairReconciled
+    | ratings.RatingsPublished
+    | imports.LedgerMerged
+    | imports.BattlesImported
+    | imports.RatingsImported
+    | evaluations.EvaluationPlanned
+    | evaluations.SampleObserved
+    | evaluations.SampleUnscorable
+    | evaluations.EvaluationCompleted
 )
 
 

@@ -1,10 +1,12 @@
 """Base classes of events and their values, shared field types, token usage and prices."""
 
 from datetime import datetime
+from operator import add
 from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import astuple
 
 from ledger.identity import Digest, Json, digest_of
 
@@ -75,6 +77,20 @@ class Usage(Value, frozen=True):
     n_cache_write_5m: Count = 0
     n_cache_write_1h: Count = 0
     n_cache_read: Count = 0
+
+    @property
+    def n_cached(self) -> int:
+        """Tokens written to the cache or read from it."""
+        return self.n_cache_write_5m + self.n_cache_write_1h + self.n_cache_read
+
+    @property
+    def n_prompt(self) -> int:
+        """Tokens of the whole prompt, cached or not."""
+        return self.n_input + self.n_cached
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return the sum of both counts."""
+        return Usage(*map(add, astuple(self), astuple(other)))
 
 
 class Price(Value, frozen=True):

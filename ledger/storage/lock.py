@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
 
@@ -27,16 +27,6 @@ class Holder(NamedTuple):
         if not self.command:
             return f"process {self.pid}, or a child that outlived it"
         return f"process {self.pid} ({self.command})"
-
-
-class Lock(Protocol):
-    """A lock against other processes."""
-
-    def held(self) -> AbstractContextManager[None]:
-        """Return a context that holds the lock."""
-
-    def close(self) -> None:
-        """Release it for good."""
 
 
 class NoLock:

@@ -1,7 +1,6 @@
 """The schema of the SQLite file: its table, and triggers that keep it append-only."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
@@ -25,22 +24,20 @@ BEGINNINGS: Final = "CREATE INDEX stream_began ON event (stream) WHERE version =
 
 # INSERT OR REPLACE deletes without firing a DELETE trigger unless recursive_triggers is on,
 # and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
-DEFINITIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "event": TABLE,
-        "stream_began": BEGINNINGS,
-        "event_is_never_updated": """\
+DEFINITIONS: Final[Mapping[str, str]] = {
+    "event": TABLE,
+    "stream_began": BEGINNINGS,
+    "event_is_never_updated": """\
 CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
-        "event_is_never_deleted": """\
+    "event_is_never_deleted": """\
 CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
-        "event_is_never_replaced": """\
+    "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
-    }
-)
+}
 
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.
 PAGE_SIZE: Final = "PRAGMA page_size = 16384"

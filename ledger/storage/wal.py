@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Final, Protocol
+from typing import Final
 
 from ledger.errors import CannotWrite, DiskFailed
 from ledger.storage.files import beside
@@ -20,41 +20,23 @@ from ledger.storage.files import beside
 _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
-class Wal(Protocol):
-    """A log that must be flushed before an append is answered."""
+class Wal:
+    """A log that must be flushed before an append is answered.
+
+    This one is none: for a ledger in memory, or a file that nobody is writing.
+    """
 
     def require_sound(self) -> None:
-        """Refuse to write after a failed flush.
-
-        Raises:
-            DiskFailed: A flush failed before.
-        """
+        """Refuse to write after a failed flush."""
 
     def flush(self) -> None:
-        """Return when everything committed is on the disk.
-
-        Raises:
-            DiskFailed: It may not be.
-        """
+        """Return when everything committed is on the disk."""
 
     def close(self) -> None:
         """Close it."""
 
 
-class NoWal:
-    """No log: for a ledger in memory, or a file that nobody is writing."""
-
-    def require_sound(self) -> None:
-        """Do nothing."""
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class WalFile:
+class WalFile(Wal):
     """The log file of an open connection; SQLite keeps the file until the last one closes."""
 
     def __init__(self, path: Path) -> None:
@@ -106,7 +88,7 @@ def wal_for_reading(path: Path) -> Wal:
     try:
         return WalFile(path)
     except FileNotFoundError:
-        return NoWal()
+        return Wal()
 
 
 def require_writable(path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from ledger.identity import Fields
 from projections.artifacts.judgearena import rating_records
-from projections.artifacts.results import Fields, Results
+from projections.artifacts.results import Results
 from projections.ratings.elo import INTERVAL, EloRatings
 from projections.ratings.standings import WinRate, win_rates
 

@@ -12,7 +12,6 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.artifacts.results import Results
 from projections.ratings.bradley_terry.fit import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.elo import EloBootstrap
 from projections.ratings.standings import FEWEST_PROMPTS, Standings, win_rates
 
 
@@ -160,7 +159,7 @@ byte for byte.</p>
 def _dimension(results: Results, standing: Standings) -> str:
     return f"""<h2>{escape(standing.dimension)}</h2>
 {_leaderboard(standing)}{_strengths(results, standing)}
-<p class="note">{escape(standing.account.sentence())}.</p>
+{note(f"{standing.account.sentence()}.")}
 {_head_to_head(results, standing)}"""
 
 
@@ -184,18 +183,14 @@ def _leaderboard(standing: Standings) -> str:
     bounds = ("95 % low", "95 % high") if resampled else ()
     headers = ("Entrant", "Elo", *bounds, "Order SEM", "Matches")
     caption = f"Elo at K = {standing.k:g}, mean over {len(standing.ratings.traces)} orders of play"
-    note = (
-        '<p class="note">Order SEM says how much the mean depends on the orders drawn. It is not'
-        " the uncertainty of the rating.</p>"
-    )
-    return table(caption, headers, rows) + note + (_interval(resampled) if resampled else "")
-
-
-def _interval(resampled: EloBootstrap) -> str:
-    return (
-        f'\n<p class="note">{escape(resampled.sentence())}; matches on one prompt are drawn'
-        f" together. An entrant with matches on fewer than {FEWEST_PROMPTS} prompts has none.</p>"
-    )
+    about_orders = "Order SEM says how much the mean depends on the orders drawn."
+    notes = [f"{about_orders} It is not the uncertainty of the rating."]
+    if resampled:
+        notes.append(
+            f"{resampled.sentence()}; matches on one prompt are drawn together."
+            f" An entrant with matches on fewer than {FEWEST_PROMPTS} prompts has none."
+        )
+    return table(caption, headers, rows) + "\n".join(map(note, notes))
 
 
 def _head_to_head(results: Results, standing: Standings) -> str:

@@ -2,15 +2,13 @@
 
 import json
 from collections.abc import Iterable
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from ledger.chain import Head
 from ledger.errors import TourneyError
-from ledger.identity import Json
+from ledger.identity import Fields
 from projections.evaluations.metrics import HEADLINES, RunMetrics, metrics_of
 from projections.evaluations.state import EvaluationRun
-
-Fields: TypeAlias = dict[str, Json]
 
 GROUP = "default"
 

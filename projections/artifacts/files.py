@@ -10,11 +10,11 @@ from typing import Final
 
 from ledger.chain import Head
 from ledger.events.values import Usage
-from ledger.identity import Json
+from ledger.identity import Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts._report import report
 from projections.artifacts.judgearena import of_settlements
-from projections.artifacts.results import Fields, Results
+from projections.artifacts.results import Results
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.verdicts.queries import JudgeQuery

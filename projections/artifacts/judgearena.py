@@ -6,20 +6,19 @@ ratings compare, and entrants without a rating are listed apart with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from ledger.events.imports import SIGNS, BattlesImported, RatingSource, Source, Winner
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Json
+from ledger.identity import Fields, Json
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.tournament.settlement import Settlement
 
-Fields: TypeAlias = dict[str, Json]
-
-_SAID: Final[Mapping[str, tuple[Winner, float]]] = MappingProxyType(
-    {"a": ("model_a", 0.0), "b": ("model_b", 1.0), "tie": ("tie", 0.5)}
-)
+_SAID: Final[Mapping[str, tuple[Winner, float]]] = {
+    "a": ("model_a", 0.0),
+    "b": ("model_b", 1.0),
+    "tie": ("tie", 0.5),
+}
 """The winner by outcome, and how probably b is better."""
 
 

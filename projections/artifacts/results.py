@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json
+from ledger.identity import Dimension
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
-
-Fields: TypeAlias = dict[str, Json]
-"""One JSON object of an artifact."""
 
 
 @dataclass(frozen=True)

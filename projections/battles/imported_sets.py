@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from immutables import Map
 
@@ -12,12 +11,8 @@ from ledger.recorded import Recorded
 from projections.battles.imported import IMPORTED_BATTLES
 from projections.fold import Projection, fold
 
-
-@dataclass(frozen=True)
-class ImportedRatings:
-    """The newest imported ratings of each set, by its name."""
-
-    newest: Map[str, RatingsImported] = Map()
+ImportedRatings: TypeAlias = Map[str, RatingsImported]
+"""The newest imported ratings of each set, by its name."""
 
 
 def advance(state: ImportedRatings, events: Iterable[Recorded]) -> ImportedRatings:
@@ -27,10 +22,10 @@ def advance(state: ImportedRatings, events: Iterable[Recorded]) -> ImportedRatin
         for recorded in events
         if isinstance(recorded.event, RatingsImported)
     }
-    return ImportedRatings(state.newest.update(newest))
+    return state.update(newest)
 
 
-IMPORTED_RATINGS: Final = Projection(initial=ImportedRatings(), advance=advance)
+IMPORTED_RATINGS: Final[Projection[ImportedRatings]] = Projection(initial=Map(), advance=advance)
 
 
 IMPORTED_EVENTS: Final = frozenset({"BattlesImported", "RatingsImported"})
@@ -46,7 +41,7 @@ class ImportedSet(NamedTuple):
 
 def imported_sets(events: Collection[Recorded]) -> dict[str, ImportedSet]:
     """Return every imported set, by name."""
-    battles, ratings = fold(IMPORTED_BATTLES, events), fold(IMPORTED_RATINGS, events).newest
+    battles, ratings = fold(IMPORTED_BATTLES, events), fold(IMPORTED_RATINGS, events)
     sets = {}
     for name in {*battles.names, *ratings}:
         chunks = battles.of([name]).events

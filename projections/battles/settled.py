@@ -4,40 +4,30 @@ Where people voted on the same prompts and pairs, the temperature of soft scores
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ledger.events.judging import Order
 from ledger.events.ratings import TieRule
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import TIE, Battle, Battles, battles_of
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import (
     TEMPERATURE,
     CannotCalibrate,
+    ScoredBattles,
     Temperature,
     calibrate,
     log_likelihood,
     margin_of,
-    soft_scores,
 )
 from projections.intervals import Floats
 from projections.tournament.matches import Match
-from projections.tournament.settlement import Settlement, reply_of
+from projections.tournament.settlement import Settlement, decided_or_tied, reply_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
-
-_BATTLES: Final = frozenset({"a", "b", "tie"})  # statuses
-_SCORES: Final[Mapping[str, float]] = MappingProxyType({"a": 1.0, "b": 0.0, "tie": 0.5})
-
-
-def decided_or_tied(settlements: Iterable[Settlement]) -> list[Settlement]:
-    """Return the settlements that were decided or tied, in order."""
-    return [each for each in settlements if each.status in _BATTLES]
 
 
 def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Battles:
@@ -46,28 +36,16 @@ def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Batt
         Battle(
             settlement.pairing.a.entrant.entrant_id,
             settlement.pairing.b.entrant.entrant_id,
-            _SCORES[settlement.status],
+            score,
             settlement.pairing.prompt.prompt_id,
         )
-        for settlement in decided_or_tied(settlements)
-        if settlement.status != "tie" or ties == "half"
+        for settlement in settlements
+        if (score := settlement.score) is not None and (score != TIE or ties == "half")
     )
 
 
 BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 """The rule by which each order is decided by the marks in its reply."""
-
-
-class ScoredBattles(NamedTuple):
-    """Battles, and the judge's score of a minus that of b in each, (n,)."""
-
-    battles: Battles
-    margin: Floats
-
-    def soft(self, temperature: float) -> Battles:
-        """Return the battles with soft scores, computed from the judge's scores."""
-        scores = soft_scores(self.margin, 0.0, temperature=temperature)
-        return replace(self.battles, score=scores)
 
 
 def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> ScoredBattles:
@@ -110,12 +88,6 @@ _Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
 """A prompt's name, and the two entrants."""
 
 
-class _NamedBattle(NamedTuple):
-    place: int
-    a: str
-    meeting: _Meeting
-
-
 class JudgeCalibration(NamedTuple):
     """A calibrated temperature, and the log-likelihood of people's votes at it."""
 
@@ -147,12 +119,12 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
         CannotCalibrate: No vote is on what the judge scored, or the margins are not finite.
     """
     marked: dict[_Meeting, list[tuple[str, float]]] = defaultdict(list)
-    for each in _named(judged.battles):
-        marked[each.meeting].append((each.a, float(judged.margin[each.place])))
+    for place, a, meeting in _named(judged.battles):
+        marked[meeting].append((a, float(judged.margin[place])))
     rows = [
-        (vote.place, margin if a == vote.a else -margin)
-        for vote in _named(votes)
-        for a, margin in marked.get(vote.meeting, ())
+        (place, margin if a == first else -margin)
+        for place, first, meeting in _named(votes)
+        for a, margin in marked.get(meeting, ())
     ]
     places = np.array([place for place, _ in rows], dtype=np.intp)
     margins = np.array([margin for _, margin in rows])
@@ -160,13 +132,13 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
     return ScoredBattles(votes.take(places), margins)
 
 
-def _named(battles: Battles) -> Iterator[_NamedBattle]:
-    """Yield the battles whose prompt has an id."""
+def _named(battles: Battles) -> Iterator[tuple[int, str, _Meeting]]:
+    """Yield place, a and meeting of the battles whose prompt has an id."""
     names, prompts = battles.entrants, battles.prompts
     columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
     for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):
         if prompt < len(prompts):
-            yield _NamedBattle(place, names[a], (prompts[prompt], frozenset((names[a], names[b]))))
+            yield place, names[a], (prompts[prompt], frozenset((names[a], names[b])))
 
 
 def _require_some(margins: Floats) -> None:

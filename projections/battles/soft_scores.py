@@ -6,12 +6,12 @@ scores best predict human votes. Bradley-Terry ratings of soft scores are what J
 Elo.
 """
 
+from dataclasses import replace
 from math import nan
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ledger.errors import TourneyError
 from projections.battles.columns import TIE, Battles
@@ -60,13 +60,15 @@ class Temperature(NamedTuple):
         return self.value - margin, self.value + margin
 
 
-class _Pairs(NamedTuple):
-    """Decided battles, (n,) each; margin is the score of a minus that of b."""
+class ScoredBattles(NamedTuple):
+    """Battles, and the judge's score of a minus that of b in each, (n,)."""
 
+    battles: Battles
     margin: Floats
-    score: Floats
-    weight: Floats
-    prompt: NDArray[np.intp]
+
+    def soft(self, temperature: float) -> Battles:
+        """Return the battles with soft scores, computed from the judge's scores."""
+        return replace(self.battles, score=soft_scores(self.margin, 0.0, temperature=temperature))
 
 
 def soft_scores(
@@ -116,7 +118,7 @@ def calibrate(battles: Battles, margin: Floats) -> Temperature:
         )
     _require_finite_fit(pairs)
     value = _fit(pairs)
-    n_prompts = len(np.unique(pairs.prompt))
+    n_prompts = len(np.unique(pairs.battles.cluster))
     return Temperature(value, _error(pairs, value), n_pairs, len(battles) - n_pairs, n_prompts)
 
 
@@ -125,22 +127,21 @@ def log_likelihood(battles: Battles, margin: Floats, *, temperature: float) -> f
 
     The sum over decided battles of w log sigma(T (2 y - 1) margin), as in `calibrate`.
     """
-    pairs = _decided(battles, margin)
-    towards = temperature * (2 * pairs.score - 1) * pairs.margin
-    return -float(pairs.weight @ np.logaddexp(0.0, -towards))
+    decided, margin = _decided(battles, margin)
+    towards = temperature * (2 * decided.score - 1) * margin
+    return -float(decided.weight @ np.logaddexp(0.0, -towards))
 
 
-def _decided(battles: Battles, margin: Floats) -> _Pairs:
+def _decided(battles: Battles, margin: Floats) -> ScoredBattles:
     decided = battles.score != TIE
-    columns = (margin, battles.score, battles.weight, battles.cluster)
-    return _Pairs(*(column[decided] for column in columns))
+    return ScoredBattles(battles.take(decided), margin[decided])
 
 
-def _require_finite_fit(pairs: _Pairs) -> None:
+def _require_finite_fit(pairs: ScoredBattles) -> None:
     """Refuse battles for which the best T is infinite or undetermined."""
-    up, down = np.maximum(pairs.margin, 0), np.maximum(-pairs.margin, 0)
-    agreed = (pairs.score * up + (1 - pairs.score) * down).any()
-    differed = (pairs.score * down + (1 - pairs.score) * up).any()
+    score, up, down = pairs.battles.score, np.maximum(pairs.margin, 0), np.maximum(-pairs.margin, 0)
+    agreed = (score * up + (1 - score) * down).any()
+    differed = (score * down + (1 - score) * up).any()
     match bool(agreed), bool(differed):
         case True, False:
             why = "people always preferred what the judge scored higher, so it has no upper limit"
@@ -153,7 +154,7 @@ def _require_finite_fit(pairs: _Pairs) -> None:
     raise CannotCalibrate(why, f"judge more pairs that people decided, or keep {TEMPERATURE}")
 
 
-def _fit(pairs: _Pairs) -> float:
+def _fit(pairs: ScoredBattles) -> float:
     """Minimise by Newton's method, which needs no safeguard here.
 
     The second derivative falls with |T|, so no step from 0 passes the minimum.
@@ -173,8 +174,8 @@ def _fit(pairs: _Pairs) -> float:
     )
 
 
-def _error(pairs: _Pairs, value: float) -> float:
-    _, unit = np.unique(pairs.prompt, return_inverse=True)
+def _error(pairs: ScoredBattles, value: float) -> float:
+    _, unit = np.unique(pairs.battles.cluster, return_inverse=True)
     by_prompt = np.bincount(unit, _slopes(pairs, value))
     if len(by_prompt) == 1:
         return nan
@@ -182,14 +183,15 @@ def _error(pairs: _Pairs, value: float) -> float:
     return float(np.sqrt(meat)) / _curvature(pairs, value)
 
 
-def _slopes(pairs: _Pairs, value: float) -> Floats:
+def _slopes(pairs: ScoredBattles, value: float) -> Floats:
     """Return each pair's derivative of the log-likelihood by T, w margin (score - sigma)."""
-    log_odds = value * pairs.margin
-    surprise = pairs.score * sigma(-log_odds) - (1 - pairs.score) * sigma(log_odds)
-    return pairs.weight * pairs.margin * surprise
+    score, log_odds = pairs.battles.score, value * pairs.margin
+    surprise = score * sigma(-log_odds) - (1 - score) * sigma(log_odds)
+    return pairs.battles.weight * pairs.margin * surprise
 
 
-def _curvature(pairs: _Pairs, value: float) -> float:
+def _curvature(pairs: ScoredBattles, value: float) -> float:
     """Return the sum over pairs of w margin^2 sigma (1 - sigma)."""
     log_odds = value * pairs.margin
-    return float(np.sum(pairs.weight * pairs.margin**2 * sigma(log_odds) * sigma(-log_odds)))
+    weight = pairs.battles.weight
+    return float(np.sum(weight * pairs.margin**2 * sigma(log_odds) * sigma(-log_odds)))

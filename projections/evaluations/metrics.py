@@ -1,8 +1,7 @@
 """Metrics of evaluations with 95 % intervals, and the comparison of two runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ledger.events.evaluations import (
@@ -13,17 +12,15 @@ from ledger.events.evaluations import (
 )
 from ledger.identity import Json
 from projections.evaluations.scores import MetricRatio, metric_ratios
-from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
+from projections.evaluations.state import EvaluationRun, mismatch_of
 from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
-HEADLINES: Final[Mapping[EvaluationKind, str]] = MappingProxyType(
-    {
-        "comparison": "acc",
-        "perplexity": "perplexity",
-        "rollout": "score",
-        "encoding": "score",
-    }
-)
+HEADLINES: Final[Mapping[EvaluationKind, str]] = {
+    "comparison": "acc",
+    "perplexity": "perplexity",
+    "rollout": "score",
+    "encoding": "score",
+}
 """The metric that an evaluation is worth where there is room for one number."""
 
 
@@ -94,41 +91,26 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     """
     of_first, of_second = _observed(first), _observed(second)
     shared = [key for key in of_first if key in of_second]
-    planned = {_place(key) for run in (first, second) for key, _ in run.fates}
+    planned = {key[1:] for run in (first, second) for key, _ in run.fates}
     clusters = [of_first[key].cluster for key in shared]
-    others = _by_name(metric_ratios(second.plan, [of_second[key] for key in shared]))
+    of_others = metric_ratios(second.plan, [of_second[key] for key in shared])
+    terms = {each.name: each.terms for each in of_others}
     metrics = (
-        _metric(
-            each,
-            estimate_difference(each.terms, others[each.name].terms, clusters, each.scale),
-        )
+        _metric(each, estimate_difference(each.terms, terms[each.name], clusters, each.scale))
         for each in metric_ratios(first.plan, [of_first[key] for key in shared])
-        if each.name in others
+        if each.name in terms
     )
     return RunComparison(first, second, len(shared), len(planned) - len(shared), (*metrics,))
 
 
-def _metric(weighed_: MetricRatio, estimate: Estimate) -> Metric:
-    return Metric(weighed_.name, weighed_.unit, weighed_.higher_is_better, estimate)
+def _metric(ratio: MetricRatio, estimate: Estimate) -> Metric:
+    return Metric(ratio.name, ratio.unit, ratio.higher_is_better, estimate)
 
 
-def _by_name(every: Iterable[MetricRatio]) -> dict[str, MetricRatio]:
-    return {each.name: each for each in every}
-
-
-class _Place(NamedTuple):
-    item: str
-    sample: int
-
-
-def _place(key: SampleKey) -> _Place:
-    return _Place(key.item, key.sample)
-
-
-def _observed(run: EvaluationRun) -> dict[_Place, SampleObserved]:
-    """Return the observed samples that fit the plan's kind, in the order of the plan."""
+def _observed(run: EvaluationRun) -> dict[tuple[str, int], SampleObserved]:
+    """Return the observed samples that fit the plan's kind, by item and number, in order."""
     return {
-        _Place(each.item, each.sample): each
+        (each.item, each.sample): each
         for each in run.observed
         if mismatch_of(each.observation, run.plan.kind) is None
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from immutables import Map, MapMutation
@@ -142,14 +141,12 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
     return replace(state, **known)
 
 
-_SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = MappingProxyType(
-    {
-        "comparison": ChoicesObserved,
-        "perplexity": DocumentObserved,
-        "rollout": AnswerObserved,
-        "encoding": PredictionObserved,
-    }
-)
+_SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = {
+    "comparison": ChoicesObserved,
+    "perplexity": DocumentObserved,
+    "rollout": AnswerObserved,
+    "encoding": PredictionObserved,
+}
 
 
 def mismatch_of(observation: Observation, kind: EvaluationKind) -> str | None:

@@ -106,13 +106,6 @@ class Style(NamedTuple):
     n_bold: int
 
 
-class _Lengths(NamedTuple):
-    """Of n texts: length, (n,), in characters; marks, (n, 3), counts of each markdown kind."""
-
-    length: Floats
-    marks: Floats
-
-
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
     prose = "\n".join(_prose(text))
@@ -138,21 +131,13 @@ def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
     Returns:
         By name, (n,) each.
     """
-    length_a, marks_a = _lengths(a)
-    length_b, marks_b = _lengths(b)
-    density_a, density_b = marks_a / (length_a + 1)[:, None], marks_b / (length_b + 1)[:, None]
+    n_counts = len(Style._fields)
+    counts_a, counts_b = (np.array(each, np.float64).reshape(-1, n_counts) for each in (a, b))
+    length_a, length_b = counts_a[:, 0], counts_b[:, 0]
+    density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
     length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
     return {"length": length, "headers": headers, "lists": lists, "bold": bold}
-
-
-def _lengths(styles: Sequence[Style]) -> _Lengths:
-    length = [each.n_characters for each in styles]
-    marks = [(each.n_headers, each.n_list_items, each.n_bold) for each in styles]
-    return _Lengths(
-        np.array(length, dtype=np.float64),
-        np.array(marks, dtype=np.float64).reshape(len(styles), 3),
-    )
 
 
 def _prose(text: str) -> Iterator[str]:

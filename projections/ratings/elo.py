@@ -8,7 +8,6 @@ dependence on order only. The uncertainty of the rating comes from resampling pr
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -90,9 +89,7 @@ def _orders(n_battles: int, parameters: EloParameters, most_bytes: int) -> Itera
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
 LEVEL: Final = 0.95
-INTERVAL: Final[Mapping[str, Json]] = MappingProxyType(
-    {"kind": "bootstrap", "unit": "prompts", "level": LEVEL}
-)
+INTERVAL: Final[Mapping[str, Json]] = {"kind": "bootstrap", "unit": "prompts", "level": LEVEL}
 """What kind of interval it is."""
 
 _N_SEASONS: Final = 2  # of each resample: their difference shows what noise orders leave

@@ -11,7 +11,7 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Dimension, EntrantId
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
-from projections.intervals import Interval, wilson
+from projections.intervals import Interval, known, wilson
 from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate
 from projections.tournament.settlement import FAILURES, Account, Settlement, account_of
 
@@ -85,16 +85,12 @@ def _rated(
         yield Standing(
             EntrantId(name),
             rating=float(means[i]),
-            lower=_known(bounds[i, 0]),
-            upper=_known(bounds[i, 1]),
+            lower=known(bounds[i, 0]),
+            upper=known(bounds[i, 1]),
             order_sem=float(sem[i]),
             n_matches=int(n_matches[i]),
             n_prompts=int(n_prompts[i]),
         )
-
-
-def _known(bound: float) -> float | None:
-    return None if np.isnan(bound) else float(bound)
 
 
 class WinRate(NamedTuple):

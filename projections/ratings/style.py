@@ -7,19 +7,17 @@ effect of a feature goes to its beta, not to the entrants that have much of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isnan
-from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
-from projections.intervals import Floats
+from projections.intervals import Floats, known
 from projections.ratings._style_features import Features, require_independent, standardised
 from projections.ratings._style_fit import AdjustedLikelihood, Design
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.fit import precision_of
+from projections.ratings.bradley_terry.fit import normal_interval, precision_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.bradley_terry.uncertainty import single_battles
 
@@ -114,29 +112,17 @@ def _adjusted(
     fit = likelihood.fit()
     values, covariance = figures @ fit.parameters, likelihood.covariance(fit, figures)
     covariance[:n, :n][np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
-    z = NormalDist().inv_cdf((1 + plain.parameters.level) / 2)
-    margin = z * np.sqrt(covariance.diagonal())
-    rating = zero + values[:n]
+    values[:n] += zero
+    lower, upper, covariance, _ = normal_interval(values, covariance, plain.parameters.level)
+    bounds = np.column_stack((values, lower, upper))
+    rating, low, high = bounds[:n].T
+    ratings = replace(plain, rating=rating, lower=low, upper=high, covariance=covariance[:n, :n])
+    effects = zip(columns.names, bounds[n:], columns.deviations.tolist(), strict=True)
     return AdjustedRatings(
         plain,
-        replace(
-            plain,
-            rating=rating,
-            lower=rating - margin[:n],
-            upper=rating + margin[:n],
-            covariance=covariance[:n, :n],
+        ratings,
+        tuple(
+            Coefficient(name, float(beta), known(low), known(high), deviation)
+            for name, (beta, low, high), deviation in effects
         ),
-        _coefficients(columns, values[n:], margin[n:]),
     )
-
-
-def _coefficients(columns: Features, beta: Floats, margin: Floats) -> tuple[Coefficient, ...]:
-    bounds = np.column_stack((beta, beta - margin, beta + margin, columns.deviations))
-    return tuple(
-        Coefficient(name, at, _known(low), _known(high), deviation)
-        for name, (at, low, high, deviation) in zip(columns.names, bounds.tolist(), strict=True)
-    )
-
-
-def _known(bound: float) -> float | None:
-    return None if isnan(bound) else bound

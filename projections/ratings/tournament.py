@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
-from projections.battles.settled import decided_or_tied, settled_battles
+from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import style_features, style_of
 from projections.ratings.bradley_terry.leaderboard import (
@@ -17,7 +17,7 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.tournament.settlement import Settlement
+from projections.tournament.settlement import Settlement, decided_or_tied
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
 """What became of pairings, by dimension."""

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import Outcome, Verdict
+from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
+from ledger.identity import Digest, Dimension, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
 from projections.tournament.matches import Match, match_of, pairings
 from projections.tournament.settlement import (
@@ -18,13 +17,13 @@ from projections.tournament.settlement import (
     failure_of,
     settle,
     verdict_of,
+    win_shares,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule, swap_consistent
 
 _FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
-_FLIPPED: Final[Mapping[Status, Status]] = MappingProxyType({"a": "b", "b": "a"})
-_POINTS: Final[Mapping[Outcome, int]] = MappingProxyType({"a": 2, "tie": 1, "b": 0})  # for a
+_FLIPPED: Final[Mapping[Status, Status]] = {"a": "b", "b": "a"}
 
 
 class Measure(NamedTuple):
@@ -154,7 +153,9 @@ def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     labels = _both_ways([[each.status for each in row] for row in rows])
     found = cohen([row[0] for row in labels], [row[1] for row in labels])
     yield from _chance_corrected(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
-    shares, others = (_win_shares(row[n] for row in rows) for n in (0, 1))
+    shares, others = (
+        win_shares((row[n] for row in rows), lambda cell: cell.entrant.entrant_id) for n in (0, 1)
+    )
     both = [entrant for entrant in shares if entrant in others]
     sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
     yield "Spearman's rho", spearman(*sides), len(both)
@@ -171,17 +172,3 @@ def _chance_corrected(found: Agreement, what: str, name: str) -> Iterator[Figure
     yield what, found.observed, found.n
     yield f"{what} by chance", found.by_chance, found.n
     yield name, found.kappa, found.n
-
-
-def _win_shares(settlements: Iterable[Settlement]) -> dict[EntrantId, float]:
-    """Return each entrant's share of decided and tied pairs, ties as half."""
-    points: Counter[EntrantId] = Counter()
-    played: Counter[EntrantId] = Counter()
-    for each in settlements:
-        if each.outcome is None or each.outcome == "inconsistent":
-            continue
-        a, b = each.pairing.a.entrant.entrant_id, each.pairing.b.entrant.entrant_id
-        points[a] += _POINTS[each.outcome]
-        points[b] += 2 - _POINTS[each.outcome]
-        played.update((a, b))
-    return {entrant: points[entrant] / (2 * n) for entrant, n in played.items()}

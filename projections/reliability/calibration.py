@@ -14,8 +14,8 @@ from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.identity import Dimension, EntrantId, PromptId
-from projections.tournament.matches import planned_response
-from projections.tournament.settlement import Settlement
+from projections.tournament.matches import PlannedResponse, planned_response
+from projections.tournament.settlement import Settlement, win_shares
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import holds_gold
 
@@ -119,7 +119,7 @@ def against_verdicts(
     return tuple(
         calibration
         for dimension, group in settlements.items()
-        for calibration in _calibrations(claims, _win_shares(group), dimension)
+        for calibration in _calibrations(claims, win_shares(group, _place_of), dimension)
     )
 
 
@@ -132,6 +132,10 @@ class _Claim(NamedTuple):
     gold: str | None
 
 
+def _place_of(cell: PlannedResponse) -> _Place:
+    return cell.entrant.entrant_id, cell.prompt.prompt_id
+
+
 def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
     """Return the responses that have p_correct, by roster, then bank."""
     asked = (
@@ -142,7 +146,7 @@ def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
     answered = ((cell, tournament.responses.get(cell.response_key)) for cell in asked)
     return tuple(
         _Claim(
-            (cell.entrant.entrant_id, cell.prompt.prompt_id),
+            _place_of(cell),
             response.p_correct,
             response.text,
             cell.prompt.gold_answer,
@@ -165,16 +169,3 @@ def _calibrations(
             if claim.place in correctness
         )
         yield Calibration(entrant_id, dimension, cases, n_left_out=len(own) - len(cases))
-
-
-def _win_shares(settlements: Iterable[Settlement]) -> dict[_Place, float]:
-    """Return each response's share of its pairs, ties as half."""
-    scores: dict[_Place, list[float]] = {}
-    for each in settlements:
-        if each.outcome is None or each.outcome == "inconsistent":
-            continue
-        for cell in (each.pairing.a, each.pairing.b):
-            name = cell.entrant.entrant_id
-            score = 0.5 if each.winner is None else float(name == each.winner)
-            scores.setdefault((name, cell.prompt.prompt_id), []).append(score)
-    return {place: fmean(group) for place, group in scores.items()}

@@ -4,13 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ledger.events.judging import (
-    BatchFact,
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-)
+from ledger.events import judging
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 
@@ -25,9 +19,9 @@ class Batch(NamedTuple):
     """One batch and its events so far."""
 
     recorded: Recorded  # the plan, with its place and time
-    planned: JudgeBatchPlanned
-    submitted: JudgeBatchSubmitted | None = None
-    end: JudgeBatchEnded | JudgeBatchNotCreated | None = None
+    planned: judging.JudgeBatchPlanned
+    submitted: judging.JudgeBatchSubmitted | None = None
+    end: judging.JudgeBatchEnded | judging.JudgeBatchNotCreated | None = None
 
     @property
     def stream(self) -> StreamId:
@@ -38,9 +32,9 @@ class Batch(NamedTuple):
     def status(self) -> Status:
         """Its status; `unknown` if it may or may not exist at the provider."""
         match self.end:
-            case JudgeBatchEnded():
+            case judging.JudgeBatchEnded():
                 return "ended"
-            case JudgeBatchNotCreated():
+            case judging.JudgeBatchNotCreated():
                 return "not created"
         return "unknown" if self.submitted is None else "in flight"
 
@@ -58,11 +52,11 @@ class Batch(NamedTuple):
 def evolve_batch(batch: Batch | None, recorded: Recorded) -> Batch | None:
     """Return a batch after one more of its events; None if its plan is not in the ledger."""
     match recorded.event:
-        case JudgeBatchPlanned() as planned if batch is None:
+        case judging.JudgeBatchPlanned() as planned if batch is None:
             return Batch(recorded, planned)
-        case JudgeBatchSubmitted() as submitted if batch is not None:
+        case judging.JudgeBatchSubmitted() as submitted if batch is not None:
             return batch._replace(submitted=submitted)
-        case JudgeBatchNotCreated() | JudgeBatchEnded() as end if batch is not None:
+        case judging.JudgeBatchNotCreated() | judging.JudgeBatchEnded() as end if batch is not None:
             return batch._replace(end=end)
         case _:
             return batch
@@ -72,7 +66,7 @@ def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
     """Return the open batches of every tournament, in the order of their plans."""
     batches: dict[Digest, Batch] = {}
     for recorded in events:
-        if isinstance(recorded.event, BatchFact):
+        if isinstance(recorded.event, judging.BatchFact):
             key = recorded.event.batch_key
             batch = evolve_batch(batches.get(key), recorded)
             if batch is not None:

@@ -5,10 +5,11 @@ Without recorded replies the provider's own counts are used, else a ratio that w
 whoever shows the estimate says which.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
@@ -34,23 +35,15 @@ class AskedQuery(NamedTuple):
     in_batch: bool
     failure: FailureReason | None = None
 
-    @property
-    def n_cached(self) -> int:
-        """Tokens written to the cache or read from it: the shared prefix."""
-        usage = self.usage
-        return usage.n_cache_write_5m + usage.n_cache_write_1h + usage.n_cache_read
-
-    @property
-    def n_input(self) -> int:
-        """Tokens of the whole prompt, cached or not."""
-        return self.usage.n_input + self.n_cached
-
 
 class CountedQuery(NamedTuple):
     """A query whose prompt the provider counted without answering it."""
 
     query: JudgeQuery
     n_input: int
+
+
+Sent = TypeVar("Sent", AskedQuery, CountedQuery)
 
 
 class ExpectedTokens(NamedTuple):
@@ -171,14 +164,11 @@ def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
 
 def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
     """Fit the estimator to at least one reply."""
-    groups: dict[str, list[AskedQuery]] = {}
-    for sample in samples:
-        groups.setdefault(sample.query.system, []).append(sample)
     n_again = sum(sample.failure in MAY_CHANGE for sample in samples)
     return TokenModel(
         basis,
         overall=_rates(samples)._replace(n_prefix=None),
-        by_system={system: _rates(group) for system, group in groups.items()},
+        by_system={system: _rates(group) for system, group in _by_system(samples).items()},
         share_asked_again=n_again / len(samples),
         hits_directly=_hit_share(each for each in samples if not each.in_batch),
         hits_in_batches=_hit_share(each for each in samples if each.in_batch),
@@ -187,23 +177,31 @@ def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
 
 def model_of_counts(counted: Sequence[CountedQuery]) -> TokenModel:
     """Fit the estimator to the provider's counts; the tokens of replies are not known."""
-    groups: dict[str, list[CountedQuery]] = {}
-    for each in counted:
-        groups.setdefault(each.query.system, []).append(each)
     return TokenModel(
         "counts",
-        overall=TokenRates(_per_byte(counted), UNMEASURED_OUTPUT),
+        overall=_rates_of_counts(counted),
         by_system={
-            system: TokenRates(_per_byte(group), UNMEASURED_OUTPUT)
-            for system, group in groups.items()
+            system: _rates_of_counts(group) for system, group in _by_system(counted).items()
         },
     )
 
 
+def _by_system(queries: Iterable[Sent]) -> dict[str, list[Sent]]:
+    """Group queries by dimension: those of one share their system text."""
+    groups: defaultdict[str, list[Sent]] = defaultdict(list)
+    for each in queries:
+        groups[each.query.system].append(each)
+    return groups
+
+
+def _rates_of_counts(counted: Sequence[CountedQuery]) -> TokenRates:
+    return TokenRates(_per_byte(counted), UNMEASURED_OUTPUT)
+
+
 def _rates(samples: Sequence[AskedQuery]) -> TokenRates:
-    cached = [sample.n_cached for sample in samples if sample.n_cached]
+    cached = [sample.usage.n_cached for sample in samples if sample.usage.n_cached]
     return TokenRates(
-        _per_byte([CountedQuery(sample.query, sample.n_input) for sample in samples]),
+        _per_byte([CountedQuery(each.query, each.usage.n_prompt) for each in samples]),
         fmean(sample.usage.n_output for sample in samples),
         fmean(cached) if cached else None,
     )
@@ -214,5 +212,5 @@ def _per_byte(counted: Sequence[CountedQuery]) -> float:
 
 
 def _hit_share(samples: Iterable[AskedQuery]) -> float | None:
-    hits = [sample.usage.n_cache_read > 0 for sample in samples if sample.n_cached]
+    hits = [sample.usage.n_cache_read > 0 for sample in samples if sample.usage.n_cached]
     return fmean(hits) if hits else None

@@ -168,16 +168,12 @@ def progress(
 def _response_counts(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[ResponseCount, ...]:
-    rows: dict[EntrantId, list[PlannedResponse]] = {
-        entrant.entrant_id: [] for entrant in tournament.roster
+    counts: dict[EntrantId, Counter[str]] = {
+        entrant.entrant_id: Counter() for entrant in tournament.roster
     }
     for cell in planned_responses(tournament, prompts):
-        rows[cell.entrant.entrant_id].append(cell)
-    return tuple(_response_count(tournament, entrant, row) for entrant, row in rows.items())
-
-
-def _response_count(
-    tournament: Tournament, entrant_id: EntrantId, row: Collection[PlannedResponse]
-) -> ResponseCount:
-    counts = Counter(response_status(tournament, cell) for cell in row)
-    return ResponseCount(entrant_id, counts["generated"], counts["failed"], counts["missing"])
+        counts[cell.entrant.entrant_id][response_status(tournament, cell)] += 1
+    return tuple(
+        ResponseCount(entrant_id, count["generated"], count["failed"], count["missing"])
+        for entrant_id, count in counts.items()
+    )

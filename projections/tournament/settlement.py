@@ -3,28 +3,26 @@
 planned = decided + tie + inconsistent + failed (by reason) + pending, always.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from statistics import fmean
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, Json, PromptId
-from projections.tournament.matches import Match, Pairing, match_of, pairings, response_status
-from projections.tournament.state import Tournament
-from projections.verdicts.parsers import BLIND_TO_STOPS, PARSERS
-from projections.verdicts.policies import (
-    ABSTAIN_ON_FLIP,
-    CONCATENATE,
-    DEFAULT_POLICY,
-    POLICIES,
-    RECORDED,
-    Rule,
-    abstain_on_flip,
-    outcome_of_order,
+from projections.tournament.matches import (
+    Match,
+    Pairing,
+    PlannedResponse,
+    match_of,
+    pairings,
+    response_status,
 )
+from projections.tournament.state import Tournament
+from projections.verdicts import policies
+from projections.verdicts.parsers import BLIND_TO_STOPS, PARSERS
 from projections.verdicts.queries import JudgeQuery
 
 _CUT_SHORT: Final = frozenset({"refused", "truncated"})  # what is there is not the whole reply
@@ -70,9 +68,9 @@ def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
 
 Status: TypeAlias = Outcome | FailureReason | Literal["abstained", "no_response", "pending"]
 FAILURES = (*get_args(FailureReason), "abstained", "no_response")
-_OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
-    {"a": "a", "b": "b", "tie": "tie", "inconsistent": "inconsistent"}
-)
+_OUTCOMES: Final[Mapping[str, Outcome]] = {each: each for each in get_args(Outcome)}
+_SCORES: Final[Mapping[str, float]] = {"a": 1.0, "b": 0.0, "tie": 0.5}
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Settlement(NamedTuple):
@@ -87,6 +85,11 @@ class Settlement(NamedTuple):
     def outcome(self) -> Outcome | None:
         """The outcome, if there is one."""
         return _OUTCOMES.get(self.status)
+
+    @property
+    def score(self) -> float | None:
+        """What a took: 1, 0, or 1/2 of a tie; None unless the pairing was decided or tied."""
+        return _SCORES.get(self.status)
 
     @property
     def winner(self) -> EntrantId | None:
@@ -132,7 +135,7 @@ def settle(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    rule: Rule = RECORDED,
+    rule: policies.Rule = policies.RECORDED,
 ) -> tuple[Settlement, ...]:
     """Settle every planned pairing under a rule, in match order.
 
@@ -179,6 +182,23 @@ def by_dimension(
     return {dimension: tuple(group) for dimension, group in groups.items()}
 
 
+def decided_or_tied(settlements: Iterable[Settlement]) -> list[Settlement]:
+    """Return the settlements that were decided or tied, in order."""
+    return [each for each in settlements if each.score is not None]
+
+
+def win_shares(
+    settlements: Iterable[Settlement], key: Callable[[PlannedResponse], Key]
+) -> dict[Key, float]:
+    """Return the share of decided and tied pairs that the responses of each key took."""
+    scores: defaultdict[Key, list[float]] = defaultdict(list)
+    for each in settlements:
+        if each.score is not None:
+            scores[key(each.pairing.a)].append(each.score)
+            scores[key(each.pairing.b)].append(1.0 - each.score)
+    return {taken_by: fmean(taken) for taken_by, taken in scores.items()}
+
+
 def _recorded(
     tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
 ) -> Settlement:
@@ -192,11 +212,11 @@ def _recorded(
 
 
 def _read_again(
-    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, rule: Rule
+    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:
     match = match_of(tournament, pairing, judge)
     orders: tuple[Order | None, ...] = (
-        ("forward", "swapped") if rule.policy == CONCATENATE else (None,)
+        ("forward", "swapped") if rule.policy == policies.CONCATENATE else (None,)
     )
     for order in orders:
         if match is None:
@@ -212,26 +232,26 @@ def _read_again(
 
 def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) -> bool:
     """Say whether identical responses were recorded as a tie."""
-    recorded = tournament.outcomes.get(match.key(judge.judge_id, DEFAULT_POLICY))
+    recorded = tournament.outcomes.get(match.key(judge.judge_id, policies.DEFAULT_POLICY))
     return match.is_identical and recorded == "tie"
 
 
-def _of_pair(tournament: Tournament, match: Match, rule: Rule) -> Status:
+def _of_pair(tournament: Tournament, match: Match, rule: policies.Rule) -> Status:
     forward = verdict_of(tournament, match.forward.query_key, rule.parser)
     swapped = verdict_of(tournament, match.swapped.query_key, rule.parser)
     if forward is None or swapped is None:
         return _unjudged(tournament, (match.forward, match.swapped), rule.parser)
-    if rule.policy == ABSTAIN_ON_FLIP:
-        return abstain_on_flip(forward, swapped) or "abstained"
-    return POLICIES[rule.policy](forward, swapped)
+    if rule.policy == policies.ABSTAIN_ON_FLIP:
+        return policies.abstain_on_flip(forward, swapped) or "abstained"
+    return policies.POLICIES[rule.policy](forward, swapped)
 
 
-def _of_order(tournament: Tournament, match: Match, order: Order, rule: Rule) -> Status:
+def _of_order(tournament: Tournament, match: Match, order: Order, rule: policies.Rule) -> Status:
     question = match.forward if order == "forward" else match.swapped
     verdict = verdict_of(tournament, question.query_key, rule.parser)
     if verdict is None:
         return _unjudged(tournament, (question,), rule.parser)
-    return outcome_of_order(verdict, order)
+    return policies.outcome_of_order(verdict, order)
 
 
 def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:

@@ -5,7 +5,7 @@ A request without a reply that may have been billed all the same is counted, wit
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any, Final, NamedTuple
 
@@ -46,16 +46,8 @@ class Bill:
 
     def __add__(self, other: "Bill") -> "Bill":
         """Return the sum of both bills."""
-        return Bill(
-            self.n_replies + other.n_replies,
-            self.n_failed + other.n_failed,
-            self.n_unpriced + other.n_unpriced,
-            self.n_maybe_billed + other.n_maybe_billed,
-            _sum(self.tokens, other.tokens),
-            self.usd + other.usd,
-            self.failed_usd + other.failed_usd,
-            self.uncached_usd + other.uncached_usd,
-        )
+        sums = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _FIELDS}
+        return Bill(**sums)
 
     @property
     def saved_usd(self) -> float:
@@ -77,6 +69,9 @@ class Bill:
             "failed_usd": self.failed_usd if is_known else None,
             "cache_saved_usd": self.saved_usd if is_known else None,
         }
+
+
+_FIELDS: Final = fields(Bill)
 
 
 @dataclass(frozen=True)
@@ -158,15 +153,4 @@ def _of_reply(
 
 
 def _uncached_usd(usage: Usage, price: Price) -> float:
-    n_cached = usage.n_cache_write_5m + usage.n_cache_write_1h + usage.n_cache_read
-    return cost_usd(Usage(n_input=usage.n_input + n_cached, n_output=usage.n_output), price)
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        n_input=one.n_input + other.n_input,
-        n_output=one.n_output + other.n_output,
-        n_cache_write_5m=one.n_cache_write_5m + other.n_cache_write_5m,
-        n_cache_write_1h=one.n_cache_write_1h + other.n_cache_write_1h,
-        n_cache_read=one.n_cache_read + other.n_cache_read,
-    )
+    return cost_usd(Usage(n_input=usage.n_prompt, n_output=usage.n_output), price)

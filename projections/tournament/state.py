@@ -12,31 +12,18 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from immutables import Map, MapMutation
 
+from ledger.events import judging
 from ledger.events.evaluations import EvaluationFact
 from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
-from ledger.events.judging import (
-    FINAL,
-    PAID,
-    BatchFact,
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    Outcome,
-    PairKey,
-    PairReconciled,
-    VerdictReceived,
-)
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
     Entrant,
-    EntrantRegistered,
-    JudgeRegistered,
     JudgeSettings,
     Prompt,
-    PromptRegistered,
     Reference,
+    Registered,
     Registration,
     Rubric,
-    RubricRegistered,
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
@@ -47,13 +34,15 @@ from projections.fold import Projection
 from projections.tournament.batches import Batch, evolve_batch
 
 Thing = TypeVar("Thing", bound=Value)
-Work: TypeAlias = ResponseFailed | JudgeQuerySubmitted | JudgeQueryFailed | PairReconciled
+Work: TypeAlias = (
+    ResponseFailed | judging.JudgeQuerySubmitted | judging.JudgeQueryFailed | judging.PairReconciled
+)
 
 
 class RecordedVerdict(NamedTuple):
     """A verdict and when it was recorded."""
 
-    event: VerdictReceived
+    event: judging.VerdictReceived
     recorded_us: int
 
     @property
@@ -78,11 +67,11 @@ class Tournament:
     response_failures: Map[Digest, ResponseFailed] = Map()
     attempts: Map[Digest, int] = Map()  # submissions by query key
     verdicts: Map[Digest, RecordedVerdict] = Map()
-    query_failures: Map[Digest, JudgeQueryFailed] = Map()  # the newest by query key
+    query_failures: Map[Digest, judging.JudgeQueryFailed] = Map()  # the newest by query key
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
     spent_usd: float = 0.0  # by this tournament, for replies whose price is known
-    outcomes: Map[PairKey, Outcome] = Map()
+    outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
 
     @cached_property
@@ -173,14 +162,16 @@ class _StateBuilder:
         match event:
             case ResponseGenerated(response_key=key):
                 self._put("responses", key, event, is_own=is_own)
-            case VerdictReceived(query_key=key):
+            case judging.VerdictReceived(query_key=key):
                 self._put(
                     "verdicts", key, RecordedVerdict(event, recorded.recorded_us), is_own=is_own
                 )
                 self._spend(event, is_own=is_own)
-            case JudgeQueryFailed(query_key=key) if not is_own and event.reason in FINAL:
+            case judging.JudgeQueryFailed(query_key=key) if (
+                not is_own and event.reason in judging.FINAL
+            ):
                 self._put("query_failures", key, event, is_own=False)
-            case BatchFact():
+            case judging.BatchFact():
                 self._add_batch(event, recorded)
                 return
             case RatingsPublished():
@@ -202,13 +193,13 @@ class _StateBuilder:
 
     def _add_own(self, event: TournamentOpened | Registration | Work) -> None:
         match event:
-            case JudgeQuerySubmitted(query_key=key, attempt=attempt):
+            case judging.JudgeQuerySubmitted(query_key=key, attempt=attempt):
                 self._map("attempts")[key] = attempt
-            case PairReconciled(natural_key=key, outcome=outcome):
+            case judging.PairReconciled(natural_key=key, outcome=outcome):
                 self._map("outcomes")[key] = outcome
-            case JudgeQueryFailed(query_key=key):
+            case judging.JudgeQueryFailed(query_key=key):
                 self._map("query_failures")[key] = event
-                if event.reason in PAID:
+                if event.reason in judging.PAID:
                     useless = self._map("useless_replies")
                     useless[key] = useless.get(key, 0) + 1
                 self._spend(event, is_own=True)
@@ -216,32 +207,23 @@ class _StateBuilder:
                 self._map("response_failures")[key] = event
             case TournamentOpened():
                 self._fields["opening"] = event
+            case Registered():
+                self._map(f"{event.label_at[0]}s")[event.reference] = event.content
             case _:
-                self._add_registration(event)
+                assert_never(event)
 
-    def _add_batch(self, event: BatchFact, recorded: Recorded) -> None:
+    def _add_batch(self, event: judging.BatchFact, recorded: Recorded) -> None:
         batches, key = self._map("batches"), event.batch_key
         batch = evolve_batch(batches.get(key), recorded)
         if batch is not None:  # its plan is on this ledger: it is known what it asks
             batches[key] = batch
 
-    def _spend(self, event: VerdictReceived | JudgeQueryFailed, *, is_own: bool) -> None:
+    def _spend(
+        self, event: judging.VerdictReceived | judging.JudgeQueryFailed, *, is_own: bool
+    ) -> None:
         if is_own and event.usage is not None and event.price is not None:
             spent = self._fields.get("spent_usd", self._state.spent_usd)
             self._fields["spent_usd"] = spent + cost_usd(event.usage, event.price)
-
-    def _add_registration(self, event: Registration) -> None:
-        match event:
-            case PromptRegistered(reference=reference, prompt=prompt):
-                self._map("prompts")[reference] = prompt
-            case RubricRegistered(reference=reference, rubric=rubric):
-                self._map("rubrics")[reference] = rubric
-            case EntrantRegistered(reference=reference, entrant=entrant):
-                self._map("entrants")[reference] = entrant
-            case JudgeRegistered(reference=reference, judge=judge):
-                self._map("judges")[reference] = judge
-            case _:
-                assert_never(event)
 
     def _map(self, name: str) -> MapMutation[Any, Any]:
         if name not in self._maps:

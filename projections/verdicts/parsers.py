@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from math import isfinite
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ledger.events.judging import Verdict
@@ -164,17 +163,15 @@ def parse_leniently(reply: str) -> Verdict:
 
 JSON_PARSER: Final = "json-verdict@1"
 LENIENT_PARSER: Final = "lenient-tap@1"
-PARSER_OF: Final[Mapping[str, str]] = MappingProxyType({"line": PARSER, "schema": JSON_PARSER})
+PARSER_OF: Final[Mapping[str, str]] = {"line": PARSER, "schema": JSON_PARSER}
 """How replies are read, by how they were asked for."""
 
-PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = MappingProxyType(
-    {
-        PARSER: parse_verdict,
-        JSON_PARSER: parse_json_verdict,
-        LENIENT_PARSER: parse_leniently,
-        SCORE_PARSER: parse_score_verdict,
-    }
-)
+PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = {
+    PARSER: parse_verdict,
+    JSON_PARSER: parse_json_verdict,
+    LENIENT_PARSER: parse_leniently,
+    SCORE_PARSER: parse_score_verdict,
+}
 """Every rule that verdicts were ever read by; a stored verdict names its own."""
 
 BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
@@ -184,8 +181,4 @@ BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
 def newest_parser(name: str) -> str | None:
     """Return a parser's full name, the newest version by default; None if unknown."""
     named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
-    return max(named, key=_version, default=None)
-
-
-def _version(parser: str) -> int:
-    return int(parser.rpartition("@")[2])
+    return max(named, key=lambda each: int(each.rpartition("@")[2]), default=None)

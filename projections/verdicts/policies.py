@@ -7,18 +7,15 @@ Only outcomes by `POLICIES` are recorded. The others are projections of the same
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ledger.events.judging import Order, Outcome, Verdict
 
 # What the verdict on the slots shown says of the pair (a, b).
-_SAID: Final[Mapping[Order, Mapping[Verdict, Outcome]]] = MappingProxyType(
-    {
-        "forward": MappingProxyType({"A": "a", "B": "b", "TIE": "tie"}),
-        "swapped": MappingProxyType({"A": "b", "B": "a", "TIE": "tie"}),
-    }
-)
+_SAID: Final[Mapping[Order, Mapping[Verdict, Outcome]]] = {
+    "forward": {"A": "a", "B": "b", "TIE": "tie"},
+    "swapped": {"A": "b", "B": "a", "TIE": "tie"},
+}
 _QUORUM: Final = 2  # judges: the vote of one is no majority
 
 
@@ -66,9 +63,9 @@ def majority(outcomes: Iterable[Outcome]) -> Outcome:
     return "inconsistent" if others and others[0][1] == most else winner
 
 
-POLICIES: Final[Mapping[str, Callable[[Verdict, Verdict], Outcome]]] = MappingProxyType(
-    {"swap-consistent": swap_consistent}
-)
+POLICIES: Final[Mapping[str, Callable[[Verdict, Verdict], Outcome]]] = {
+    "swap-consistent": swap_consistent
+}
 """Policies that outcomes are recorded by: one judge's two verdicts, one outcome."""
 
 DEFAULT_POLICY: Final = "swap-consistent"

@@ -7,7 +7,6 @@ fence or pose as an instruction.
 
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ledger.events.judging import Order, query_key
@@ -46,9 +45,8 @@ the same way, or both wrong with the same harm. If both fail, the less harmful o
 Compare step by step and concretely, quoting what decides. If you change your mind, say so.
 """
 
-_PROTOCOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "line": """\
+_PROTOCOLS: Final[Mapping[str, str]] = {
+    "line": """\
 End with one line, alone, and nothing after it:
 VERDICT: A
 or
@@ -56,28 +54,23 @@ VERDICT: B
 or
 VERDICT: TIE
 """,
-        "schema": """\
+    "schema": """\
 Reply with one JSON object: your comparison as "reasoning", then your "verdict": A, B or TIE.
 """,
-    }
-)
-_DEMANDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "line": "then end with the line VERDICT: A, VERDICT: B or VERDICT: TIE.",
-        "schema": "then give your verdict: A, B or TIE.",
-    }
-)
-VERDICT_SCHEMA: Final[Mapping[str, Json]] = MappingProxyType(
-    {
-        "type": "object",
-        "properties": {
-            "reasoning": {"type": "string"},
-            "verdict": {"type": "string", "enum": ["A", "B", "TIE"]},
-        },
-        "required": ["reasoning", "verdict"],
-        "additionalProperties": False,
-    }
-)
+}
+_DEMANDS: Final[Mapping[str, str]] = {
+    "line": "then end with the line VERDICT: A, VERDICT: B or VERDICT: TIE.",
+    "schema": "then give your verdict: A, B or TIE.",
+}
+VERDICT_SCHEMA: Final[Mapping[str, Json]] = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["A", "B", "TIE"]},
+    },
+    "required": ["reasoning", "verdict"],
+    "additionalProperties": False,
+}
 """The shape of a reply under the protocol `schema`; one for all dimensions."""
 
 

@@ -9,33 +9,12 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
+import anthropic
 import httpx2
 import msgspec
-from anthropic import (
-    Anthropic,
-    AnthropicError,
-    APIConnectionError,
-    APIError,
-    APIStatusError,
-    BadRequestError,
-    NotFoundError,
-    omit,
-)
 
+from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
-from commands.backends.anthropic.client import (
-    Pace,
-    describe_error,
-    fatal_error,
-    may_have_arrived,
-    not_the_api,
-    provider_error,
-    send_with_retries,
-    translate_errors,
-    was_not_processed,
-    with_retries,
-    without_key,
-)
 from commands.backends.anthropic.requests import RequestForm
 from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
@@ -53,17 +32,17 @@ class AnthropicBatches:
 
     def __init__(
         self,
-        client: Anthropic,
+        client: anthropic.Anthropic,
         judge: JudgeSettings,
         *,
         cache: CacheTtl,
-        pace: Pace | None = None,
+        pace: api.Pace | None = None,
     ) -> None:
-        self._form = RequestForm.of(judge, cache=cache)
+        self._form = RequestForm(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
-        self._batches = with_retries(client).messages.batches
+        self._batches = api.with_retries(client).messages.batches
         self._again = self._batches.with_raw_response
-        self._pace = pace or Pace()
+        self._pace = pace or api.Pace()
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Send a batch, at most once."""
@@ -73,11 +52,11 @@ class AnthropicBatches:
             return self._once.create(requests=requests).read()
 
         try:
-            return state_of(send_with_retries(send, self._pace, retry_if=was_not_processed))
-        except APIError as error:
-            raise _not_created(error) from without_key(error)
+            return state_of(api.send_with_retries(send, self._pace, retry_if=api.was_not_processed))
+        except anthropic.APIError as error:
+            raise _not_created(error) from api.without_key(error)
         except msgspec.DecodeError as error:
-            raise _uncertain(not_the_api(error)) from error
+            raise _uncertain(api.not_the_api(error)) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch."""
@@ -85,18 +64,18 @@ class AnthropicBatches:
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        with translate_errors():
+        with api.translate_errors():
             try:
                 return state_of(self._again.retrieve(provider_batch_id).read())
-            except NotFoundError as error:
-                raise BatchGone(provider_batch_id) from without_key(error)
+            except anthropic.NotFoundError as error:
+                raise BatchGone(provider_batch_id) from api.without_key(error)
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
         after_id, has_more = "", True
         while has_more:
-            with translate_errors():
-                page = self._again.list(limit=_PAGE, after_id=after_id or omit).read()
+            with api.translate_errors():
+                page = self._again.list(limit=_PAGE, after_id=after_id or anthropic.omit).read()
                 states, has_more = page_of(page)
             for state in states:
                 if state.created_at < moment:
@@ -124,10 +103,10 @@ class AnthropicBatches:
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
-        with translate_errors():
+        with api.translate_errors():
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
-            except BadRequestError:
+            except anthropic.BadRequestError:
                 return self.retrieve(provider_batch_id)
 
     def _unread(self, provider_batch_id: str, read: set[str]) -> Iterator[Answer]:
@@ -138,13 +117,13 @@ class AnthropicBatches:
                     if answer.query_key not in read:
                         read.add(answer.query_key)
                         yield answer
-        except NotFoundError as error:
-            raise ResultsLost(_results_lost(provider_batch_id)) from without_key(error)
-        except (APIConnectionError, httpx2.TransportError):
+        except anthropic.NotFoundError as error:
+            raise ResultsLost(_results_lost(provider_batch_id)) from api.without_key(error)
+        except (anthropic.APIConnectionError, httpx2.TransportError):
             return
-        except APIError as error:
-            raise provider_error(error) from without_key(error)
-        except AnthropicError as error:  # the SDK found no results URL
+        except anthropic.APIError as error:
+            raise api.provider_error(error) from api.without_key(error)
+        except anthropic.AnthropicError as error:  # the SDK found no results URL
             if self.retrieve(provider_batch_id).has_results:
                 raise ProviderError(str(error)) from error.with_traceback(None)
             raise ResultsLost(_results_lost(provider_batch_id)) from error.with_traceback(None)
@@ -154,25 +133,25 @@ def _results_lost(provider_batch_id: str) -> str:
     return f"the provider no longer keeps the results of batch {provider_batch_id}"
 
 
-def _not_created(error: APIError) -> TourneyError:
+def _not_created(error: anthropic.APIError) -> TourneyError:
     """Return the error for a failed `create`: it tells whether the batch may exist."""
-    stop = fatal_error(error)
+    stop = api.fatal_error(error)
     if stop is not None:
         return stop
-    status = error.status_code if isinstance(error, APIStatusError) else None
+    status = error.status_code if isinstance(error, anthropic.APIStatusError) else None
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BatchRefused(f"{describe_error(error)}; lower [judge] batch_queries")
+        return BatchRefused(f"{api.describe_error(error)}; lower [judge] batch_queries")
     if status == HTTPStatus.REQUEST_TIMEOUT or not _was_not_created(error):
-        return _uncertain(describe_error(error))
-    return BatchRefused(describe_error(error))
+        return _uncertain(api.describe_error(error))
+    return BatchRefused(api.describe_error(error))
 
 
 def _uncertain(why: str) -> BatchUncertain:
     return BatchUncertain(f"{why}; the batch may still exist")
 
 
-def _was_not_created(error: APIError) -> bool:
+def _was_not_created(error: anthropic.APIError) -> bool:
     """Return whether certainly no batch was created: refused, or never received."""
-    if isinstance(error, APIStatusError):
-        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or was_not_processed(error)
-    return not may_have_arrived(error)
+    if isinstance(error, anthropic.APIStatusError):
+        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or api.was_not_processed(error)
+    return not api.may_have_arrived(error)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from threading import Lock
 from typing import Final, TypeVar
+from weakref import finalize
 
 import httpx2
 import msgspec
@@ -41,6 +42,7 @@ _NOT_SENT: Final = (
     *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
     *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
 )
+_T = TypeVar("_T")
 
 
 def make_client() -> Anthropic:
@@ -57,6 +59,20 @@ def make_client() -> Anthropic:
     if not _is_sendable(name):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
     return Anthropic(max_retries=0, timeout=_TIMEOUT)
+
+
+def with_client(make: Callable[[Anthropic], _T]) -> _T:
+    """Return what asks by a client, which is closed when its only user is freed.
+
+    Else its sockets could be freed first.
+
+    Raises:
+        NoCredentials: As for `make_client`.
+    """
+    client = make_client()
+    asker = make(client)
+    finalize(asker, client.close)
+    return asker
 
 
 def with_retries(client: Anthropic) -> Anthropic:
@@ -193,7 +209,6 @@ _UNANSWERED: Final = _BUSY | {
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.SERVICE_UNAVAILABLE,
 }
-_T = TypeVar("_T")
 
 
 class Pace:

@@ -8,19 +8,8 @@ from typing import Final
 from anthropic import Anthropic, APIError, APIStatusError
 
 from commands.backends._remote import Stopped, run_concurrently
+from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answer_of
-from commands.backends.anthropic.client import (
-    Pace,
-    describe_error,
-    fatal_error,
-    provider_error,
-    send_with_retries,
-    translate_errors,
-    wants_long_wait,
-    was_not_answered,
-    was_not_processed,
-    without_key,
-)
 from commands.backends.anthropic.requests import RequestForm
 from commands.ports import Answer, NoReply
 from commands.settings.schema import CacheTtl
@@ -48,12 +37,12 @@ class AnthropicJudge:
         *,
         cache: CacheTtl,
         n_at_a_time: int,
-        pace: Pace | None = None,
+        pace: api.Pace | None = None,
     ) -> None:
         self._client = client
-        self._form = RequestForm.of(judge, cache=cache)
+        self._form = RequestForm(judge, cache=cache)
         self._n_at_a_time = n_at_a_time
-        self._pace = pace or Pace()
+        self._pace = pace or api.Pace()
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come.
@@ -77,15 +66,15 @@ class AnthropicJudge:
 
     def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
         try:
-            body = send_with_retries(
-                lambda: self._ask(query, stops), self._pace, retry_if=was_not_answered
+            body = api.send_with_retries(
+                lambda: self._ask(query, stops), self._pace, retry_if=api.was_not_answered
             )
         except APIError as error:
             reason = _no_reply(query, error)
             if reason is None:
-                raise provider_error(error) from without_key(error)
+                raise api.provider_error(error) from api.without_key(error)
             return reason
-        with translate_errors():
+        with api.translate_errors():
             return answer_of(query.query_key, body)
 
     def _ask(self, query: JudgeQuery, stops: Event) -> bytes:
@@ -98,14 +87,15 @@ class AnthropicJudge:
 
 def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
     """Return why this query has no answer; None if the others would fail as well."""
-    if fatal_error(error) is not None or was_not_processed(error):
+    if api.fatal_error(error) is not None or api.was_not_processed(error):
         return None
     status = error.status_code if isinstance(error, APIStatusError) else None
     if status in _REJECTING:
-        return NoReply(query.query_key, "rejected", describe_error(error))
-    if was_not_answered(error):
-        affects_all = wants_long_wait(error)
-        return None if affects_all else NoReply(query.query_key, "errored", describe_error(error))
+        return NoReply(query.query_key, "rejected", api.describe_error(error))
+    if api.was_not_answered(error):
+        if api.wants_long_wait(error):  # which affects all
+            return None
+        return NoReply(query.query_key, "errored", api.describe_error(error))
     if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return NoReply(query.query_key, "errored", f"{describe_error(error)}; {MAY_BE_BILLED}")
+        return NoReply(query.query_key, "errored", f"{api.describe_error(error)}; {MAY_BE_BILLED}")
     return None

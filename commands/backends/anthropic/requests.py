@@ -5,8 +5,7 @@ Sampling settings are never sent: the API rejects them since its version of 2026
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Self, cast, get_args
+from typing import Final, cast, get_args
 
 import msgspec
 from anthropic import Anthropic
@@ -30,26 +29,20 @@ from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 _COMMA: Final = 1  # between two requests of a batch
 
 
-@dataclass(frozen=True)
 class RequestForm:
     """The settings that all requests of one judge share."""
 
-    model: str
-    max_tokens: int
-    output_config: OutputConfigParam
-    cache: CacheTtl
-
-    @classmethod
-    def of(cls, judge: JudgeSettings, *, cache: CacheTtl) -> Self:
-        """Return the form of a judge's requests.
+    def __init__(self, judge: JudgeSettings, *, cache: CacheTtl) -> None:
+        """Set the form of a judge's requests.
 
         Args:
             judge: The judge, with parameters `effort`, `max_tokens` and `protocol`.
             cache: How long the provider keeps the system text, which a dimension's queries share.
         """
         parameters = dict(judge.parameters)
-        max_tokens = int(parameters["max_tokens"])
-        return cls(judge.model, max_tokens, _output_config(judge, parameters["effort"]), cache)
+        self.model, self.cache = judge.model, cache
+        self.max_tokens = int(parameters["max_tokens"])
+        self.output_config = _output_config(judge, parameters["effort"])
 
     def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
         """Return the parameters of a request."""
@@ -111,7 +104,7 @@ class AnthropicTokens:
 
     def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
         self._messages = with_retries(client).messages.with_raw_response
-        self._form = RequestForm.of(judge, cache="off")
+        self._form = RequestForm(judge, cache="off")
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
         """Return the input tokens of queries, by query key."""

@@ -1,7 +1,6 @@
 """Decode and check completions, since OpenAI's client does not validate them."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Final
 
 import msgspec
@@ -12,9 +11,11 @@ from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.values import Count, Usage
 from ledger.identity import Digest
 
-_STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(
-    {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
-)
+_STOP_REASONS: Final[Mapping[str, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
 
 
 class _PromptTokenDetails(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 import openai
 from openai.types.chat import ChatCompletionUserMessageParam
@@ -26,13 +26,6 @@ class EntrantEndpoint:
     n_at_a_time: int
 
 
-class _UnansweredTasks(NamedTuple):
-    """The error messages of unanswered requests, and whether the server failed altogether."""
-
-    details: list[str]
-    is_failing: bool
-
-
 class _DecodingOptions(TypedDict):
     model: str
     max_tokens: int
@@ -50,7 +43,6 @@ class EndpointGenerator:
     """
 
     def __init__(self, served: Mapping[EntrantId, EntrantEndpoint]) -> None:
-        """Set each entrant's server."""
         self._served = served
         self._probes: dict[tuple[Entrant, GenerationOptions], ServerProbe] = {}
 
@@ -81,10 +73,10 @@ class EndpointGenerator:
             kind = its_tasks[0].entrant, its_tasks[0].options
             probe = self._probes.setdefault(kind, ServerProbe(served.server))
             with served.server.client() as client:
-                left = yield from _answers(served, client, its_tasks, probe)
-            if left.details:
-                details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left.details
-            is_failing |= left.is_failing
+                left, has_failed = yield from _answers(served, client, its_tasks, probe)
+            if left:
+                details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left
+            is_failing |= has_failed
         if details:
             unanswered = LeftUnanswered(details)
             raise ProviderError(unanswered.why) if is_failing else unanswered
@@ -95,8 +87,11 @@ def _answers(
     client: openai.OpenAI,
     tasks: Sequence[GenerationTask],
     probe: ServerProbe,
-) -> Generator[tuple[GeneratedText | GenerationFailure], None, _UnansweredTasks]:
-    """Yield answers, and return the unanswered tasks; stop after too many failures in a row."""
+) -> Generator[tuple[GeneratedText | GenerationFailure], None, tuple[list[str], bool]]:
+    """Yield answers; stop after too many failures in a row.
+
+    Return the messages of unanswered requests, and whether the server failed altogether.
+    """
     details: list[str] = []
     n_in_a_row, is_failing, stops = 0, False, Event()
     ask = partial(_answer, served.server, client)
@@ -110,7 +105,7 @@ def _answers(
         if n_in_a_row == N_PROBES:
             is_failing = True
             stops.set()
-    return _UnansweredTasks(details, is_failing)
+    return details, is_failing
 
 
 def _answer(

@@ -115,11 +115,7 @@ class Endpoint:
         )
 
     def _unreachable(self, error: openai.APIConnectionError) -> ProviderError:
-        cause = (
-            first_line(error.__cause__)
-            if isinstance(error.__cause__, Exception)
-            else first_line(error)
-        )
+        cause = first_line(error.__cause__ if isinstance(error.__cause__, Exception) else error)
         return ProviderError(
             f"no answer from {self.base_url} ({cause}); start the server or correct base_url"
         )
@@ -158,7 +154,6 @@ class ServerProbe:
     """
 
     def __init__(self, server: Endpoint) -> None:
-        """Start without trust in the server."""
         self._server, self._is_trusted = server, False
         self._n_failed = 0  # requests so far without an answer
         self._messages: set[str] = set()  # of its rejections so far

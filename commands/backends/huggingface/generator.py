@@ -1,4 +1,4 @@
-"""Answer prompts with Hugging Face weights on this machine: the Generator port, for real."""
+"""A generator with Hugging Face weights on this machine, plain or as a Hydra."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -20,7 +20,7 @@ from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
-    """Return a task's prompt as tokens; it may still be too long for the weights."""
+    """Return a task's prompt as tokens, truncated if allowed; it may still be too long."""
     encoded = partial(encode_prompt if task.options.is_chat else encode_text, loaded.tokenizer)
     n_afterwards = n_correctness_tokens(loaded.tokenizer) if is_rated(task) else 0
     row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
@@ -31,36 +31,36 @@ def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
 
 
 def is_rated(task: GenerationTask) -> bool:
-    """Tell if the answer's correctness is asked about, which is a chat of its own."""
+    """Return whether the uncertainty head will rate the answer."""
     return task.entrant.hydra is not None and task.entrant.hydra.uncertainty is not None
 
 
 def truncate_prompt(
     row: PromptRow, encoded: Callable[[str], tuple[int, ...]], limit: int
 ) -> PromptRow:
-    """Leave out as much of the beginning of a row's text as it takes to fit within a limit.
+    """Cut off the beginning of a row's text until the row fits a limit.
 
-    What the chat template writes around the text stays. A text with one letter less may have a
-    token more, so the rest is the longest that fits but for a few letters. Where not even an empty
-    text fits, nothing is left out.
+    The chat template's own tokens stay. A shorter text can have more tokens, so the search may stop
+    a few characters short of the longest text that fits. If even an empty text does not fit, the
+    row is returned unchanged.
     """
     text = row.task.prompt_text
 
-    def without(n_letters: int) -> PromptRow:
-        rest = text[n_letters:]
+    def without(n_characters: int) -> PromptRow:
+        rest = text[n_characters:]
         task = replace(row.task, prompt_text=rest)
-        return row._replace(task=task, prompt_ids=encoded(rest), is_truncated=n_letters > 0)
+        return row._replace(task=task, prompt_ids=encoded(rest), is_truncated=n_characters > 0)
 
-    n_letters = bisect_left(
-        range(len(text) + 1), 1, key=lambda n_letters: without(n_letters).n_tokens <= limit
+    n_characters = bisect_left(
+        range(len(text) + 1), 1, key=lambda n_characters: without(n_characters).n_tokens <= limit
     )
-    return row if n_letters > len(text) else without(n_letters)
+    return row if n_characters > len(text) else without(n_characters)
 
 
 def encode_text(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
-    """Return the tokens of a text by itself, behind the token that begins texts, if there is one.
+    """Return the tokens of a plain text, after the start token if the tokenizer has one.
 
-    Where there is none, an empty text is the token that ends texts: something must be followed.
+    Without a start token an empty text becomes the end token, since a prompt needs one token.
     """
     ids = encode(tokenizer, text)
     first = tokenizer.bos_token_id
@@ -73,14 +73,14 @@ Finished = tuple[GeneratedText | GenerationFailure, ...]
 
 
 class HfGenerator(HfWorker):
-    """Answers tasks; in float32 an answer does not depend on its batch."""
+    """Answers tasks in batches; in float32 an answer does not depend on its batch."""
 
     def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
         """Yield what each finished batch made, each task exactly once.
 
         Raises:
-            WeightsError: An entrant cannot be loaded as registered; what can be told of that before
-                its turn is told before the first answer.
+            WeightsError: An entrant cannot be loaded as registered; most faults are found before
+                the first answer.
         """
         yield from self._load_by_load(tasks, self._answer_load)
 
@@ -104,7 +104,7 @@ class HfGenerator(HfWorker):
 
 
 def decoding_key(task: GenerationTask) -> Hashable:
-    """Return what the rows of a batch must have in common."""
+    """Return the decoding settings that rows of one batch must share."""
     entrant, options = task.entrant, task.options
     heads = entrant.hydra and (
         entrant.hydra.bypass_jury,

@@ -1,4 +1,4 @@
-"""Judge with Hugging Face weights on this machine: the Judge port, without a provider."""
+"""A judge with Hugging Face weights on this machine."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +28,10 @@ _SYSTEM, _USER = "tourney-probe-system", "tourney-probe-user"
 
 
 class JudgeChat:
-    """A judge's chat template: as it was trained on, whatever the texts hold."""
+    """Encodes queries by a chat template so that their texts never become control tokens."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Find out what the template writes; one that shows a user's text is taken for granted."""
+        """Find the control tokens that the template writes; it must show the user's text."""
         self._tokenizer = tokenizer
         self._has_system = has_system_turn(tokenizer)
         probe = encode(tokenizer, self._rendered(_SYSTEM, _USER))
@@ -42,9 +42,11 @@ class JudgeChat:
     def encode(self, query: JudgeQuery) -> tuple[int, ...] | None:
         """Return the tokens of a query, up to where the reply begins.
 
-        None: some text in it becomes a control token, however it is cut.
+        None if a text would become a control token, however it is split.
         """
-        cut = f"\ue000{query.query_key}\ue000"  # a digest of the texts, so in none of them
+        cut = (
+            f"\ue000{query.query_key}\ue000"  # a digest of the texts, so it occurs in none of them
+        )
         system, user = (self._letters.sub(rf"\1{cut}", each) for each in (query.system, query.user))
         pieces = self._rendered(system, user).split(cut)
         tokens = tuple(token for piece in pieces for token in encode(self._tokenizer, piece))
@@ -60,14 +62,14 @@ class JudgeChat:
 
 
 def chat_turns(system: str, user: str, *, has_system: bool) -> Turns:
-    """Return a chat; where a template has no system turn, its text goes before the user's."""
+    """Return a chat; without a system turn its text goes before the user's."""
     if has_system:
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
     return [{"role": "user", "content": f"{system}\n\n{user}"}]
 
 
 def has_system_turn(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Tell if the template shows a system turn; some refuse one, some leave it out in silence."""
+    """Return whether the template shows a system turn; some reject it, some drop it."""
     try:
         chat = render(tokenizer, chat_turns(_SYSTEM, _USER, has_system=True), is_open=True)
     except TemplateError:
@@ -76,16 +78,16 @@ def has_system_turn(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def control_ids(tokenizer: PreTrainedTokenizerBase, probe: Sequence[int]) -> frozenset[int]:
-    """Return the special tokens, and all others beyond the vocabulary that a template writes."""
+    """Return the special tokens, and other added tokens that the template writes."""
     added = tokenizer.added_tokens_decoder
     special = {token for token, shown in added.items() if shown.special}
     return frozenset(special | set(tokenizer.all_special_ids) | (added.keys() & set(probe)))
 
 
 def first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
-    """Match the first letter of every control token, wherever it is written out."""
+    """Return a pattern for the first letter of every control token in a text."""
     written = sorted(filter(None, map(str, tokenizer.convert_ids_to_tokens(sorted(controls)))))
-    any_of_them = "|".join(map(re.escape, written)) or "(?!)"  # none at all matches nowhere
+    any_of_them = "|".join(map(re.escape, written)) or "(?!)"  # matches nothing
     return re.compile(rf"(?=(?:{any_of_them}))(.)", re.DOTALL)
 
 
@@ -98,12 +100,12 @@ class QueryRow(NamedTuple):
 
     @property
     def n_tokens(self) -> int:
-        """Count the query's tokens and all that may be replied."""
+        """Count the tokens of the query and of the longest reply."""
         return len(self.prompt_ids) + self.max_new_tokens
 
 
 class HfJudge:
-    """Replies greedily, in batches; in float32 a reply does not depend on its batch."""
+    """Judges with greedy decoding, in batches; in float32 a reply does not depend on its batch."""
 
     def __init__(
         self,
@@ -119,16 +121,16 @@ class HfJudge:
         """Load the weights.
 
         Args:
-            folder: The weights and their tokenizer; its name is the model's.
-            dtype: What they are computed in.
-            max_tokens: Of a reply.
-            batch_tokens: Of a batch: queries, padding and replies together.
-            device: Where; "auto" is the best one here.
-            cpu_threads: For the whole process; None leaves torch's own choice.
-            load: What loads.
+            folder: The weights and their tokenizer; its name becomes the model's.
+            dtype: The type to compute in.
+            max_tokens: Largest length of a reply.
+            batch_tokens: Token budget of a batch: queries, padding and replies.
+            device: The device; "auto" is the best one available.
+            cpu_threads: For the whole process; None leaves torch's choice.
+            load: Loads the weights.
 
         Raises:
-            ConfigurationError: There is no such device here, or no room for any query.
+            ConfigurationError: The device is not available, or max_tokens leaves queries no room.
             WeightsError: The weights cannot be loaded.
         """
         self._loaded = load(folder, prepare_device(device, cpu_threads), dtype=dtype)
@@ -193,7 +195,7 @@ class HfJudge:
 
 
 def _limit(loaded: LoadedWeights, folder: Path, max_tokens: int) -> float:
-    """Return how many tokens a query and its reply may have."""
+    """Return how many tokens a query and its reply may have together."""
     limit = float("inf") if loaded.n_positions is None else loaded.n_positions
     if max_tokens >= limit:
         fault = (

@@ -1,8 +1,8 @@
-"""Several GPUs of one host: a copy of the weights on each, and a share of the work for each.
+"""Spread evaluations over several GPUs of one host, with a copy of the weights on each.
 
-`accelerate launch --num_processes N $(which tourney) apply evaluate` starts as many processes. The
-first plans, asks the ledger and writes it, and does a share of the work; the others do theirs, and
-nothing else. Every sample has a random stream of its own, so results do not depend on N.
+`accelerate launch --num_processes N $(which tourney) apply evaluate` starts N processes. The first
+one plans, writes the ledger and does a share of the work; the others only do their shares. Every
+sample has its own random stream, so results do not depend on N.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -11,36 +11,27 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
-from accelerate import PartialState  # type: ignore[import-untyped]  # theirs has no types
+from accelerate import PartialState  # type: ignore[import-untyped]  # it has no types
 from accelerate.utils import broadcast_object_list, gather_object  # type: ignore[import-untyped]  # as above
 
+from commands import ports
 from commands.errors import ReplicaFailed
-from commands.ports import (
-    Continuation,
-    ContinuationLikelihood,
-    GeneratedText,
-    GenerationFailure,
-    GenerationTask,
-    Generator,
-    LikelihoodFailure,
-    LikelihoodModel,
-)
 from ledger.errors import TourneyError
 
-_PATIENCE = timedelta(days=7)  # the others wait while the first plans, and where shares differ
+_PATIENCE = timedelta(days=7)  # the others wait while the first plans or a longer share runs
 
 Work = TypeVar("Work")
 
 
 class _Assignment(NamedTuple):
-    """What all processes are to do now."""
+    """The work of all processes for one call."""
 
     what: Literal["generate", "log_likelihoods"]
     work: Sequence[Any]
 
 
 class _ShareResult(NamedTuple):
-    """What came of a process's share."""
+    """The result of a process's share."""
 
     batches: tuple[tuple[Any, ...], ...]
     failure: str | None  # of the whole share
@@ -49,11 +40,13 @@ class _ShareResult(NamedTuple):
 class ReplicaGroup:
     """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
-    def __init__(self, make: Callable[[str], tuple[Generator, LikelihoodModel]]) -> None:
+    def __init__(
+        self, make: Callable[[str], tuple[ports.Generator, ports.LikelihoodModel]]
+    ) -> None:
         """Join the other processes.
 
         Args:
-            make: Makes what works on a device, by the device's name.
+            make: Makes the generator and likelihood model of a device, by its name.
         """
         has_gpu = torch.cuda.is_available()
         self._here = PartialState(cpu=not has_gpu, timeout=_PATIENCE)
@@ -66,37 +59,37 @@ class ReplicaGroup:
         return bool(self._here.is_main_process)
 
     def generate(
-        self, tasks: Sequence[GenerationTask]
-    ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
-        """Have every process answer a share.
+        self, tasks: Sequence[ports.GenerationTask]
+    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
+        """Answer tasks on all processes.
 
         Raises:
-            ReplicaFailed: One could not.
+            ReplicaFailed: A process failed.
         """
         yield from self._on_all_processes(_Assignment("generate", tasks))
 
     def log_likelihoods(
-        self, passages: Sequence[Continuation]
-    ) -> Iterator[tuple[ContinuationLikelihood | LikelihoodFailure, ...]]:
+        self, passages: Sequence[ports.Continuation]
+    ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
         """Have every process read a share; passages of one context stay together.
 
         Raises:
-            ReplicaFailed: One could not.
+            ReplicaFailed: A process failed.
         """
         yield from self._on_all_processes(_Assignment("log_likelihoods", passages))
 
     def serve(self) -> None:
-        """Do shares until the first process says that there is no more."""
+        """Do shares until the first process has no more work."""
         while (call := self._broadcast(None)) is not None:
             gather_object([self._share(call)])
         self._disconnect()
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """Give work from here, and say to the others at the end that there is no more.
+        """Distribute work within the block, and dismiss the other processes at its end.
 
-        After a bug nothing is said: it may have come while they wait for what came of their work.
-        The launcher ends them with this process.
+        After an unexpected error nothing is sent, as the others may be waiting for results; the
+        launcher ends them with this process.
         """
         try:
             yield
@@ -118,17 +111,17 @@ class ReplicaGroup:
         self._disconnect()
 
     def _disconnect(self) -> None:
-        """Leave the others, whose threads here would else abort a process that ends in time."""
+        """Leave the process group, whose threads could otherwise abort this process at exit."""
         self._here.destroy_process_group()
 
     def _broadcast(self, call: _Assignment | None) -> _Assignment | None:
-        """Return what the first process says, on every process."""
+        """Send a call from the first process to all, and return it on each."""
         said: list[_Assignment | None] = [call]
         broadcast_object_list(said, from_process=0)
         return said[0]
 
     def _share(self, call: _Assignment) -> _ShareResult:
-        """Do this process's share; what was done before a failure counts."""
+        """Do this process's share; batches before a failure count."""
         key = _context if call.what == "log_likelihoods" else _key
         mine = deal(call.work, key, self._here.num_processes)[self._here.process_index]
         batches: list[tuple[Any, ...]] = []
@@ -145,7 +138,7 @@ class ReplicaGroup:
 
 
 def deal(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple[list[Work], ...]:
-    """Deal work to n, in turn; what has the same key goes to the same."""
+    """Deal work to n hands in turn; work with the same key goes to the same hand."""
     turns: dict[Hashable, int] = {}
     hands: tuple[list[Work], ...] = tuple([] for _ in range(n))
     for each in work:
@@ -153,9 +146,9 @@ def deal(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple
     return hands
 
 
-def _context(passage: Continuation) -> Hashable:
+def _context(passage: ports.Continuation) -> Hashable:
     return passage.context or passage.key
 
 
-def _key(task: GenerationTask) -> Hashable:
+def _key(task: ports.GenerationTask) -> Hashable:
     return task.response_key

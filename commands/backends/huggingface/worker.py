@@ -1,4 +1,4 @@
-"""What an entrant answers and is read with: loaded, and kept as long as nothing else is needed."""
+"""Load entrants' weights, keep the last load, and do work grouped by load."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -21,7 +21,7 @@ Load = Callable[[Entrant, torch.device], Loaded]
 
 
 def load_entrant(entrant: Entrant, device: torch.device) -> Loaded:
-    """Load what an entrant answers with.
+    """Load an entrant's weights, plain or as a Hydra.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -32,7 +32,7 @@ def load_entrant(entrant: Entrant, device: torch.device) -> Loaded:
 
 
 def check_hydras(entrants: Iterable[Entrant]) -> None:
-    """Find out now what would be told of entrants' heads only when their turn to be loaded comes.
+    """Check the heads of entrants that are loaded later, so that faults show at once.
 
     Raises:
         WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
@@ -43,7 +43,7 @@ def check_hydras(entrants: Iterable[Entrant]) -> None:
 
 
 def load_key(entrant: Entrant) -> Hashable:
-    """Return what an entrant loads."""
+    """Return a key that is equal for entrants that load the same files."""
     adapters = tuple(adapter.digest for adapter in entrant.adapters)
     heads = entrant.hydra and (
         entrant.hydra.heads_depth,
@@ -55,19 +55,18 @@ def load_key(entrant: Entrant) -> Hashable:
 
 
 class LastLoaded:
-    """Loads, and keeps the newest load: who asks for the same again has it at once.
+    """Loads entrants and keeps the last load, so that the same is not loaded twice in a row.
 
-    So what answers and what reads share one load, from one evaluation of an entrant to the next.
+    The generator and the likelihood model of an entrant share it.
     """
 
     def __init__(self, load: Load = load_entrant) -> None:
-        """Begin with nothing loaded."""
         self._load = load
         self._key: Hashable = None
         self._loaded: Loaded | None = None
 
     def __call__(self, entrant: Entrant, device: torch.device) -> Loaded:
-        """Return what an entrant answers with; another's is freed first, as both may not fit.
+        """Return an entrant's weights; another load is freed first, as both may not fit.
 
         Raises:
             WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -86,9 +85,9 @@ Finished = TypeVar("Finished")
 
 
 class HfWorker:
-    """Works as entrants, load by load and batch by batch.
+    """Base of the generator and the likelihood model: works load by load, in batches.
 
-    A load is weights, adapters or shards, and dtype: entrants that share one work together, and it
+    A load is weights, adapters or shards, and dtype. Entrants that share one work together, and it
     is freed before the next.
     """
 
@@ -99,13 +98,12 @@ class HfWorker:
         cpu_threads: int | None = None,
         load: Load = load_entrant,
     ) -> None:
-        """Allow batches of that many tokens: what is read, padding and new tokens together.
+        """Set the token budget of a batch (inputs, padding and new tokens) and the device.
 
-        cpu_threads is set for the whole process; None leaves torch's own choice. What `load` keeps
-        of its own is not freed.
+        cpu_threads is set for the whole process; None leaves torch's choice.
 
         Raises:
-            ConfigurationError: There is no such device here.
+            ConfigurationError: The device is not available.
         """
         self._batch_tokens = batch_tokens
         self._device = prepare_device(device, cpu_threads)
@@ -116,13 +114,13 @@ class HfWorker:
         owed: Sequence[Work],
         do: Callable[[Loaded, Sequence[Work]], Iterator[Finished]],
     ) -> Iterator[Finished]:
-        """Do the work of one load after the other.
+        """Do the work of one load after another.
 
-        `do` alone may hold what is loaded, or two loads would be in memory at once.
+        Only `do` may hold a reference to a load, or two would be in memory at once.
 
         Raises:
-            WeightsError: An entrant cannot be loaded as registered; what can be told of that before
-                its turn is told before anything is done.
+            WeightsError: An entrant cannot be loaded as registered; most faults are found before
+                any work is done.
         """
         loads = group_by(owed, lambda each: load_key(each.entrant))
         check_hydras(same_load[0].entrant for same_load in loads[1:])  # the first comes now

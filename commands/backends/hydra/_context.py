@@ -1,4 +1,4 @@
-"""What a trunk and each row's heads have read so far: caches, and which columns are whose."""
+"""Caches of a Hydra's trunk and heads while rows are decoded together, and which columns count."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,31 +11,31 @@ from commands.backends.weights.batching import pad_left
 
 
 class HeadRoles(NamedTuple):
-    """What heads do for one row: one drafts, others verify."""
+    """The heads' roles for one row: one drafts, the others verify."""
 
     draft: int
-    jury: tuple[int, ...]  # equally many for all rows of a context; none where one head decides
+    jury: tuple[int, ...]  # equally many in all rows of a context; empty if one head decides alone
 
 
 class HydraContext:
-    """Rows that are decoded together, in blocks of drafted tokens that are kept in part.
+    """Rows that are decoded together, in blocks of drafted tokens of which some are accepted.
 
-    The rows share the columns of their caches. A column that is not a row's own, such as padding
-    or a draft that was rejected while another row's was accepted, is masked for that row, and
-    positions count a row's own columns alone: so each row reads what it would read by itself.
+    The rows share the columns of their caches. Columns that are not a row's own, such as padding
+    or rejected drafts, are masked for that row, and positions count its own columns only, so each
+    row sees what it would see alone.
 
     Juror e of row r stands at row e * B + r of the jury's batch.
     """
 
     def __init__(self, net: HydraNet, roles: Sequence[HeadRoles]) -> None:
-        """Start with nothing read, and roles[r] for row r."""
+        """Start with empty caches, and roles[r] for row r."""
         self._net, self._device = net, net.device
         self._trunk, self._draft, self._jury = DynamicCache(), DynamicCache(), DynamicCache()
         self._is_own = torch.ones(len(roles), 0, dtype=torch.bool, device=self._device)  # (B, K)
         self._assign(roles)
 
     def read_prompts(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Let trunk and heads read a prompt a row; padding stands for an empty one."""
+        """Run trunk and heads on one prompt per row; prompts may be empty."""
         if not any(prompts):
             return
         ids, positions, mask, self._is_own = pad_prompts(prompts, self._device)
@@ -45,7 +45,7 @@ class HydraContext:
             self._jury_states(states, positions, mask)
 
     def draft(self, tokens: torch.Tensor, n_drafted: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Let trunk and draft heads read one token more a row, behind n_drafted unsettled ones.
+        """Run trunk and draft heads on one more token per row, after n_drafted uncommitted ones.
 
         Returns:
             (B, D) states of the trunk, and (B, D) states of each row's draft head.
@@ -57,7 +57,7 @@ class HydraContext:
         return states[:, 0], self._draft_states(states, positions, mask)[:, 0]
 
     def verify(self, states: torch.Tensor) -> torch.Tensor:
-        """Let the juries read a drafted block: (B, S, D) states of the trunk.
+        """Run the juries on a drafted block: (B, S, D) states of the trunk.
 
         Returns:
             (E, B, S, D) states of each row's jurors.
@@ -67,16 +67,16 @@ class HydraContext:
         return self._jury_states(states, positions, self._block_mask(n_drafted))
 
     def keep_accepted(self, n_kept: torch.Tensor, n_drafted: int) -> None:
-        """Keep the first n_kept (B,) of a row's drafted columns, and roll the others back."""
+        """Keep each row's first n_kept (B,) drafted columns, and discard the others."""
         n_columns = int(n_kept.max())
-        if n_columns < n_drafted:  # to crop by 0 was to empty a cache in older transformers
+        if n_columns < n_drafted:  # older transformers empty a cache when cropping by 0
             for cache in (self._trunk, self._draft, self._jury):
                 cache.crop(n_columns - n_drafted)
         is_kept = torch.arange(n_columns, device=self._device) < n_kept[:, None]
         self._is_own = torch.cat([self._is_own, is_kept], dim=1)
 
     def keep_rows(self, rows: Sequence[int]) -> None:
-        """Forget all rows but these."""
+        """Drop all rows but these."""
         chosen = torch.tensor(rows, device=self._device)
         jurors = torch.arange(self._n_jurors, device=self._device)[:, None]
         in_jury = (jurors * len(self._roles) + chosen).flatten()  # (E * rows,)
@@ -94,11 +94,11 @@ class HydraContext:
         self._jury_route = Route(jurors, self._device)
 
     def _n_own(self) -> torch.Tensor:
-        """Return (B,) how many columns are a row's own: its next position."""
+        """Return the (B,) counts of the rows' own columns, which are their next positions."""
         return self._is_own.sum(dim=1)
 
     def _block_mask(self, n_columns: int) -> torch.Tensor:
-        """Return (B, S, K + S): a block's columns see the row's own, and each other causally."""
+        """Return the (B, S, K + S) mask: a block sees its row's columns, and itself causally."""
         block = causal_mask(n_columns, self._device).expand(len(self._roles), -1, -1)
         read = self._is_own[:, None, :].expand(-1, n_columns, -1)
         return torch.cat([read, block], dim=2)
@@ -123,16 +123,16 @@ class HydraContext:
 
 
 class PaddedPrompts(NamedTuple):
-    """Prompts side by side, each at the right end of its row."""
+    """Prompts padded on the left, with positions and masks."""
 
     ids: torch.Tensor  # (B, S) long
     positions: torch.Tensor  # (B, S) long
-    mask: torch.Tensor  # (B, S, S) bool; padding sees itself, as who sees nothing makes NaN
+    mask: torch.Tensor  # (B, S, S) bool; padding sees itself, to avoid NaN
     is_own: torch.Tensor  # (B, S) bool, false on padding
 
 
 def pad_prompts(prompts: Sequence[Sequence[int]], device: torch.device) -> PaddedPrompts:
-    """Lay prompts out, of which one at least is not empty."""
+    """Pad prompts, of which at least one is not empty."""
     ids, is_real = (each.to(device) for each in pad_left(prompts))
     is_own = is_real.bool()
     columns = causal_mask(ids.shape[1], device)

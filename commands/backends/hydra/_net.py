@@ -1,8 +1,8 @@
-"""A Hydra: one trunk, and heads that are copies of the last layers with LoRA of their own.
+"""The network of a Hydra: one trunk, and heads that copy the last layers with LoRA of their own.
 
-LoRA changes nothing but the heads' MLPs, so each of the last layers has one attention, one pair of
-norms, and as many MLPs as there are heads. Every row of a batch is routed to a head and passes
-through that head's MLPs; all else runs once, on the rows of all heads together.
+LoRA changes only the heads' MLPs, so each of the last layers has one attention, one pair of norms,
+and one MLP per head. Every row of a batch is routed through its head's MLPs; everything else runs
+once, on the rows of all heads together.
 """
 
 import copy
@@ -29,7 +29,7 @@ class Route:
 
 
 class RoutedMlp(nn.Module):
-    """One layer's MLPs, one a head; each row goes through its own head's."""
+    """One layer's MLPs, one per head; each row goes through its own head's."""
 
     route: Route
 
@@ -50,10 +50,10 @@ class RoutedMlp(nn.Module):
 
 
 class BlockInputs(NamedTuple):
-    """Where a block of tokens stands: what it may look at, and where it is kept."""
+    """Positions, attention mask and cache of a block of tokens."""
 
     positions: torch.Tensor  # (R, S) long
-    mask: torch.Tensor  # (R, 1, S, K) bool, true where token s may look at column k
+    mask: torch.Tensor  # (R, 1, S, K) bool, true where token s may attend to column k
     cache: DynamicCache | None  # of K - S columns before the block, of K after it
 
 
@@ -63,7 +63,7 @@ class HydraNet(nn.Module):
     def __init__(self, model: Olmo2ForCausalLM, heads: Sequence[Sequence[nn.Module]]) -> None:
         """Take a model apart; heads[k][j] is head k's MLP in the j-th of its layers.
 
-        The model passed in is used up.
+        The model passed in must not be used afterwards.
         """
         super().__init__()
         depth = len(heads[0])
@@ -111,9 +111,9 @@ class HydraNet(nn.Module):
 
 
 def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[Lora]]) -> HydraNet:
-    """Give a model one head for each sequence of shards, merged in that order.
+    """Build a Hydra with one head for each sequence of shards, merged in that order.
 
-    The model passed in is used up.
+    The model passed in must not be used afterwards.
 
     Raises:
         WeightsError: A shard does not fit the model.
@@ -122,7 +122,7 @@ def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[L
 
 
 def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> list[nn.Module]:
-    """Return the last layers' MLPs with LoRA merged; what it leaves alone is the model's own.
+    """Return the last layers' MLPs with LoRA merged; unchanged parameters are shared.
 
     Raises:
         WeightsError: A shard does not fit the model.
@@ -135,9 +135,9 @@ def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> lis
 
 
 def sharing_copy(model: Olmo2ForCausalLM) -> Olmo2ForCausalLM:
-    """Return a copy of the modules over the same storage.
+    """Return a copy of the modules that shares their storage.
 
-    peft merges by putting another tensor in the place of a parameter's, which leaves ours alone.
+    peft merges by replacing a parameter's tensor, which leaves the original unchanged.
     """
     tensors: dict[int, object] = {id(each): each for each in model.buffers()}
     for each in model.parameters():
@@ -146,7 +146,7 @@ def sharing_copy(model: Olmo2ForCausalLM) -> Olmo2ForCausalLM:
 
 
 def _with_own(original: nn.Module, merged: nn.Module) -> nn.Module:
-    """Put the original's parameters where merging changed none, so that they move as one."""
+    """Share the original's parameters where merging changed nothing."""
     for path, parameter in list(original.named_parameters()):
         owner, _, name = path.rpartition(".")
         module = merged.get_submodule(owner)

@@ -1,4 +1,4 @@
-"""The product of experts, and drafts that are accepted or replaced so that it is followed exactly.
+"""The product of experts, and speculative decoding that samples from it exactly.
 
 P(x) is proportional to the product over the experts of p_e(x)^beta (Hinton 2002, "Training
 Products of Experts by Minimizing Contrastive Divergence", with an exponent). A draft x that was
@@ -24,10 +24,10 @@ import torch
 
 
 class VerifiedDrafts(NamedTuple):
-    """What became of the drafts of B rows."""
+    """Which drafts of B rows were accepted, and what replaces the first rejected one."""
 
     n_accepted: torch.Tensor  # (B,) long, the drafts before the first that is not accepted
-    replacement: torch.Tensor  # (B,) long, for that first; means nothing where all are accepted
+    replacement: torch.Tensor  # (B,) long; meaningless where all are accepted
     is_finite: torch.Tensor  # (B,) bool, False where the P or q that decided is not finite
 
 
@@ -58,13 +58,13 @@ def product_of_experts(
 def point_mass(log_p: torch.Tensor) -> torch.Tensor:
     """Put all probability on the most probable token, the first of equals: (..., V) to (..., V)."""
     top, token = log_p.max(-1, keepdim=True)  # (..., 1)
-    certain = top - top  # log 1, but NaN where there is no distribution: that is not to be hidden
+    certain = top - top  # log 1, or NaN if there is no distribution
     return (certain - math.inf).expand_as(log_p).scatter(-1, token, certain)
 
 
 def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
-    """Say of (..., V) which are distributions, (...): one NaN, or no token left, and it is none."""
-    return log_p.amax(-1).isfinite()  # amax hands a NaN on
+    """Return (...) whether (..., V) are distributions: no NaN, and at least one possible token."""
+    return log_p.amax(-1).isfinite()  # amax propagates NaN
 
 
 def draw(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
@@ -96,11 +96,11 @@ def verify(
     uniforms: torch.Tensor,
     replacement_uniforms: torch.Tensor,
 ) -> VerifiedDrafts:
-    """Accept the drafts of each row up to the first that P refuses, and draw what replaces it.
+    """Accept the drafts of each row up to the first that P rejects, and draw its replacement.
 
     Args:
-        log_p: (B, G, V), what is to be followed, at each place given the drafts before it.
-        log_q: (B, G, V), what the drafts were drawn from.
+        log_p: (B, G, V), the target distribution at each place, given the drafts before it.
+        log_q: (B, G, V), the distribution that the drafts were drawn from.
         drafts: (B, G) long.
         uniforms: (B, G) in [0, 1), one for each draft.
         replacement_uniforms: (B,) in [0, 1).
@@ -153,7 +153,7 @@ def stability_margin(log_p: torch.Tensor) -> torch.Tensor:
 
 
 def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
-    """Return how many votes may turn, whichever they are, before another token leads: (...) long.
+    """Return how many votes can change, whichever they are, before another token leads: (...) long.
 
     max(0, floor((n - n_rival) / 2)), of the token's own votes and those of its largest rival.
 
@@ -161,7 +161,9 @@ def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
         votes: (E, ...) long, each expert's favourite.
         token: (...) long, the token that is emitted.
     """
-    n_agreeing = (votes.unsqueeze(0) == votes.unsqueeze(1)).sum(0)  # (E, ...), an expert and others
+    n_agreeing = (votes.unsqueeze(0) == votes.unsqueeze(1)).sum(
+        0
+    )  # (E, ...), counting the expert itself
     is_for = votes == token  # (E, ...)
     n_rival = n_agreeing.masked_fill(is_for, 0).amax(0)  # (...)
     return (is_for.sum(0) - n_rival).clamp(min=0) // 2
@@ -173,9 +175,9 @@ def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
 
 
 def validity_radius(votes: Iterable[int], draft: int) -> int:
-    """Return how few votes must turn for the draft to have more than any other token.
+    """Return the smallest number of votes that must change for the draft to lead.
 
-    A vote of the largest rival at a time: no other lowers the lead by as much.
+    Each change takes a vote from the largest rival, which lowers its lead most.
     """
     rivals = Counter(votes)
     n_votes = rivals.pop(draft, 0)

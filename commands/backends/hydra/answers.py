@@ -1,4 +1,4 @@
-"""Answer one batch of prompts with a loaded Hydra."""
+"""Generate answers to a batch of prompts with a Hydra, and the probability that each is correct."""
 
 import math
 import time
@@ -26,57 +26,48 @@ from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.registration import Hydra
 
 BEFORE, AFTER = " Answer: ", "\nTask: Reply A (correct) or B (wrong): "
-_N_GROWTH: Final = 8  # tokens by which a text is expected to grow as part of another
+_N_GROWTH: Final = 8  # extra tokens that a text may need inside another
 
 
 class ResponseState(NamedTuple):
-    """A response, and the state in which it was begun."""
+    """A response, and the head's state at its first token."""
 
     prompt_text: str
     response_text: str
     first_state: torch.Tensor  # (D,)
 
 
-class _CorrectnessPrompt(NamedTuple):
-    """What the head is asked of a response."""
+def p_correct(loaded: LoadedHydra, responses: Sequence[ResponseState]) -> list[float | None]:
+    """Return each response's probability of being correct, NaN if the logits are not finite.
 
-    ids: tuple[int, ...]
-    first_state: torch.Tensor  # (D,)
-
-
-def p_correct(loaded: LoadedHydra, testimonies: Sequence[ResponseState]) -> list[float | None]:
-    """Return for each response the probability that it is correct, NaN where logits are no numbers.
-
-    None where the question has more tokens than the weights have positions: how many a response
-    has when it is read again is not known before.
+    None if the question has more tokens than the weights have positions, which is not known
+    before the response is encoded again.
     """
     limit = math.inf if loaded.n_positions is None else loaded.n_positions
-    questions = [_correctness_prompt(loaded.tokenizer, each) for each in testimonies]
-    rates = iter(
-        _correctness_probabilities(loaded, [each for each in questions if len(each.ids) <= limit])
+    texts = (f"{each.prompt_text}{BEFORE}{each.response_text}{AFTER}" for each in responses)
+    questions = [encode_prompt(loaded.tokenizer, text) for text in texts]
+    fitting = [n for n, ids in enumerate(questions) if len(ids) <= limit]
+    rates: list[float | None] = [None] * len(questions)
+    found = _correctness_probabilities(
+        loaded, [questions[n] for n in fitting], [responses[n].first_state for n in fitting]
     )
-    return [next(rates) if len(each.ids) <= limit else None for each in questions]
-
-
-def _correctness_prompt(
-    tokenizer: PreTrainedTokenizerBase, testimony: ResponseState
-) -> _CorrectnessPrompt:
-    text = f"{testimony.prompt_text}{BEFORE}{testimony.response_text}{AFTER}"
-    return _CorrectnessPrompt(encode_prompt(tokenizer, text), testimony.first_state)
+    for n, rate in zip(fitting, found, strict=True):
+        rates[n] = rate
+    return rates
 
 
 @torch.inference_mode()
 def _correctness_probabilities(
-    loaded: LoadedHydra, questions: Sequence[_CorrectnessPrompt]
+    loaded: LoadedHydra, questions: Sequence[tuple[int, ...]], first_states: list[torch.Tensor]
 ) -> list[float]:
     """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
     if not questions:
         return []
     net = loaded.net
-    ids, positions, mask, _ = pad_prompts([each.ids for each in questions], net.device)
+    ids, positions, mask, _ = pad_prompts(questions, net.device)
     place = BlockInputs(positions, mask[:, None], None)
     states = net.trunk_states(ids, place)  # (B, S, D)
-    states[:, -1] += torch.stack([each.first_state for each in questions])
+    states[:, -1] += torch.stack(first_states)
     route = Route([loaded.n_heads] * len(questions), net.device)
     logits = net.logits(net.head_states(states, route, place)[:, -1]).float()  # (B, V)
     correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))
@@ -84,7 +75,7 @@ def _correctness_probabilities(
 
 
 def n_correctness_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return for how many tokens a question about a response needs room, beside those of both."""
+    """Return how many tokens the question needs, besides those of prompt and response."""
     return len(encode(tokenizer, BEFORE + AFTER)) + _N_GROWTH
 
 
@@ -92,13 +83,13 @@ Answer = GeneratedText | GenerationFailure
 
 
 def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[Answer, ...]:
-    """Generate an answer to each prompt; all are of one decoding.
+    """Generate an answer to each prompt; all share their decoding settings.
 
     Raises:
         torch.OutOfMemoryError: The batch is too large for the device.
     """
     started = time.perf_counter()
-    heads = cast("Hydra", prompts[0].task.entrant.hydra)  # or no Hydra would have been loaded
+    heads = cast("Hydra", prompts[0].task.entrant.hydra)  # set, as a Hydra was loaded
     rows = [
         start_row(
             prompt.prompt_ids,
@@ -109,22 +100,20 @@ def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[
         for prompt in prompts
     ]
     ending = make_ending(loaded.tokenizer, loaded.end_ids, prompts[0])
-    decode(loaded.net, rows, _decoding(prompts[0], heads, ending))
+    task = prompts[0].task
+    decoding = HydraDecoding(
+        temperature=task.entrant.temperature,
+        max_new_tokens=task.entrant.max_new_tokens,
+        ending=ending,
+        gamma=heads.gamma,
+        beta=heads.beta,
+        top_p=task.options.top_p,
+    )
+    decode(loaded.net, rows, decoding)
     answers = tuple(_answer(loaded, ending, *each) for each in zip(prompts, rows, strict=True))
     if heads.uncertainty:
         answers = _with_p_correct(loaded, prompts, rows, answers)
     return _with_elapsed_time(answers, time.perf_counter() - started)
-
-
-def _decoding(prompt: PromptRow, heads: Hydra, ending: Ending) -> HydraDecoding:
-    return HydraDecoding(
-        temperature=prompt.task.entrant.temperature,
-        max_new_tokens=prompt.task.entrant.max_new_tokens,
-        ending=ending,
-        gamma=heads.gamma,
-        beta=heads.beta,
-        top_p=prompt.task.options.top_p,
-    )
 
 
 def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRow) -> Answer:
@@ -135,7 +124,7 @@ def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRo
 
 
 def _with_elapsed_time(answers: Sequence[Answer], elapsed_s: float) -> tuple[Answer, ...]:
-    """Say how long the batch took, which is known when nothing is left to do for it."""
+    """Return the answers with the batch's elapsed time."""
     return tuple(
         replace(answer, elapsed_s=elapsed_s) if isinstance(answer, GeneratedText) else answer
         for answer in answers
@@ -148,13 +137,13 @@ def _with_p_correct(
     rows: Sequence[HydraRow],
     answers: Sequence[Answer],
 ) -> tuple[Answer, ...]:
-    """Let the uncertainty head say of each answer how probably it is correct."""
-    testimonies = [
+    """Return the answers with the uncertainty head's probability that each is correct."""
+    responses = [
         ResponseState(prompt.task.prompt_text, answer.text, row.first_state)
         for prompt, row, answer in zip(prompts, rows, answers, strict=True)
         if isinstance(answer, GeneratedText) and row.first_state is not None
     ]
-    rates = iter(p_correct(loaded, testimonies))
+    rates = iter(p_correct(loaded, responses))
     return tuple(
         _with_probability(loaded, prompt, answer, next(rates))
         if isinstance(answer, GeneratedText)
@@ -168,8 +157,8 @@ def _with_probability(
 ) -> Answer:
     if p is None:
         detail = (
-            f"the prompt, the answer and the question if it is right are more tokens than the"
-            f" {loaded.n_positions} positions of the weights"
+            f"the prompt, the answer and the question whether it is correct have more tokens than"
+            f" the {loaded.n_positions} positions of the weights"
         )
         return GenerationFailure(answer.response_key, "prompt_too_long", detail)
     if math.isnan(p):

@@ -1,77 +1,65 @@
-"""Rounds of decoding: a jury's, of a proposal accepted in part, and one of one head alone."""
+"""Decode with a Hydra, round by round: with a jury that verifies drafts, or one head alone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
+from commands.backends.hydra import _poe as poe
 from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
-from commands.backends.hydra._poe import (
-    VerifiedDrafts,
-    draw,
-    entropy,
-    is_distribution,
-    log_prob_of,
-    point_mass,
-    product_of_experts,
-    stability_margin,
-    stability_radius,
-    suppression,
-    verify,
-)
 from commands.backends.hydra.rows import BlockMetrics, EmittedBlock, EmittedToken, HydraRow
 from commands.backends.weights.decoding import Ending
 from commands.backends.weights.sampling import nucleus, uniforms
 
 
 class HydraDecoding(NamedTuple):
-    """What rows that are decoded together have in common."""
+    """The decoding settings that rows of a batch share."""
 
     temperature: float | None  # None: greedy
     max_new_tokens: int
     ending: Ending
     gamma: int
     beta: float
-    top_p: float = 1.0  # what is drawn from is P's likeliest tokens of that probability together
+    top_p: float = 1.0  # sample from the likeliest tokens with this total probability
 
     @property
     def product_temperature(self) -> float:
-        """The temperature of P; where nothing is sampled, the model's own."""
+        """The temperature of P; 1 for greedy decoding."""
         return 1.0 if self.temperature is None else self.temperature
 
     def head_distribution(self, logits: torch.Tensor) -> torch.Tensor:
         """Return log q of one head's logits: (..., V) to (..., V)."""
         return self.decision_distribution(
-            product_of_experts(logits[None], temperature=self.product_temperature)
+            poe.product_of_experts(logits[None], temperature=self.product_temperature)
         )
 
     def decision_distribution(self, log_p: torch.Tensor) -> torch.Tensor:
-        """Return what is drawn from: P or its nucleus, or else its most probable token."""
+        """Return the distribution to draw from: P, its nucleus, or its most probable token."""
         if self.temperature is None:
-            return point_mass(log_p)
+            return poe.point_mass(log_p)
         return log_p if self.top_p >= 1 else nucleus(log_p, self.top_p).log_softmax(-1)
 
 
 class Proposal(NamedTuple):
-    """G tokens a row that a draft head would say."""
+    """G drafted tokens per row."""
 
     tokens: torch.Tensor  # (B, G) long
-    log_q: torch.Tensor  # (B, G, V) what it drew them from
-    trunk_states: torch.Tensor  # (B, G, D) that it drew them on
+    log_q: torch.Tensor  # (B, G, V) distribution that they were drawn from
+    trunk_states: torch.Tensor  # (B, G, D) of the trunk
     first_state: torch.Tensor  # (B, D) of the draft head
 
 
 def single_head_round(
     net: HydraNet, context: HydraContext, rows: Sequence[HydraRow], decoding: HydraDecoding
 ) -> EmittedBlock:
-    """Emit one token a row, by its draft head alone."""
+    """Emit one token per row, from its draft head alone."""
     (luck,) = uniforms([row.stream for row in rows], 1, net.device).unbind(dim=1)  # (B,)
     _, states = context.draft(_next_to_read(net, rows), 0)
     log_q = decoding.head_distribution(net.logits(states))
-    tokens = draw(log_q, luck).tolist()
+    tokens = poe.draw(log_q, luck).tolist()
     context.keep_accepted(torch.ones(len(rows), dtype=torch.long, device=net.device), 1)
-    sound = is_distribution(log_q).tolist()
+    sound = poe.is_distribution(log_q).tolist()
     return EmittedBlock(
         [[EmittedToken(token) if ok else None] for token, ok in zip(tokens, sound, strict=True)],
         states,
@@ -81,16 +69,16 @@ def single_head_round(
 def jury_round(
     net: HydraNet, context: HydraContext, rows: Sequence[HydraRow], decoding: HydraDecoding
 ) -> EmittedBlock:
-    """Emit up to gamma tokens a row: what its jury lets pass of a proposal, and a replacement."""
+    """Emit up to gamma tokens per row: accepted drafts, and a replacement of the first rejected."""
     gamma = decoding.gamma
     luck = uniforms([row.stream for row in rows], 2 * gamma + 1, net.device)
     proposal = propose(net, context, rows, decoding, luck[:, :gamma])
     states = context.verify(proposal.trunk_states)  # (E, B, G, D)
     logits = net.logits(states)  # (E, B, G, V)
-    log_p = product_of_experts(
+    log_p = poe.product_of_experts(
         logits, temperature=decoding.product_temperature, beta=decoding.beta
     )  # (B, G, V)
-    verified = verify(
+    verified = poe.verify(
         decoding.decision_distribution(log_p),
         proposal.log_q,
         proposal.tokens,
@@ -109,14 +97,14 @@ def propose(
     decoding: HydraDecoding,
     luck: torch.Tensor,
 ) -> Proposal:
-    """Let each row's draft head say gamma tokens, by (B, gamma) uniforms."""
+    """Draft gamma tokens per row, with (B, gamma) uniforms."""
     tokens, log_q, trunk_states, head_states = [_next_to_read(net, rows)], [], [], []
     for step, each in enumerate(luck.unbind(dim=1)):
         on_trunk, states = context.draft(tokens[-1], step)
         trunk_states.append(on_trunk)
         head_states.append(states)
         log_q.append(decoding.head_distribution(net.logits(states)))
-        tokens.append(draw(log_q[-1], each))
+        tokens.append(poe.draw(log_q[-1], each))
     return Proposal(
         torch.stack(tokens[1:], dim=1),
         torch.stack(log_q, dim=1),
@@ -130,22 +118,24 @@ def _next_to_read(net: HydraNet, rows: Sequence[HydraRow]) -> torch.Tensor:
 
 
 def _first_states(
-    proposal: Proposal, verified: VerifiedDrafts, states: torch.Tensor, logits: torch.Tensor
+    proposal: Proposal, verified: poe.VerifiedDrafts, states: torch.Tensor, logits: torch.Tensor
 ) -> torch.Tensor:
-    """Return the (B, D) state that decided on each row's first token of the block.
+    """Return the (B, D) state that decided each row's first token of the block.
 
-    It is the draft head's where the first draft was accepted, else that of the juror who rates the
-    replacement highest; states are (E, B, D) and logits (E, B, V) of the first token.
+    It is the draft head's if the first draft was accepted, else that of the juror with the highest
+    logit for the replacement; states are (E, B, D) and logits (E, B, V) of the first token.
     """
-    juror = log_prob_of(logits, verified.replacement.expand(len(logits), -1)).argmax(dim=0)  # (B,)
+    juror = poe.log_prob_of(logits, verified.replacement.expand(len(logits), -1)).argmax(
+        dim=0
+    )  # (B,)
     of_juror = states[juror, torch.arange(len(juror), device=juror.device)]  # (B, D)
     return torch.where(verified.n_accepted[:, None] > 0, proposal.first_state, of_juror)
 
 
 def _emitted(
-    proposal: Proposal, verified: VerifiedDrafts, log_p: torch.Tensor, votes: torch.Tensor
+    proposal: Proposal, verified: poe.VerifiedDrafts, log_p: torch.Tensor, votes: torch.Tensor
 ) -> list[list[EmittedToken | None]]:
-    """Say what came of a block: log_p is (B, G, V), votes (E, B, G) are each juror's favourites."""
+    """Return the emitted tokens: log_p is (B, G, V), votes (E, B, G) each juror's favourite."""
     n_rows, n_steps = proposal.tokens.shape
     rows, steps = (torch.arange(n, device=log_p.device) for n in (n_rows, n_steps))
     tokens = torch.where(
@@ -153,25 +143,25 @@ def _emitted(
     )  # (B, G)
     place = verified.n_accepted.clamp(max=n_steps - 1)  # (B,)
     draft = proposal.tokens[rows, place]  # (B,)
-    told = BlockMetrics(
+    block = BlockMetrics(
         n_accepted=verified.n_accepted.tolist(),
         is_finite=verified.is_finite.tolist(),
         tokens=tokens.tolist(),
-        entropy=entropy(log_p).tolist(),
-        stability_radius=stability_radius(votes, tokens).tolist(),
-        stability_margin=stability_margin(log_p).tolist(),
+        entropy=poe.entropy(log_p).tolist(),
+        stability_radius=poe.stability_radius(votes, tokens).tolist(),
+        stability_margin=poe.stability_margin(log_p).tolist(),
         draft=draft.tolist(),
-        suppression=suppression(log_p[rows, place], draft).tolist(),
+        suppression=poe.suppression(log_p[rows, place], draft).tolist(),
         metrics=votes[:, rows, place].T.tolist(),
     )
-    return [list(told.emitted(row)) for row in range(n_rows)]
+    return [list(block.emitted(row)) for row in range(n_rows)]
 
 
 @torch.inference_mode()
 def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> None:
     """Emit tokens until each row has ended, or has max_new_tokens, or logits that are not finite.
 
-    All rows have a jury, or none has.
+    Either all rows have a jury, or none.
 
     Raises:
         torch.OutOfMemoryError: The rows are too many for the device.

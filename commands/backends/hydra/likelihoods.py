@@ -1,10 +1,10 @@
-"""Weigh tokens with a Hydra: how likely it is to say a text, sampled at temperature 1.
+"""Compute token log-likelihoods with a Hydra, as it samples at temperature 1.
 
-A response is drafted by one head, drawn with equal chances, and followed exactly is what that head
-and its jury make of each next token: P_d, the product of the other heads' experts, or without a
-jury what head d itself expects. So the likelihood of a text is the mean over d of the product of
-P_d over its tokens, and its next token's distribution is the mixture of the P_d, each weighted by
-how likely it makes the text so far. A text of several windows is weighed as one text a window.
+A response is drafted by one head d, drawn uniformly, and sampled from P_d: the product of the other
+heads' experts or, without a jury, head d's own distribution. So the likelihood of a text is the
+mean over d of the product of P_d over its tokens, and the distribution of its next token is the
+mixture of the P_d, each weighted by the likelihood that it gives to the text so far. Each window of
+a long text is treated as a text of its own.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ from ledger.events.registration import Hydra
 
 
 class HydraBatchLikelihoods:
-    """Reads one batch with a Hydra: row r by head h is row h * R + r of the heads' batch."""
+    """Computes one batch with a Hydra: row r of head h is row h * R + r of the heads' batch."""
 
     def __init__(self, loaded: LoadedHydra, heads: Hydra, *, n_logits: int = N_LOGITS) -> None:
-        """Begin with nothing read, and weigh by so many logits at once."""
+        """Start without prefixes; convert at most n_logits logits to float32 at once."""
         self._net, self._device = loaded.net, loaded.device
         self._n_heads, self._beta = loaded.n_heads, heads.beta
         self._n_at_once = max(1, n_logits // (loaded.n_heads * loaded.net.lm_head.out_features))
@@ -43,14 +43,14 @@ class HydraBatchLikelihoods:
         self._is_own = torch.ones(0, 0, dtype=torch.bool)  # (G, P), false on padding
 
     def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Read prefixes, none of them empty, and keep them in mind."""
+        """Run the net on prefixes, none of them empty, and keep its caches."""
         ids, positions, mask, self._is_own = pad_prompts(prefixes, self._device)
         self._states(ids, BlockInputs(positions, mask, self._trunk), self._heads)
 
     def compute(
         self, rows: Sequence[InputRow], prefix_of: Sequence[int]
     ) -> dict[Window, WindowLikelihood]:
-        """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
+        """Return each window's likelihood; rows[r] begins with prefix prefix_of[r], if any."""
         is_own = self._own_of(prefix_of)  # (R, P)
         n_read = is_own.sum(dim=1)
         tails = [row.inputs[n:] for row, n in zip(rows, n_read.tolist(), strict=True)]
@@ -62,11 +62,11 @@ class HydraBatchLikelihoods:
         trunk, heads = self._caches(prefix_of)
         place = BlockInputs(positions, torch.cat([before, block], dim=2), trunk)
         states = self._states(ids, place, heads)  # (H, R, S, D)
-        weighed = {}
+        found = {}
         for window, row, column in window_places(rows, n_read.tolist()):
             mine = states[:, row, column : column + len(window.targets)]  # (H, n, D)
-            weighed[window] = self._compute(mine, window.targets)
-        return weighed
+            found[window] = self._compute(mine, window.targets)
+        return found
 
     def _own_of(self, prefix_of: Sequence[int]) -> torch.Tensor:
         if not len(self._is_own):
@@ -96,7 +96,7 @@ class HydraBatchLikelihoods:
         return of_heads.view(n_heads, n_rows, n_columns, -1)
 
     def _compute(self, states: torch.Tensor, targets: Sequence[int]) -> WindowLikelihood:
-        """Weigh n targets by the (H, n, D) states behind which they stand."""
+        """Return the likelihood of n targets, from the (H, n, D) states before them."""
         so_far = torch.zeros(self._n_heads, 1, dtype=torch.float64)  # (H, 1), of each draft head
         best: list[int] = []
         asked = torch.tensor(targets, device=self._device)

@@ -1,7 +1,8 @@
-"""LoRA files of the Hydra's first authors: a head's tensors in one pickle, in OLMo-core's names.
+"""Read the LoRA files of the Hydra's first authors: one head's tensors in a .pt file.
 
-A file may be a whole checkpoint of a training: what is not LoRA in it does not count. The scale is
-not in it: lora_alpha was twice the rank in every training. No code in a pickle is ever run.
+The tensors have OLMo-core's names. A file may be a whole training checkpoint, of which only LoRA is
+read. It lacks the scale: lora_alpha was twice the rank in every training. Code in a pickle is never
+run.
 """
 
 import pickle
@@ -12,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -24,7 +24,7 @@ from commands.entrants.hydra_import import PeftFolder
 from commands.entrants.weights import file_digest
 from commands.errors import WeightsError, shortened
 
-PROJECTIONS = MappingProxyType({"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"})
+PROJECTIONS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 KEY = re.compile(
     r"base_model\.model\.blocks\.(?P<block>[0-9]+)\.feed_forward\.(?P<weight>w[123])"
     r"\.lora_(?P<half>[AB])\.default\.weight"
@@ -40,7 +40,7 @@ SAVE_AGAIN = "save the head's state_dict alone with torch.save"
 
 
 class LoraPart(NamedTuple):
-    """One tensor's place in a head: LoRA's A or B of one weight of one of its blocks."""
+    """One tensor of a head: LoRA's A or B of one weight of one block."""
 
     block: int
     weight: str
@@ -48,23 +48,23 @@ class LoraPart(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the file calls it."""
+        """Its name in the file."""
         block = f"base_model.model.blocks.{self.block}"
         return f"{block}.feed_forward.{self.weight}.lora_{self.half}.default.weight"
 
     def peft_key(self, first_layer: int) -> str:
-        """Return what peft calls it in the whole model."""
+        """Return peft's name for it in the whole model."""
         layer = f"base_model.model.model.layers.{first_layer + self.block}"
         return f"{layer}.mlp.{PROJECTIONS[self.weight]}.lora_{self.half}.weight"
 
 
 def as_peft_folder(path: Path, layers: range, weights: str) -> PeftFolder:
-    """Return a head's shard as a folder of peft, which says what weights it was trained on.
+    """Return a head's shard as the files of a peft folder.
 
     Args:
-        path: The shard: such a file, or a folder of peft already.
+        path: The shard: a .pt file, or a peft folder.
         layers: The model's layers that are the head's own.
-        weights: What it was trained on.
+        weights: The name of the base weights.
 
     Raises:
         WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
@@ -107,7 +107,7 @@ def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
     """Return a file's LoRA tensors by its own names.
 
     Raises:
-        WeightsError: There are none, or one of them is no matrix of floats.
+        WeightsError: There are none, or one is not a matrix of floats.
     """
     loaded = _load(path)
     state = loaded.get("head_state_dict", loaded) if isinstance(loaded, dict) else None
@@ -124,7 +124,7 @@ def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
 
 
 def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[LoraPart]:
-    """Return what a file's tensors are parts of, in order.
+    """Return the parts of a head that a file's tensors are, in order.
 
     Raises:
         WeightsError: A key is of another layout or block, or a block's weight lacks its A or B:
@@ -163,10 +163,10 @@ def rank_of(path: Path, parts: Sequence[LoraPart], tensors: Mapping[str, torch.T
 
 
 def _load(path: Path) -> object:
-    file_digest(path)  # which refuses what cannot be read, and what Git LFS has not fetched
+    file_digest(path)  # rejects unreadable files and Git LFS pointers
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of old pickles: what comes out is looked at
+            warnings.simplefilter("ignore")  # about old pickles: the content is checked below
             loaded: object = torch.load(path, weights_only=True, map_location="cpu")
     except UNREADABLE as error:
         if code := _code_in(path):
@@ -178,7 +178,7 @@ def _load(path: Path) -> object:
 
 
 def _code_in(path: Path) -> list[str]:
-    """Return the names of what a pickle would call, found without calling it."""
+    """Return the names that a pickle would call, without calling them."""
     with suppress(*UNREADABLE):
         return sorted(get_unsafe_globals_in_checkpoint(path))
     return []

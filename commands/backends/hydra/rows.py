@@ -1,4 +1,4 @@
-"""One response on its way out of a Hydra: its tokens so far, and how its heads decided on them."""
+"""The state of one response while a Hydra decodes it, and the diagnostics of each token."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from ledger.events.responses import Diagnostics
 
 
 class TokenMetrics(NamedTuple):
-    """What a jury thought of one token that was emitted."""
+    """A jury's metrics of one emitted token."""
 
     entropy: float
     stability_radius: int
@@ -22,7 +22,7 @@ class TokenMetrics(NamedTuple):
 
 
 class RejectionMetrics(NamedTuple):
-    """What a jury thought of one draft that it did not let pass."""
+    """A jury's metrics of one rejected draft."""
 
     draft: int
     validity_radius: int
@@ -30,7 +30,7 @@ class RejectionMetrics(NamedTuple):
 
 
 class EmittedToken(NamedTuple):
-    """One token, and what is known of it; nothing where one head decided alone."""
+    """One emitted token with its metrics; None if one head decided alone."""
 
     token: int
     metrics: TokenMetrics | None = None
@@ -39,19 +39,19 @@ class EmittedToken(NamedTuple):
 
 @dataclass
 class HydraRow:
-    """A prompt, the randomness of its own, and what was emitted so far."""
+    """A prompt, its random stream, and the tokens emitted so far."""
 
     prompt_ids: Sequence[int]
     roles: HeadRoles
     stream: torch.Generator
     emitted: list[EmittedToken] = field(default_factory=list)
-    first_state: torch.Tensor | None = None  # (D,) what the deciding head held at the prompt's end
+    first_state: torch.Tensor | None = None  # (D,) of the head that decided the first token
     is_broken: bool = False  # the logits of the next token were not finite
     is_complete: bool = False
 
     @property
     def tokens(self) -> list[int]:
-        """The tokens that were emitted."""
+        """The emitted tokens."""
         return [each.token for each in self.emitted]
 
     @property
@@ -66,7 +66,7 @@ class HydraRow:
         ending: Ending,
         max_new_tokens: int,
     ) -> None:
-        """Take what a round emitted, up to what ends it and never more than max_new_tokens."""
+        """Add a round's tokens, up to the end or max_new_tokens."""
         if self.first_state is None:
             self.first_state = witness
         for each in emitted:
@@ -81,8 +81,8 @@ class HydraRow:
     def diagnostics(self) -> Diagnostics:
         """Return the decisions as the ledger keeps them, to four digits.
 
-        float32 has some seven, but the last of them depend on how many rows share a batch, in whose
-        shape matrices are multiplied: kept, they would tell a response from the same one again.
+        float32 has about seven, but the last ones depend on the batch's shape, so they would make
+        the same response look different.
         """
         votes = [each.metrics for each in self.emitted if each.metrics]
         rejected = [
@@ -102,9 +102,9 @@ class HydraRow:
 
 
 def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury: bool) -> HydraRow:
-    """Draw the head that drafts, the first thing that a seed decides.
+    """Start a response by drawing the head that drafts, the first use of its random stream.
 
-    So entrants that answer a prompt with equally many heads share it.
+    So entrants with the same number of heads draft a prompt with the same head.
 
     Args:
         prompt_ids: The prompt's tokens, one at least.
@@ -123,27 +123,27 @@ def _four_digits(value: float) -> float:
 
 
 class EmittedBlock(NamedTuple):
-    """What a round made of each row."""
+    """The tokens that a round emitted for each row."""
 
-    emitted: list[list[EmittedToken | None]]  # None: the logits were not finite; nothing follows
-    first_state: torch.Tensor  # (B, D) states of the heads that decided on the first tokens
+    emitted: list[list[EmittedToken | None]]  # None: the logits were not finite, and the row ends
+    first_state: torch.Tensor  # (B, D) states of the heads that decided the first tokens
 
 
 class BlockMetrics(NamedTuple):
-    """A block off the device; what is said of drafts means nothing where all were accepted."""
+    """A block's results on the CPU; the rejection's values are meaningless if all were accepted."""
 
-    n_accepted: list[int]  # by row, as the others
-    is_finite: list[bool]  # False: the logits behind the accepted drafts are no numbers
-    tokens: list[list[int]]  # by row and step, as the next three
+    n_accepted: list[int]  # by row, like the others
+    is_finite: list[bool]  # False: the logits after the accepted drafts are not finite
+    tokens: list[list[int]]  # by row and step, like the next three
     entropy: list[list[float]]
     stability_radius: list[list[int]]
     stability_margin: list[list[float]]
-    draft: list[int]  # the first that was not accepted
+    draft: list[int]  # the first rejected one
     suppression: list[float]  # of that draft
-    metrics: list[list[int]]  # of each row's jurors, where it was
+    metrics: list[list[int]]  # of each row's jurors at that place
 
     def emitted(self, row: int) -> Iterator[EmittedToken | None]:
-        """Yield a row's accepted drafts and what replaced the first that was not."""
+        """Yield a row's accepted drafts, and the replacement of the first rejected one."""
         n_accepted, tokens = self.n_accepted[row], self.tokens[row]
         for step in range(n_accepted):
             yield EmittedToken(tokens[step], self._votes(row, step))

@@ -1,4 +1,4 @@
-"""Load a Hydra: weights, and for each head the LoRA shards that are merged into its layers."""
+"""Load a Hydra: weights, and for each head the LoRA shards to merge into its layers."""
 
 import copy
 from itertools import chain, zip_longest
@@ -9,20 +9,17 @@ import torch
 from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends._remote import first_line
 from commands.backends.hydra._net import HydraNet, build_hydra, sharing_copy
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
-    DOWNLOAD,
-    UNREADABLE,
     check_folder,
     check_vocabulary,
     load_tokenizer,
     n_embeddings,
     quiet_transformers,
-    read_folder,
+    reading,
 )
-from commands.backends.weights.loaded import move_to_device
+from commands.backends.weights.loaded import move_to_device, read_folder
 from commands.backends.weights.lora import (
     ADAPTER,
     Lora,
@@ -39,9 +36,9 @@ CORRECT, WRONG = "A", "B"
 
 
 def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Require that each letter is one token, and not that of the other.
+    """Check that A and B are encoded as one token each, and different ones.
 
-    Were both of them unknown, say, their logits would be one, and every response as good as any.
+    If both were the unknown token, say, every response would get the same probability.
 
     Raises:
         WeightsError: They are not.
@@ -59,10 +56,10 @@ def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
 
 
 class LoadedHydra(NamedTuple):
-    """A Hydra ready to answer on a device, and what must be known to ask it."""
+    """A Hydra on a device, with its tokenizer, end tokens and position limit."""
 
     net: HydraNet
-    n_heads: int  # that answer; where there is one more, it says p_correct
+    n_heads: int  # that answer; one more, if present, gives p_correct
     tokenizer: PreTrainedTokenizerBase
     device: torch.device
     end_ids: frozenset[int]
@@ -70,12 +67,12 @@ class LoadedHydra(NamedTuple):
 
 
 def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHydra:
-    """Load what an entrant answers with, merged on the CPU and then moved.
+    """Load a Hydra, merged on the CPU and then moved to the device.
 
     Args:
-        entrant: Who answers.
-        heads: Its own, `entrant.hydra`.
-        device: Where it will.
+        entrant: The entrant.
+        heads: Its heads, `entrant.hydra`.
+        device: The device to run on.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -85,18 +82,13 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     read = read_folder(folder, dtype=str(entrant.dtype))
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
-    return LoadedHydra(
-        net=cast("HydraNet", move_to_device(net, device, folder)),
-        n_heads=len(heads.security),
-        tokenizer=read.tokenizer,
-        device=device,
-        end_ids=read.end_ids,
-        n_positions=read.n_positions,
-    )
+    placed = cast("HydraNet", move_to_device(net, device, folder))
+    _, tokenizer, _, end_ids, n_positions = read
+    return LoadedHydra(placed, len(heads.security), tokenizer, device, end_ids, n_positions)
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:
-    """Read all of a Hydra but its weights: what is wrong is found before anything is generated.
+    """Check a Hydra's shards and tokenizer without loading its weights.
 
     Raises:
         WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
@@ -115,26 +107,22 @@ def check_hydra(entrant: Entrant, heads: Hydra) -> None:
 
 
 def blank_model(folder: Path) -> Olmo2ForCausalLM:
-    """Return the model of a folder's config.json, whose tensors have shapes and no numbers.
+    """Return the model of a folder's config.json on the meta device, with shapes but no data.
 
     Raises:
         WeightsError: The config is unreadable.
     """
-    try:
+    with reading(folder, "config.json"):
         config = Olmo2Config.from_pretrained(folder, local_files_only=True)
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"config.json cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
     with torch.device("meta"):
         return Olmo2ForCausalLM(config)
 
 
 def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
-    """Require of a shard what merging it will.
+    """Check that a shard fits a model, without merging it.
 
     Raises:
-        WeightsError: A part of it does not fit the model.
+        WeightsError: A part of the shard does not fit the model.
     """
     with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
@@ -142,7 +130,7 @@ def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
 
 
 def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:
-    """Read each head's shards in the order of merging; an uncertainty head is the last.
+    """Read each head's shards in the order of merging; the uncertainty head's come last.
 
     Raises:
         WeightsError: A shard is unreadable, or changes what is not the head's.
@@ -162,8 +150,8 @@ def read_shard(folder: Path, layers: range) -> Lora:
     """Read a head's shard.
 
     Args:
-        folder: Where peft saved it.
-        layers: The model's layers that are the head's own.
+        folder: The peft folder.
+        layers: The model's layers that belong to the head.
 
     Raises:
         WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.

@@ -1,4 +1,7 @@
-"""Batches under a token budget, longest rows first, so that running out of memory shows first."""
+"""Batches under a token budget, longest rows first, so that a lack of memory shows at once.
+
+`run_batches` halves a batch that does not fit into memory, and tries again.
+"""
 
 import logging
 from collections import deque
@@ -9,27 +12,27 @@ import torch
 
 from commands.backends.weights.loaded import free_memory
 
-PAD_ID = 0  # masked wherever it stands, so any token of the vocabulary does
+PAD_ID = 0  # always masked, so any token will do
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 
 
 class BatchQueue(Generic[Row]):
-    """The rows still to do, widest first, and how many tokens one batch may hold.
+    """The remaining rows, widest first, and the token budget of a batch.
 
     A batch is as wide as its widest row, so it holds rows * widest tokens, padding included.
-    One row is always let through, however wide.
+    A single row always makes a batch, however wide.
     """
 
     def __init__(self, rows: Iterable[Row], width: Callable[[Row], int], batch_tokens: int) -> None:
-        """Queue the rows; width gives a row's prompt and new tokens together."""
+        """Queue the rows; `width` counts a row's prompt and new tokens."""
         self._waiting = deque(sorted(rows, key=width, reverse=True))
         self._width = width
         self._batch_tokens = batch_tokens
 
     def __len__(self) -> int:
-        """Count the rows still to do."""
+        """Count the remaining rows."""
         return len(self._waiting)
 
     def take(self) -> tuple[Row, ...]:
@@ -41,9 +44,9 @@ class BatchQueue(Generic[Row]):
         return tuple(self._waiting.popleft() for _ in range(n_rows))
 
     def halve(self, batch: tuple[Row, ...]) -> None:
-        """Put a batch that was too much back in front and allow half of it from now on.
+        """Put back a batch that did not fit, and halve the budget from now on.
 
-        What follows is at most as wide, so it would have been too much for the old budget too.
+        Later rows are at most as wide, so the old budget would be too large for them too.
         """
         self._waiting.extendleft(reversed(batch))
         self._batch_tokens = len(batch) * self._width(batch[0]) // 2
@@ -73,7 +76,7 @@ Result = TypeVar("Result")
 def run_batches(
     queue: BatchQueue[Row], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
 ) -> Iterator[tuple[tuple[Row, ...], Result | None]]:
-    """Yield each batch and what was answered to it; None to one row that is too much alone."""
+    """Yield each batch with its result; None for a single row that does not fit into memory."""
     while batch := queue.take():
         result = _try_batch(batch, answer, device)
         if result is None and len(batch) > 1:
@@ -85,7 +88,7 @@ def run_batches(
 def _try_batch(
     batch: tuple[Row, ...], answer: Callable[[tuple[Row, ...]], Result], device: torch.device
 ) -> Result | None:
-    """Answer a batch; None says that the device's memory was too small."""
+    """Return a batch's result; None if the device ran out of memory."""
     try:
         return answer(batch)
     except torch.OutOfMemoryError:

@@ -1,4 +1,4 @@
-"""Show a prompt to an entrant as one user turn, by its tokenizer's own chat template."""
+"""Chat templates: render and encode a prompt as a user turn, decode an answer, check a template."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +11,8 @@ from commands.errors import WeightsError
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
 
-# Some templates (Llama 3.2's among them) print today's date. A response is named by its entrant
-# and prompt, so every day is the same day here; this hides transformers' strftime_now from them.
+# Some templates, such as Llama 3.2's, print today's date. A response must depend on entrant and
+# prompt only, so this macro replaces transformers' strftime_now by a fixed date.
 SAME_DAY = (
     "{%- macro strftime_now(format) -%}"
     "{{ format | replace('%d', '26') | replace('%b', 'Jul') | replace('%B', 'July')"
@@ -38,7 +38,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 def render(
     tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], *, is_open: bool
 ) -> str:
-    """Return a chat as the weights were trained to see it; open means an answer comes next."""
+    """Return a chat as the template renders it; `is_open` adds the start of the answer's turn."""
     template = tokenizer.get_chat_template()
     return str(
         tokenizer.apply_chat_template(
@@ -51,7 +51,7 @@ def render(
 
 
 def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Require that prompts can be shown as a user's turn.
+    """Check that prompts can be shown as a user's turn.
 
     Raises:
         WeightsError: There is no chat template, or it cannot show a plain question and answer.
@@ -72,9 +72,9 @@ def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
 
 
 def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Return the token by which the chat template ends an answer; empty if there is none.
+    """Return the token with which the chat template ends an answer; empty if there is none.
 
-    It is read off a rendered chat: ChatML's <|im_end|> is often not the tokenizer's own end token.
+    It is found in a rendered chat: ChatML's <|im_end|> is often not the tokenizer's own end token.
     """
     if tokenizer.chat_template is None:
         return frozenset()
@@ -87,13 +87,13 @@ def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
 
 
 def probe(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return a question and its answer as the chat template shows them."""
+    """Return a probe question and answer as the chat template renders them."""
     turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWERED}]
     return render(tokenizer, turns, is_open=False)
 
 
 def decode_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
-    """Decode a whole answer at once, without its special tokens."""
+    """Decode an answer's tokens at once, without special tokens."""
     return str(
         tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
     )

@@ -1,4 +1,4 @@
-"""Answer one batch of prompts with loaded weights."""
+"""Generate answers to a batch of prompts: where they end, how they are sampled, their results."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,14 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple, cast
 
 import torch
-from transformers import (
-    GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
-    PreTrainedTokenizerBase,
-    StoppingCriteria,
-    StoppingCriteriaList,
-)
+import transformers
 
 from commands.backends.weights.batching import PAD_ID, pad_left
 from commands.backends.weights.chat import decode_text
@@ -22,20 +15,20 @@ from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import FiniteWatch, GumbelNoise, StopBrokenRows
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
-_N_SILENT: Final = 8  # tokens beyond a stop text's bytes: special ones in it write nothing
+_N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
 
 
 class StopTexts(NamedTuple):
-    """Texts that end an answer as soon as they are complete."""
+    """Texts that end an answer as soon as one is complete."""
 
     texts: tuple[str, ...]
-    read: Callable[[Sequence[int]], str]  # text of tokens
+    read: Callable[[Sequence[int]], str]  # decodes tokens
 
     def is_complete(self, tokens: Sequence[int]) -> bool:
-        """Tell if the last of these tokens completes one of the texts.
+        """Return whether the last of these tokens completes one of the texts.
 
-        Only their tail is read, as this is asked behind every token, and all of them only where
-        the tail holds a text: one that begins in the middle of a letter reads differently.
+        This runs after every token, so it decodes only the tail, and everything only if the tail
+        contains a text: a tail that starts inside a character can decode differently.
         """
         n_bytes = max(len(text.encode()) for text in self.texts)
         return self._is_in(tokens[-n_bytes - _N_SILENT :]) and self._is_in(tokens)
@@ -45,37 +38,37 @@ class StopTexts(NamedTuple):
         return any(text in whole for text in self.texts)
 
     def cut(self, whole: str) -> str:
-        """Return what of a text stands before the first of the texts."""
+        """Return the part of a text before the first of the texts."""
         places = [whole.index(text) for text in self.texts if text in whole]
         return whole[: min(places, default=len(whole))]
 
 
 class Ending(NamedTuple):
-    """All that ends an answer, but its length."""
+    """What ends an answer, other than its length."""
 
     end_ids: frozenset[int]
     stop: StopTexts | None = None
 
     def is_at(self, tokens: Sequence[int]) -> bool:
-        """Tell if the last of an answer's tokens ends it."""
+        """Return whether the last of an answer's tokens ends it."""
         return tokens[-1] in self.end_ids or bool(self.stop and self.stop.is_complete(tokens))
 
     def up_to(self, tokens: Sequence[int]) -> list[int]:
-        """Return the tokens up to and with the first that ends the answer."""
+        """Return the tokens up to and including the first that ends the answer."""
         lengths = range(1, len(tokens) + 1)
         n_kept = next((n for n in lengths if self.is_at(tokens[:n])), len(tokens))
         return list(tokens[:n_kept])
 
     def cut(self, text: str) -> str:
-        """Return what of an answer's text stands before a text that ends it."""
+        """Return the part of an answer's text before a stop text."""
         return self.stop.cut(text) if self.stop else text
 
 
-class StopAtTexts(StoppingCriteria):
-    """End each row of a batch that holds a text that ends it."""
+class StopAtTexts(transformers.StoppingCriteria):
+    """Ends each row of a batch that contains a stop text."""
 
     def __init__(self, stop: StopTexts, n_prompt_tokens: int) -> None:
-        """Look behind the prompts, which are padded to that many tokens."""
+        """Look after the prompts, which are padded to n_prompt_tokens tokens."""
         self._stop = stop
         self._n_prompt_tokens = n_prompt_tokens
 
@@ -87,23 +80,23 @@ class StopAtTexts(StoppingCriteria):
 
 
 class PromptRow(NamedTuple):
-    """A task and its prompt's tokens; what was left out of its beginning is in neither."""
+    """A task and its prompt's tokens, both truncated alike."""
 
     task: GenerationTask
     prompt_ids: tuple[int, ...]
-    n_afterwards: int = 0  # tokens of a question about the answer
+    n_afterwards: int = 0  # tokens of the question whether the answer is correct
     is_truncated: bool = False
 
     @property
     def n_tokens(self) -> int:
-        """Count the prompt's tokens, all that may be generated, and what is asked of that."""
+        """Count the tokens of the prompt, of the longest answer, and of the question about it."""
         return len(self.prompt_ids) + self.task.entrant.max_new_tokens + self.n_afterwards
 
 
 def answer_batch(
     loaded: LoadedWeights, rows: Sequence[PromptRow]
 ) -> tuple[GeneratedText | GenerationFailure, ...]:
-    """Generate an answer to each row; all rows are of one decoding.
+    """Generate an answer to each row; all rows share their decoding settings.
 
     Raises:
         torch.OutOfMemoryError: The batch is too large for the device.
@@ -135,9 +128,9 @@ def generate_tokens(
     *,
     ending: Ending,
     max_new_tokens: int,
-    processors: Sequence[LogitsProcessor] = (),
+    processors: Sequence[transformers.LogitsProcessor] = (),
 ) -> list[list[int]]:
-    """Return each prompt's new tokens, up to and with the first that ends the answer.
+    """Return each prompt's new tokens, up to and including the first that ends the answer.
 
     generate() derives position ids from the mask (cumsum - 1, for Llama's kind of positions as
     well as GPT-2's), so rows that are padded on the left get the tokens they would get alone.
@@ -149,19 +142,19 @@ def generate_tokens(
             padded.to(loaded.device),
             attention_mask=mask.to(loaded.device),
             generation_config=decoding_settings(ending.end_ids, max_new_tokens),
-            logits_processor=LogitsProcessorList([watch, *processors]),
-            stopping_criteria=StoppingCriteriaList([StopBrokenRows(watch), *stops]),
+            logits_processor=transformers.LogitsProcessorList([watch, *processors]),
+            stopping_criteria=transformers.StoppingCriteriaList([StopBrokenRows(watch), *stops]),
         )  # (B, T + new)
     new = whole[:, padded.shape[1] :].tolist()
     return [ending.up_to(tokens) for tokens in new]
 
 
 def make_ending(
-    tokenizer: PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
+    tokenizer: transformers.PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
 ) -> Ending:
-    """Return what ends the answers to a row and to those of its batch.
+    """Return what ends the answers of a row's batch.
 
-    A stop text that is a special token is one of the end tokens: it is never read in a text.
+    A stop text that is a special token becomes an end token, since decoding drops it.
     """
     texts = row.task.options.stop
     if not texts:
@@ -171,7 +164,9 @@ def make_ending(
     return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
 
 
-def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> GenerationConfig:
+def decoding_settings(
+    end_ids: frozenset[int], max_new_tokens: int
+) -> transformers.GenerationConfig:
     """Return settings for a greedy search; sampling is the work of the logits processors."""
     settings = {
         "do_sample": False,
@@ -179,10 +174,10 @@ def decoding_settings(end_ids: frozenset[int], max_new_tokens: int) -> Generatio
         "eos_token_id": sorted(end_ids) or None,
         "pad_token_id": PAD_ID,
     }
-    return GenerationConfig.from_dict(settings)
+    return transformers.GenerationConfig.from_dict(settings)
 
 
-def sampling_processors(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
+def sampling_processors(rows: Sequence[PromptRow]) -> list[transformers.LogitsProcessor]:
     """Return the noise that turns the greedy search into sampling; none for greedy entrants."""
     first = rows[0].task
     if first.entrant.temperature is None:
@@ -194,14 +189,14 @@ def sampling_processors(rows: Sequence[PromptRow]) -> list[LogitsProcessor]:
 def generated_text(
     row: PromptRow,
     tokens: list[int],
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: transformers.PreTrainedTokenizerBase,
     ending: Ending,
     *,
     elapsed_s: float,
 ) -> GeneratedText:
-    """Return what a row answered: one new token at least, up to and with what ended it, if any.
+    """Return a row's answer from its new tokens, one at least.
 
-    All tokens are told, the text without what ended it: it may end within the last token.
+    The tokens include the end; the text does not, and may end inside the last token.
     """
     has_ended = tokens[-1] in ending.end_ids
     whole = decode_text(tokenizer, tokens[:-1] if has_ended else tokens)
@@ -220,6 +215,6 @@ def generated_text(
 
 
 def not_finite(row: PromptRow, n_tokens: int) -> GenerationFailure:
-    """Return why a row has no answer: after n_tokens the logits were no numbers."""
+    """Return the failure of a row whose logits were not finite after n_tokens."""
     detail = f"the logits of new token {n_tokens + 1} are not finite, in {row.task.entrant.dtype}"
     return GenerationFailure(row.task.response_key, "not_finite", detail)

@@ -1,13 +1,13 @@
-"""A folder of Hugging Face weights: read whole, or refused by what is wrong with it.
+"""Read a folder of Hugging Face weights and its tokenizer, after checking that they fit together.
 
-Only local safetensors files are read; no code and no pickle that lies beside them is ever run.
+Only local safetensors files are read; code and pickles in the folder are never run.
 """
 
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -21,13 +21,12 @@ from transformers import (
 from transformers.utils import logging as chatter
 
 from commands.backends._remote import first_line
-from commands.backends.weights.chat import end_of_turn
 from commands.errors import WeightsError, shortened
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Show errors of transformers only, and no bars; afterwards all is as it was."""
+    """Silence transformers' warnings and progress bars within the block."""
     verbosity, had_bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
     chatter.set_verbosity(logging.ERROR)
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it so
@@ -48,37 +47,13 @@ DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
 UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
 
 
-class FolderWeights(NamedTuple):
-    """A folder's weights as they are, in memory, and what goes with them."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    end_ids: frozenset[int]
-    n_positions: int | None  # None: the weights set no limit
-
-
-def read_folder(folder: Path, *, dtype: str) -> FolderWeights:
-    """Read a folder's weights and tokenizer.
-
-    Raises:
-        WeightsError: A file is missing, unreadable, or fits the others only in part.
-    """
-    check_folder(folder)
-    with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        tokenizer = load_tokenizer(folder)
-        model = load_model(folder, DTYPES[dtype])
-        check_vocabulary(tokenizer, n_embeddings(model), folder)
-        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    return FolderWeights(model, tokenizer, end_ids, n_positions(model))
-
-
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
-    """Require that the weights have an embedding for each token of the tokenizer.
+    """Check that the weights have an embedding for each token of the tokenizer.
 
     More embeddings than tokens are padding, as OLMo 2 has, and do no harm.
 
     Raises:
-        WeightsError: A token would be looked up beyond the end of the embeddings.
+        WeightsError: A token has no embedding.
     """
     last = max(tokenizer.get_vocab().values(), default=-1)
     if last >= n_tokens:
@@ -89,7 +64,7 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: 
 
 
 def check_folder(folder: Path) -> None:
-    """Look for the files that weights are made of, to say plainly what is missing.
+    """Check that a folder has the files of weights.
 
     Raises:
         WeightsError: The folder, its config or its safetensors are missing, or it is an adapter's.
@@ -106,33 +81,37 @@ def check_folder(folder: Path) -> None:
         raise WeightsError(folder, "there are no *.safetensors files", remedy)
 
 
+@contextmanager
+def reading(folder: Path, what: str) -> Iterator[None]:
+    """Translate an error while something of a folder is read into a WeightsError."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise WeightsError(
+            folder, f"{what} cannot be read: {first_line(error)}", DOWNLOAD
+        ) from error
+
+
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Load a folder's tokenizer.
 
     Raises:
         WeightsError: The tokenizer is missing or unreadable.
     """
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"the tokenizer cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
-    return tokenizer
+    with reading(folder, "the tokenizer"):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
-    """Load a folder's weights, every tensor of them.
+    """Load a folder's weights, and check that every tensor fits.
 
-    transformers fills what is missing with random numbers and drops what is left over, so both
-    are refused; sizes that differ are let through only to be listed too.
+    transformers fills missing tensors with random numbers and drops unexpected ones, so both are
+    rejected here; mismatched sizes are ignored while loading only to be listed with them.
 
     Raises:
         WeightsError: The weights are unreadable or are not those that config.json describes.
     """
-    try:
+    with reading(folder, "the weights"):
         loaded: object = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
@@ -143,10 +122,6 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    except UNREADABLE as error:
-        raise WeightsError(
-            folder, f"the weights cannot be read: {first_line(error)}", DOWNLOAD
-        ) from error
     model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
     faults = [
         *(f"missing {key}" for key in sorted(report["missing_keys"])),
@@ -160,18 +135,18 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
 
 
 def n_embeddings(model: PreTrainedModel) -> int:
-    """Return how many tokens the weights have an embedding for."""
+    """Return the number of embeddings."""
     return cast("torch.Tensor", model.get_input_embeddings().weight).shape[0]
 
 
 def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Return the end tokens that the weights and the tokenizer name themselves."""
+    """Return the end tokens that the weights' and the tokenizer's settings name."""
     named = getattr(model.generation_config, "eos_token_id", None)
     ids = named if isinstance(named, list) else [named]
     return frozenset(n for n in [*ids, tokenizer.eos_token_id] if isinstance(n, int))
 
 
 def n_positions(model: PreTrainedModel) -> int | None:
-    """Return how many tokens the weights can place; None if they set no limit."""
+    """Return the largest number of positions; None if the weights set no limit."""
     limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return limit if isinstance(limit, int) else None

@@ -1,4 +1,4 @@
-"""Weigh tokens with Hugging Face weights."""
+"""Compute token log-likelihoods with Hugging Face weights, sharing the prefixes of rows."""
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,41 +19,29 @@ N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
 
 
 class InputRow(NamedTuple):
-    """What is read in one go, and the windows that ask about it: they differ in the last token."""
+    """The input tokens of one forward pass, and the windows that share them."""
 
     inputs: tuple[int, ...]
     windows: tuple[Window, ...]
 
 
 class WindowLikelihood(NamedTuple):
-    """How likely a window's targets are together, and which token is likeliest in each place."""
+    """The log-likelihood of a window's targets, and the likeliest token at each place."""
 
-    log_likelihood: float  # nats; no finite number where the logits are none
+    log_likelihood: float  # nats; not finite if the logits are not
     predicted: tuple[int, ...]
 
 
-class BatchLikelihoods(Protocol):
-    """Reads one batch: first, maybe, prefixes that rows share, then the rows."""
-
-    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Read prefixes, none of them empty, and keep them in mind."""
-
-    def compute(
-        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
-    ) -> dict[Window, WindowLikelihood]:
-        """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
-
-
 class WindowPlace(NamedTuple):
-    """Where a window is in a batch."""
+    """The place of a window in a batch."""
 
     window: Window
     row: int
-    column: int  # of the token behind which the first target stands
+    column: int  # of the token before the first target
 
 
 def window_places(rows: Iterable[InputRow], n_read: Iterable[int]) -> list[WindowPlace]:
-    """Return where windows are in rows of which so many tokens were read before."""
+    """Return the places of windows in rows whose first n_read tokens were read before."""
     return [
         WindowPlace(window, row, window.n_context - 1 - n_before)
         for row, (each, n_before) in enumerate(zip(rows, n_read, strict=True))
@@ -69,29 +57,29 @@ def pad_right(rows: Iterable[Sequence[int]], device: torch.device) -> torch.Tens
 
 
 def following_positions(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor:
-    """Return (R, S) positions of n_new[r] tokens behind the n_read[r] that row r has read.
+    """Return (R, S) positions of n_new[r] tokens after the n_read[r] that row r has read.
 
-    Padding takes the position of the token before it: there may be none beyond.
+    Padding repeats the last position, which is always valid.
     """
     last = torch.tensor(n_new, device=n_read.device)[:, None] - 1  # (R, 1)
     steps = torch.arange(max(n_new), device=n_read.device)
     return n_read[:, None] + torch.minimum(steps, last)
 
 
-# What a model must understand of what it read before.
+# The arguments of `forward` with which a model continues from a cache.
 _CACHE_ARGUMENTS: Final = frozenset(
     {"past_key_values", "attention_mask", "position_ids", "use_cache"}
 )
 
 
 class Logits(Protocol):
-    """What a forward pass returns."""
+    """The result of a forward pass."""
 
     logits: torch.Tensor  # (R, S, V)
 
 
 class ForwardModel(Protocol):
-    """What is asked of a model; transformers' own types for it contradict each other."""
+    """The interface of a model that is used here; transformers' own types are inconsistent."""
 
     config: PreTrainedConfig
 
@@ -99,22 +87,22 @@ class ForwardModel(Protocol):
         """Return logits for (R, S) tokens."""
 
     def forward(self, input_ids: torch.Tensor, **settings: object) -> Logits:
-        """Do the same; its signature says what a model understands."""
+        """Do the same; the signature tells which arguments the model accepts."""
 
 
 class HfBatchLikelihoods:
-    """Reads one batch with plain weights."""
+    """Computes the log-likelihoods of one batch with plain weights."""
 
     def __init__(self, loaded: LoadedWeights, *, n_logits: int = N_LOGITS) -> None:
-        """Begin with nothing read, and weigh by so many logits at once."""
+        """Start without prefixes; convert at most n_logits logits to float32 at once."""
         self._n_logits = n_logits
         self._model = cast("ForwardModel", loaded.model)
-        self._understood = signature(self._model.forward).parameters
+        self._accepted = signature(self._model.forward).parameters
         self._device = loaded.device
         self._past: _PrefixCache | None = None
 
     def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Read prefixes, none of them empty, and keep them in mind."""
+        """Run the model on prefixes, none of them empty, and keep its caches."""
         ids, mask = (each.to(self._device) for each in pad_left(prefixes))  # (G, P) each
         self._past = _PrefixCache(DynamicCache(config=self._model.config), mask)
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
@@ -123,7 +111,7 @@ class HfBatchLikelihoods:
     def compute(
         self, rows: Sequence[InputRow], prefix_of: Sequence[int]
     ) -> dict[Window, WindowLikelihood]:
-        """Weigh rows; the tokens of prefix prefix_of[r], if any was read, begin rows[r]."""
+        """Return each window's likelihood; rows[r] begins with prefix prefix_of[r], if any."""
         past = self._past and self._past.select(prefix_of)
         n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
         tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
@@ -138,24 +126,24 @@ class HfBatchLikelihoods:
     def _logits(self, ids: torch.Tensor, n_last: int, **settings: object) -> torch.Tensor:
         """Return (R, n_last, V) logits of the last columns of (R, S) tokens."""
         settings["logits_to_keep"] = n_last
-        understood = {key: each for key, each in settings.items() if key in self._understood}
+        accepted = {key: each for key, each in settings.items() if key in self._accepted}
         with quiet_transformers():
-            return self._model(ids, **understood).logits[:, -n_last:]
+            return self._model(ids, **accepted).logits[:, -n_last:]
 
 
 class _PrefixCache(NamedTuple):
-    """What was read before, of prefixes that are padded on the left."""
+    """The cache of prefixes that were read, padded on the left."""
 
     cache: DynamicCache
     mask: torch.Tensor  # (R, P) long, 1 on real tokens
 
     def select(self, rows: Sequence[int]) -> "_PrefixCache":
-        """Return that of some rows."""
+        """Return the cache of some rows."""
         cache = select_cache_rows(self.cache, rows, self.mask.device)
         return _PrefixCache(cache, self.mask[[*rows]])
 
     def arguments(self, n_new: Sequence[int]) -> dict[str, object]:
-        """Say to a model where n_new[r] tokens stand that follow in row r."""
+        """Return the model's arguments for n_new[r] tokens that follow in row r."""
         positions = following_positions(self.mask.sum(dim=1), n_new)  # (R, S)
         mask = torch.cat([self.mask, torch.ones_like(positions)], dim=1)
         return {"past_key_values": self.cache, **_cache_arguments(mask, positions)}
@@ -166,9 +154,9 @@ def _cache_arguments(mask: torch.Tensor, positions: torch.Tensor) -> dict[str, o
 
 
 def can_share_prefixes(loaded: LoadedWeights) -> bool:
-    """Say whether what was read can be kept in mind for several rows: of attention alone it can.
+    """Return whether rows can share the cache of a prefix, which needs attention layers only.
 
-    Not where a model does not name what it would be told of it: peft's hide that behind **kwargs.
+    False if `forward` does not name the arguments: peft's models hide them behind **kwargs.
     """
     model = cast("ForwardModel", loaded.model)
     named = signature(model.forward).parameters.keys()
@@ -181,7 +169,7 @@ def can_share_prefixes(loaded: LoadedWeights) -> bool:
 def select_cache_rows(
     cache: DynamicCache, rows: Sequence[int], device: torch.device
 ) -> DynamicCache:
-    """Return a cache of some rows of another, each maybe several times; that one stays as it is."""
+    """Return a copy of a cache with the given rows, which may repeat."""
     mine = copy.copy(cache)
     mine.layers = [copy.copy(layer) for layer in cache.layers]
     mine.batch_select_indices(torch.tensor(rows, device=device))
@@ -191,7 +179,7 @@ def select_cache_rows(
 def _window_likelihoods(
     logits: torch.Tensor, places: Sequence[WindowPlace], first_column: int, n_at_once: int
 ) -> Iterator[tuple[Window, WindowLikelihood]]:
-    """Weigh each window by (R, C, V) logits, whose columns are counted from first_column."""
+    """Yield each window's likelihood from (R, C, V) logits, whose columns start at first_column."""
     wanted = [
         (place.row, place.column - first_column + step, target)
         for place in places

@@ -1,4 +1,4 @@
-"""Load what answers: weights, adapters merged in order, tokenizer, end tokens."""
+"""Load an entrant onto a device: weights with adapters merged in order, tokenizer, end tokens."""
 
 import gc
 from collections.abc import Sequence
@@ -6,21 +6,32 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 import torch
-from transformers import GenerationConfig, PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends.weights.folder import quiet_transformers, read_folder
-from commands.backends.weights.lora import merge_adapter
+from commands.backends.weights.chat import end_of_turn
+from commands.backends.weights.folder import (
+    DTYPES,
+    check_folder,
+    check_vocabulary,
+    load_model,
+    load_tokenizer,
+    n_embeddings,
+    n_positions,
+    own_end_ids,
+    quiet_transformers,
+)
+from commands.backends.weights.lora import merge_lora, read_lora
 from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
 
 
 def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
-    """Return the device of that name; "auto" is the best one here.
+    """Return the device of a name; "auto" is the best one available.
 
     cpu_threads is set for the whole process; None leaves torch's own choice.
 
     Raises:
-        ConfigurationError: There is no such device here.
+        ConfigurationError: The device is not available.
     """
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
@@ -34,21 +45,21 @@ def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
 
 
 def free_memory(device: torch.device) -> None:
-    """Give the memory of tensors that nothing refers to back to the device."""
+    """Free the memory of unused tensors on the device."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 class TextModel(Protocol):
-    """What is asked of a model; transformers' own types for it contradict each other."""
+    """The interface of a model that is used here; transformers' own types are inconsistent."""
 
     def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
         """Return (B, T + new) tokens for (B, T) tokens."""
 
 
 class LoadedWeights(NamedTuple):
-    """A model ready to answer on a device, and what must be known to ask it."""
+    """A model on a device, with its tokenizer, end tokens and position limit."""
 
     model: TextModel
     tokenizer: PreTrainedTokenizerBase
@@ -57,8 +68,30 @@ class LoadedWeights(NamedTuple):
     n_positions: int | None  # None: the weights set no limit
 
 
+def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
+    """Return a model in memory as loaded weights, without copying them."""
+    with quiet_transformers():
+        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
+    placed = cast("TextModel", model)
+    return LoadedWeights(placed, tokenizer, model.device, end_ids, n_positions(model))
+
+
+def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
+    """Read a folder's weights and tokenizer; they stay on the CPU.
+
+    Raises:
+        WeightsError: A file is missing, unreadable, or fits the others only in part.
+    """
+    check_folder(folder)
+    with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        tokenizer = load_tokenizer(folder)
+        model = load_model(folder, DTYPES[dtype])
+        check_vocabulary(tokenizer, n_embeddings(model), folder)
+    return as_loaded(model, tokenizer)
+
+
 def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
-    """Load what an entrant answers with.
+    """Load an entrant's weights and adapters.
 
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
@@ -78,13 +111,14 @@ def load_folder(
         WeightsError: A file is missing, unreadable, or fits the others only in part.
     """
     read = read_folder(folder, dtype=dtype)
+    model = cast("PreTrainedModel", read.model)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        model = read.model
         for adapter in adapters:
-            model = merge_adapter(model, adapter)
-    model.generation_config = GenerationConfig.from_dict({})  # generate() would mix its own in
+            model = merge_lora(model, read_lora(adapter))
+    # else generate() adds the folder's own settings
+    model.generation_config = GenerationConfig.from_dict({})
     placed = cast("TextModel", move_to_device(model, device, folder))
-    return LoadedWeights(placed, read.tokenizer, device, read.end_ids, read.n_positions)
+    return read._replace(model=placed, device=device)
 
 
 def move_to_device(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:

@@ -1,8 +1,7 @@
-"""LoRA, and merging it into weights with peft: wholly or not at all.
+"""Read LoRA adapters, check that they fit, and merge them into weights with peft.
 
-peft itself only warns of tensors that are missing from an adapter and says nothing of those that
-fit nowhere, so they are compared with what peft expects before they are loaded, and a warning of
-peft's is an error here.
+peft only warns of missing tensors and ignores those that fit nowhere, so the tensors are compared
+with what peft expects before they are loaded, and peft's warnings are errors here.
 """
 
 import copy
@@ -14,15 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import peft
 import torch
-from peft import (
-    LoraConfig,
-    PeftConfig,
-    PeftModel,
-    PeftType,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
@@ -44,38 +36,43 @@ OF_AN_MLP = re.compile(
 class Lora(NamedTuple):
     """A LoRA adapter in memory."""
 
-    source: Path  # what it was read from
-    settings: LoraConfig
-    tensors: Mapping[str, torch.Tensor]  # by peft's names, without an adapter's name in them
+    source: Path  # the folder or file that it was read from
+    settings: peft.LoraConfig
+    tensors: Mapping[str, torch.Tensor]  # by peft's names, without the adapter's name
 
 
 def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
-    """Return the model with W + scale * B @ A in the place of every W the adapter is for.
+    """Return the model with W + scale * B @ A in place of each adapted W.
 
     These are the steps of PeftModel.from_pretrained, with the check between the second and third.
-    The model passed in is used up, whether this succeeds or not.
+    The model passed in must not be used afterwards.
 
     Raises:
         WeightsError: Any part of the adapter does not fit this model.
     """
     with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
-        adapted = PeftModel(model, settings, ADAPTER)
+        adapted = peft.PeftModel(model, settings, ADAPTER)
         check_fit(adapted, settings, lora)
-        set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
+        peft.set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
         merged = adapted.merge_and_unload(safe_merge=True)
     return cast("PreTrainedModel", merged)
 
 
-def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
+def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) -> None:
     """Compare an adapter's tensors with what the model expects of it.
 
     Raises:
         WeightsError: A module asked for is not in the model, or a tensor is missing, of another
             shape, or for no module.
     """
-    found, expected = shapes(lora.tensors), expected_shapes(adapted)
-    loadable = {**whole_shapes(adapted), **expected}
+    found, state = shapes(lora.tensors), adapted.state_dict()
+    expected = shapes(
+        peft.get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
+    )
+    # an adapter may include trained embeddings
+    whole = shapes({key: each for key, each in state.items() if f".{ADAPTER}." not in key})
+    loadable = {**whole, **expected}
     faults = [
         *(f"no module {target!r} in the weights" for target in unmatched(settings, expected)),
         *(f"missing {key}" for key in sorted(expected.keys() - found.keys())),
@@ -92,10 +89,10 @@ def check_fit(adapted: PeftModel, settings: LoraConfig, lora: Lora) -> None:
 
 
 def require_head_lora(lora: Lora, layers: range) -> None:
-    """Require that LoRA changes the MLPs of a head's layers and nothing else.
+    """Check that LoRA changes the MLPs of a head's layers and nothing else.
 
     Raises:
-        WeightsError: It is for other layers or other modules, or brings whole weights.
+        WeightsError: It changes other layers or modules, or has whole weights.
     """
     matches = {key: OF_AN_MLP.fullmatch(key) for key in lora.tensors}
     others = [key for key, at in matches.items() if at is None or int(at["layer"]) not in layers]
@@ -105,7 +102,7 @@ def require_head_lora(lora: Lora, layers: range) -> None:
         raise WeightsError(lora.source, why, "set heads_depth to what it was trained with")
 
 
-def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
+def unmatched(settings: peft.LoraConfig, expected: Shapes) -> list[str]:
     """Return the modules and layers that the settings ask for and the model does not have."""
     targets = settings.target_modules
     names = [] if targets is None or isinstance(targets, str) else sorted(targets)
@@ -117,17 +114,6 @@ def unmatched(settings: LoraConfig, expected: Shapes) -> list[str]:
     ]
 
 
-def expected_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shape of each tensor that the adapter must bring."""
-    tensors = get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
-    return shapes(tensors)
-
-
-def whole_shapes(adapted: PeftModel) -> Shapes:
-    """Return the shapes of base weights too: an adapter may bring embeddings trained with it."""
-    return shapes({k: v for k, v in adapted.state_dict().items() if f".{ADAPTER}." not in k})
-
-
 def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
     """Return the shape of each tensor."""
     return {key: tuple(tensor.shape) for key, tensor in tensors.items()}
@@ -135,7 +121,7 @@ def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
 
 @contextmanager
 def translate_peft_errors(source: Path) -> Iterator[None]:
-    """Translate what peft refuses, or is in doubt about, into a WeightsError."""
+    """Translate peft's errors and warnings into a WeightsError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", category=UserWarning)
@@ -151,20 +137,11 @@ def translate_peft_errors(source: Path) -> Iterator[None]:
 SETTINGS, TENSORS = "adapter_config.json", "adapter_model.safetensors"
 
 
-def merge_adapter(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """Return the model with a folder's adapter merged; the model passed in is used up.
-
-    Raises:
-        WeightsError: The adapter cannot be read, or any part of it does not fit this model.
-    """
-    return merge_lora(model, read_lora(folder))
-
-
 def read_lora(folder: Path) -> Lora:
     """Read an adapter's folder.
 
     Raises:
-        WeightsError: The folder or a file in it is missing or unreadable, or it is no LoRA.
+        WeightsError: The folder or a file in it is missing or unreadable, or it is not LoRA.
     """
     file = adapter_file(folder)
     with translate_peft_errors(folder):
@@ -189,14 +166,14 @@ def adapter_file(folder: Path) -> Path:
     return file
 
 
-def read_settings(folder: Path) -> LoraConfig:
+def read_settings(folder: Path) -> peft.LoraConfig:
     """Read an adapter's settings.
 
     Raises:
         WeightsError: The adapter is of another kind than LoRA.
     """
-    settings = PeftConfig.from_pretrained(str(folder))
-    if not isinstance(settings, LoraConfig) or settings.peft_type != PeftType.LORA:
+    settings = peft.PeftConfig.from_pretrained(str(folder))
+    if not isinstance(settings, peft.LoraConfig) or settings.peft_type != peft.PeftType.LORA:
         why = f"the adapter is of type {settings.peft_type!r}, only LORA can be merged"
         raise WeightsError(folder, why, "train a LoRA adapter or merge this one into the weights")
     return settings
@@ -207,11 +184,11 @@ def peft_files(lora: Lora, weights: str) -> Mapping[str, bytes]:
 
     Args:
         lora: The adapter.
-        weights: What the settings say it was trained on.
+        weights: The name of the base weights to write into its settings.
     """
     settings = lora.settings.to_dict()  # type: ignore[no-untyped-call]  # theirs
     settings["base_model_name_or_path"] = weights
-    written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # of sets
+    written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # sets become lists
     tensors = {
         key: tensor.clone(memory_format=torch.contiguous_format)
         for key, tensor in lora.tensors.items()

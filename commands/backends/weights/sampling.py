@@ -18,13 +18,12 @@ NEVER = torch.iinfo(torch.long).max
 
 
 class FiniteWatch(LogitsProcessor):
-    """Note for each row the first step whose logits hold a NaN, an infinity, or no maximum.
+    """Records for each row the first step whose logits have a NaN, an infinity, or no maximum.
 
-    Single logits of minus infinity are let pass: some models rule tokens out that way.
+    Single logits of minus infinity are allowed: some models exclude tokens that way.
     """
 
     def __init__(self, n_rows: int, device: torch.device) -> None:
-        """Watch n_rows rows, from step 0."""
         self.broken_at = torch.full((n_rows,), NEVER, device=device)  # (B,)
         self._step = 0
 
@@ -38,10 +37,9 @@ class FiniteWatch(LogitsProcessor):
 
 
 class StopBrokenRows(StoppingCriteria):
-    """End a row once its logits are broken; the rest of its tokens would be waste."""
+    """Ends a row once its logits are not finite."""
 
     def __init__(self, watch: FiniteWatch) -> None:
-        """Ask this watch."""
         self._watch = watch
 
     def __call__(self, _: torch.Tensor, __: object, **___: object) -> torch.BoolTensor:
@@ -50,9 +48,9 @@ class StopBrokenRows(StoppingCriteria):
 
 
 def nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Rule out, by -inf, all tokens but the likeliest that have probability top_p together.
+    """Set all scores to -inf but those of the likeliest tokens with total probability top_p.
 
-    Of tokens that are equally likely, the one with the lower id counts as the likelier.
+    Of equally likely tokens, the one with the lower id comes first.
 
     Args:
         scores: (..., V) float, logits or log-probabilities at the temperature that is drawn at.
@@ -74,7 +72,7 @@ CPU: Final = torch.device("cpu")
 def random_stream(seed: int) -> torch.Generator:
     """Start a CPU generator from a seed mixed by SHA-256, so that near seeds give far streams.
 
-    What is mixed in fixes every text that was ever sampled: another prefix would change them all.
+    The prefix must never change: every sampled text depends on it.
     """
     mixed = hashlib.sha256(f"tourney.gumbel:{seed}".encode()).digest()
     return torch.Generator("cpu").manual_seed(int.from_bytes(mixed[:8], "big"))
@@ -97,12 +95,12 @@ def cut_to_float32(uniform: torch.Tensor) -> torch.Tensor:
 
 
 class GumbelNoise(LogitsProcessor):
-    """Turn a greedy choice among scores into a sample at a temperature, row by row."""
+    """Adds noise that turns a greedy choice into a sample at a temperature, row by row."""
 
     def __init__(self, seeds: Sequence[int], temperature: float, top_p: float = 1.0) -> None:
         """Start one random stream per row; seeds[i] belongs to row i.
 
-        Only of the likeliest tokens that have probability top_p together is one drawn.
+        Tokens are drawn from the likeliest ones with total probability top_p.
         """
         self._streams = [random_stream(seed) for seed in seeds]
         self._temperature = temperature

@@ -1,4 +1,4 @@
-"""What weights with so many positions can read of a text: all of it, or window by window."""
+"""Encode contexts and texts as tokens, and split long ones into windows that fit the weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -7,24 +7,24 @@ from transformers import PreTrainedTokenizerBase
 
 
 class TokenPair(NamedTuple):
-    """The tokens of a context and of the text behind it; every one that holds text is the text's.
+    """The tokens of a context and of the text after it; a token across the border is the text's.
 
-    Whatever is weighed has a token before it: the context is empty only where there is no text.
+    Every text token has a token before it: the context is empty only if there is no text.
     """
 
     context_ids: tuple[int, ...]
     text_ids: tuple[int, ...]
-    is_marked: bool  # the first token marks the beginning of a text
+    is_marked: bool  # the first token is a start token
 
 
 def encode_pairs(
     tokenizer: PreTrainedTokenizerBase, pairs: Iterable[tuple[str, str]]
 ) -> list[TokenPair]:
-    """Return the tokens of contexts and of the texts behind them.
+    """Return the tokens of contexts and of the texts after them.
 
-    Both are cut as one text, as an entrant would read and write them, and spaces between the two
-    go to the text, where most tokenizers join them to a word. The tokenizer adds nothing by itself:
-    see `_with_start_token` for what stands at the beginning.
+    Context and text are tokenized together, as an entrant would read them. Spaces between the two
+    belong to the text, since most tokenizers join them to the next word. `_with_start_token` adds
+    the only special token.
     """
     seams = [_move_spaces(*pair) for pair in pairs]
     texts = [*dict.fromkeys(each for context, text in seams for each in (context, context + text))]
@@ -38,7 +38,7 @@ def encode_pairs(
 
 
 def n_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Count the tokens by which two texts begin alike."""
+    """Count the tokens of the common prefix."""
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -55,57 +55,56 @@ def _encode(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[tuple[
 def _with_start_token(
     tokenizer: PreTrainedTokenizerBase, whole: tuple[int, ...], n_context: int
 ) -> TokenPair:
-    """Let a text begin with a mark, and cut it behind n_context tokens.
+    """Add a start token if necessary, and split after n_context tokens.
 
-    The mark is the tokenizer's BOS; where it has none, and there is no context, its EOS, which
-    stands between texts. It is not written twice. Without any, the first token is not weighed.
+    The start token is the tokenizer's BOS or, if it has none and there is no context, its EOS,
+    which separates texts. It is not added twice. Without one, the first token gets no likelihood.
 
-    Where the context's own tokens do not begin the whole, n_context is of those that do. The others
-    are weighed too: one of them at least holds the text's beginning and the context's end.
+    If the context's tokens change when the text follows, n_context counts the unchanged ones; the
+    others belong to the text, since one of them spans the border.
     """
-    mark = tokenizer.bos_token_id
-    if mark is None and not n_context:
-        mark = tokenizer.eos_token_id
-    is_marked = mark is not None and whole[:1] == (mark,)
-    if mark is None or is_marked:
+    start = tokenizer.bos_token_id
+    if start is None and not n_context:
+        start = tokenizer.eos_token_id
+    is_marked = start is not None and whole[:1] == (start,)
+    if start is None or is_marked:
         n_context = max(1, n_context)
         return TokenPair(whole[:n_context], whole[n_context:], is_marked)
-    return TokenPair((mark, *whole[:n_context]), whole[n_context:], is_marked=True)
+    return TokenPair((start, *whole[:n_context]), whole[n_context:], is_marked=True)
 
 
-DEFAULT_WINDOW: Final = 2048  # tokens, to roll by where the weights set no limit
+DEFAULT_WINDOW: Final = 2048  # tokens per window if the weights set no limit
 
 
 class Window(NamedTuple):
-    """Tokens that are read in one go, and how many of them stand before those that are weighed."""
+    """Tokens of one forward pass; the first n_context of them are context, the others targets."""
 
     ids: tuple[int, ...]
-    n_context: int  # 1 at least
+    n_context: int  # at least 1
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """What is read: the last token is only weighed."""
+        """The input tokens: all but the last, which is only a target."""
         return self.ids[:-1]
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """What is weighed."""
+        """The tokens whose likelihood is computed."""
         return self.ids[self.n_context :]
 
 
 class TextWindows(NamedTuple):
-    """The windows of a text: each token of it is weighed in one."""
+    """The windows of a text; each of its tokens is a target of exactly one."""
 
     windows: tuple[Window, ...]
-    n_dropped: int  # tokens of the context that are not read
+    n_dropped: int  # tokens left out at the context's beginning
 
 
 def split_windows(pair: TokenPair, n_positions: int | None, *, rolls: bool) -> TextWindows | None:
-    """Cut a pair into what is read in one go, n_positions tokens at most; None if it is too long.
+    """Split a pair into windows of at most n_positions inputs; None if the text is too long.
 
-    Where context and text are too long together, the context's beginning is left out, but not the
-    mark that a text begins with. A text that is too long by itself is read window by window if it
-    rolls: see `_rolling_windows`.
+    If context and text are too long together, the beginning of the context is left out, except the
+    start token. A text that is too long by itself is split if `rolls`: see `_rolling_windows`.
     """
     limit = n_positions
     if limit is None:
@@ -128,10 +127,10 @@ def _truncate_context(pair: TokenPair, n_kept: int) -> tuple[int, ...]:
 
 
 def _rolling_windows(ids: tuple[int, ...], n_context: int, limit: int) -> Iterator[Window]:
-    """Yield windows of `limit` inputs that weigh each token behind the context once.
+    """Yield windows of `limit` inputs in which each token after the context is a target once.
 
-    Each begins with the token before its own, and the last reaches back as far as it may: so
-    loglikelihood_rolling of EleutherAI's lm-evaluation-harness cuts documents.
+    Each window starts with the token before its first target, and the last one reaches back as far
+    as it can, as in loglikelihood_rolling of EleutherAI's lm-evaluation-harness.
     """
     end = min(limit + 1, len(ids))
     yield Window(ids[:end], n_context)

@@ -50,7 +50,7 @@ def imported(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
     with Ledger.read_only(paths.of_ledger) as opened:
         until = position_of(opened, as_of)
         found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
-    writer.write(imported_ratings_table(found.newest))
+    writer.write(imported_ratings_table(found))
 
 
 @outcomes_view

@@ -6,7 +6,7 @@ parameter.
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 from projections.battles.columns import TIE, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
-from projections.ratings.bradley_terry.models import Derivatives, Scores, Slopes, Tally
+from projections.ratings.bradley_terry.models import (
+    BradleyTerry,
+    Derivatives,
+    Scores,
+    Slopes,
+    Tally,
+)
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
-
-
-class _Chances(NamedTuple):
-    """The probabilities of one entrant's results against another."""
-
-    win: Floats
-    loss: Floats
-    tie: Floats
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,14 @@ class Davidson:
     def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """By the strength of a and by log nu: observed minus expected, times weight."""
         theta, log_nu = parameters[: self.n_entrants], parameters[self.n_entrants]
-        chances = _chances(theta[units.a], theta[units.b], log_nu)
-        lead = 2 * units.score - 1 - (chances.win - chances.loss)
-        tie = (units.score == TIE) - chances.tie
-        return Scores(units.weight * lead / 2, (units.weight * tie)[:, None])
+        win, loss, tie = _chances(theta[units.a], theta[units.b], log_nu)
+        lead = 2 * units.score - 1 - (win - loss)
+        tied = (units.score == TIE) - tie
+        return Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
+
+
+PairModel: TypeAlias = BradleyTerry | Davidson
+"""A model of who wins."""
 
 
 def require_whole_outcomes(score: Floats) -> None:
@@ -147,7 +149,8 @@ def _has_gaining_round(wins: NDArray[np.bool_], ties: NDArray[np.bool_]) -> NDAr
     return np.asarray((height < before).any(axis=1))
 
 
-def _chances(theta: Floats, other: Floats, log_nu: Floats | float) -> _Chances:
+def _chances(theta: Floats, other: Floats, log_nu: Floats | float) -> tuple[Floats, Floats, Floats]:
+    """Return the probabilities of a win, a loss and a tie."""
     win, loss, tie = np.exp(theta), np.exp(other), np.exp(log_nu + (theta + other) / 2)
     total = win + loss + tie
-    return _Chances(win / total, loss / total, tie / total)
+    return win / total, loss / total, tie / total

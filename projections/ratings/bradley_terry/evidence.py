@@ -9,7 +9,7 @@ known. Battles are grouped in clusters, by prompt or each alone; clusters are in
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,11 +139,9 @@ def _above(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> NDArra
     return above
 
 
-class _Columns(NamedTuple):
-    a: NDArray[np.intp]
-    b: NDArray[np.intp]
-    score: NDArray[np.float64]
-    weight: NDArray[np.float64]
+_Columns: TypeAlias = tuple[
+    NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]
+]
 
 
 @dataclass(frozen=True)
@@ -219,4 +217,4 @@ def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:
     """Return both entrants, the lower number first, that one's score, and the weight."""
     a, b, score = battles.a[chosen], battles.b[chosen], battles.score[chosen]
     score = np.where(a < b, score, 1.0 - score)
-    return _Columns(np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen])
+    return np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import (
     bootstrap_strengths,
     covariance,
@@ -109,6 +109,7 @@ class ComponentRating(NamedTuple):
 
 def rate_component(
     units: ClusteredBattles,
+    members: NDArray[np.intp],
     entrants: Sequence[str],
     parameters: BradleyTerryParameters,
     rng: np.random.Generator,
@@ -116,27 +117,32 @@ def rate_component(
     """Rate the entrants of a component by their battles.
 
     Args:
-        units: The battles.
-        entrants: (n,) names.
+        units: The battles of all entrants.
+        members: (n,) the numbers of the component's.
+        entrants: The names of all.
         parameters: The model, the anchor, and the interval.
         rng: Draws resamples, if any.
 
     Returns:
-        None where Davidson's model has no finite fit.
+        None where Davidson's model has no finite fit, or one entrant is alone without a prior.
 
     Raises:
         CannotRate: Strengths are too far apart to be computed.
     """
-    n, model = len(entrants), _model(units, parameters)
-    likelihood = Likelihood(model, units, precision_of(parameters))
+    n, precision = len(members), precision_of(parameters)
+    if n == 1 and not precision:
+        return None
+    within, names = units.within(members), [entrants[member] for member in members]
+    model = _model(within, parameters)
+    likelihood = Likelihood(model, within, precision)
     fit = likelihood.fit()
     if fit is None:
         return None
-    scale = scale_of(entrants, np.zeros(n, dtype=np.intp), parameters)
+    scale = scale_of(names, np.zeros(n, dtype=np.intp), parameters)
     uncertainty = _uncertainty(likelihood, fit, scale, parameters, rng)
     return ComponentRating(
         scale.rating(fit[:n]),
-        uncertainty.without_certainty(entrants, parameters.anchor),
+        uncertainty.without_certainty(names, parameters.anchor),
         nu=exp(fit[n]) if model.n_parameters > n else 0.0,
     )
 

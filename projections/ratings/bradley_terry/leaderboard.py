@@ -31,16 +31,6 @@ class Ranks(NamedTuple):
     among: NDArray[np.intp]
 
 
-class _Differences(NamedTuple):
-    """Rating of i minus that of j, and its standard error, (n, n).
-
-    NaN between components; an error is also NaN where no two clusters differ about i and j.
-    """
-
-    points: Floats
-    error: Floats
-
-
 def ranks(ratings: BradleyTerryRatings) -> Ranks:
     """Rank entrants.
 
@@ -69,12 +59,16 @@ def p_better(ratings: BradleyTerryRatings) -> Floats:
     return np.reshape(normal, points.shape)
 
 
-def _differences(ratings: BradleyTerryRatings) -> _Differences:
+def _differences(ratings: BradleyTerryRatings) -> tuple[Floats, Floats]:
+    """Return the rating of i minus that of j, and its standard error, (n, n) each.
+
+    NaN between components; an error is also NaN where no two clusters differ about i and j.
+    """
     points = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
     variance = ratings.covariance.diagonal()
     squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
     error = np.sqrt(np.maximum(squared, 0.0))
-    return _Differences(points, np.where(error < ROUNDING, np.nan, error))
+    return points, np.where(error < ROUNDING, np.nan, error)
 
 
 Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]

@@ -1,4 +1,7 @@
-"""The interface of a model of battles, and the Bradley-Terry model itself.
+"""The Bradley-Terry model of battles, and what it has in common with Davidson's.
+
+Both are log-linear models of who wins, with k parameters. The first are strengths: log odds, of
+which only the differences matter.
 
 P(i beats j) = 1 / (1 + exp(theta_j - theta_i)) (Zermelo 1929; Bradley and Terry 1952). A tie is
 half a win each, a score s between 0 and 1 is a win by s and a loss by 1 - s, so only the scores
@@ -7,7 +10,7 @@ against each other count.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,37 +60,6 @@ class Scores(NamedTuple):
     others: Floats
 
 
-class PairModel(Protocol):
-    """A log-linear model of who wins, with k parameters; the first are strengths.
-
-    Strengths are log odds, and only their differences matter.
-    """
-
-    @property
-    def n_entrants(self) -> int:
-        """Return how many strengths there are."""
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """How counts are laid out: (kinds of outcome, n_entrants, n_entrants)."""
-
-    @property
-    def n_parameters(self) -> int:
-        """Return k."""
-
-    def tally(self, units: ClusteredBattles) -> Tally:
-        """Return the terms that battles add to the counts."""
-
-    def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say for which counts the strengths of highest likelihood are finite, (batch,)."""
-
-    def derivatives(self, counts: Floats) -> Derivatives:
-        """Return the derivatives of the log-likelihoods of counts, (batch, *shape)."""
-
-    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
-        """Return each battle's derivatives at parameters, (k,)."""
-
-
 @dataclass(frozen=True)
 class BradleyTerry:
     """The Bradley-Terry model; counts[0, i, j] is i's total score against j."""
@@ -96,16 +68,16 @@ class BradleyTerry:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """One kind of outcome: the score of i against j."""
+        """How counts are laid out: one kind of outcome, the score of i against j."""
         return 1, self.n_entrants, self.n_entrants
 
     @property
     def n_parameters(self) -> int:
-        """Strengths only."""
+        """k: strengths only."""
         return self.n_entrants
 
     def tally(self, units: ClusteredBattles) -> Tally:
-        """Count each side's score, if it is above 0."""
+        """Return the terms that battles add to the counts: each side's score above 0."""
         won, lost = units.score > 0, units.score < 1
         forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
         return Tally(
@@ -117,7 +89,10 @@ class BradleyTerry:
         )
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say where everybody scored against everybody, at least through others (Ford 1957)."""
+        """Say for which counts the strengths of highest likelihood are finite, (batch,).
+
+        For those by which everybody scored against everybody, at least through others (Ford 1957).
+        """
         if prior:
             return np.ones(len(counts), dtype=np.bool_)
         return strongly_connected(counts[:, 0] > 0)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import Components
 from projections.ratings.bradley_terry.fit import ELO, normal_interval, precision_of
-from projections.ratings.bradley_terry.models import BradleyTerry, PairModel
+from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
 from projections.ratings.bradley_terry.uncertainty import (
     covariance_of,
@@ -49,11 +49,6 @@ class _Contribution(NamedTuple):
     prompts: NDArray[np.intp]
     moved: Floats
     of_prior: Floats
-
-
-class _Fitted(NamedTuple):
-    model: PairModel
-    parameters: Floats
 
 
 def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.intp]) -> Floats:
@@ -90,13 +85,13 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     )
 
 
-def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> _Fitted:
+def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
     """Return the model that rated a component, and its parameters."""
     strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
     nu = ratings.nu[ratings.components.label[peers[0]]]
     if nu == 0:
-        return _Fitted(BradleyTerry(len(peers)), strengths)
-    return _Fitted(Davidson(len(peers)), np.append(strengths, np.log(nu)))
+        return BradleyTerry(len(peers)), strengths
+    return Davidson(len(peers)), np.append(strengths, np.log(nu))
 
 
 class Missing(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
-from projections.intervals import Floats
+from projections.intervals import Floats, known
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
@@ -76,9 +76,9 @@ class BradleyTerryRatings:
         return tuple(
             Rating(
                 entrant,
-                rating=_known(self.rating[i]),
-                lower=_known(self.lower[i]),
-                upper=_known(self.upper[i]),
+                rating=known(self.rating[i]),
+                lower=known(self.lower[i]),
+                upper=known(self.upper[i]),
                 n_battles=int(self.n_battles[i]),
                 component=int(self.components.label[i]),
                 reason=self._reason(i),
@@ -140,8 +140,8 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
     components = _components(units, parameters)
     rng = np.random.default_rng(parameters.seed)
     rated = [
-        _rate_members(units, components.members(number), battles.entrants, parameters, rng)
-        for number in range(len(components))
+        rate_component(units, members, battles.entrants, parameters, rng)
+        for members in map(components.members, range(len(components)))
     ]
     return _assembled(battles, parameters, components, rated)
 
@@ -155,19 +155,6 @@ def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> 
         source=np.concatenate((units.a[won], units.b[lost])),
         target=np.concatenate((units.b[won], units.a[lost])),
     )
-
-
-def _rate_members(
-    units: ClusteredBattles,
-    members: NDArray[np.intp],
-    entrants: Sequence[str],
-    parameters: BradleyTerryParameters,
-    rng: np.random.Generator,
-) -> ComponentRating | None:
-    if len(members) == 1 and parameters.prior_sd is None:
-        return None
-    names = [entrants[member] for member in members]
-    return rate_component(units.within(members), names, parameters, rng)
 
 
 def _assembled(
@@ -198,7 +185,3 @@ def _assembled(
         n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
         n_without_fit=sum(each.uncertainty.n_without_fit for each in rated if each is not None),
     )
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -209,7 +209,7 @@ def test_a_job_that_is_there_is_gone_on_with_or_refused(weights: Path, spec: Exe
 
 def test_a_job_without_configuration_says_what_it_needs(weights: Path, spec: ExecutionSpec) -> None:
     """There is none to resume."""
-    with pytest.raises(ConfigurationError, match="give runtime_cfg to begin the job"):
+    with pytest.raises(ConfigurationError, match="pass runtime_cfg to start the job"):
         Evaluator.from_checkpoint(weights, spec)
 
 
@@ -218,7 +218,7 @@ def test_a_torn_configuration_is_told_of(weights: Path, spec: ExecutionSpec) -> 
     spec.folder.mkdir(parents=True)
     (spec.folder / "config.json").write_text('{"evaluations": [')
 
-    with pytest.raises(ConfigurationError, match=r"config.json cannot be read.*give runtime_cfg"):
+    with pytest.raises(ConfigurationError, match=r"config.json cannot be read.*pass runtime_cfg"):
         Evaluator.from_checkpoint(weights, spec, resume=True)
 
 

@@ -14,9 +14,8 @@ from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.huggingface.judge import HfJudge
 from commands.backends.wiring import (
-    make_batch_judge,
+    ConfiguredBackends,
     make_inference_factory,
-    make_judge,
     make_token_counter,
     package_versions,
 )
@@ -43,11 +42,13 @@ WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 from commands.ports import GenerationTask
-from commands.backends.wiring import make_generator, make_shard_reader
+from pathlib import Path
+from commands.backends.wiring import ConfiguredBackends, make_shard_reader
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
 task = GenerationTask(key("a"), entrant(), "What?", seed=0)
-for make in (lambda: list(make_generator(settings()).generate([task])), make_shard_reader):
+backends = ConfiguredBackends(settings(), Path())
+for make in (lambda: list(backends.generator().generate([task])), make_shard_reader):
     try:
         make()
     except Exception as error:
@@ -59,15 +60,16 @@ from pathlib import Path
 sys.modules["openai"] = None
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
-from commands.backends.wiring import make_generator, make_judge
+from commands.backends.wiring import ConfiguredBackends
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
 server = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
 chosen = settings(judge=server)
 served = GenerationTask(key("a"), entrant(loader="endpoint", dtype=None), "What?", seed=0)
+backends = ConfiguredBackends(chosen, Path())
 for make in (
-    lambda: make_judge(chosen, panel_of(chosen, Path())[0], Path()),
-    lambda: list(make_generator(chosen).generate([served])),
+    lambda: backends.judge(panel_of(chosen, Path())[0]),
+    lambda: list(backends.generator().generate([served])),
 ):
     try:
         make()
@@ -90,7 +92,7 @@ except Exception as error:
 def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge:
     """Return the port of a judge of the panel."""
     judge = next(each for each in panel_of(chosen, folder) if each.judge_id == name)
-    return make_judge(chosen, judge, folder)
+    return ConfiguredBackends(chosen, folder).judge(judge)
 
 
 def test_the_settings_decide_what_compares() -> None:
@@ -172,11 +174,11 @@ def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthr
     """The key and the server come from the environment, all else from the file."""
     chosen = settings(judge={"provider": "anthropic", "cache": "1h", "concurrency": 2})
     batches, counter = (
-        make_batch_judge(chosen, judge_settings()),
+        ConfiguredBackends(chosen, Path()).batch_judge(judge_settings()),
         make_token_counter(judge_settings()),
     )
 
-    (reply,) = make_judge(chosen, judge_settings(), Path()).answer(queries(1))
+    (reply,) = ConfiguredBackends(chosen, Path()).judge(judge_settings()).answer(queries(1))
 
     assert isinstance(reply, Reply)
     assert reply.usage is not None
@@ -190,8 +192,10 @@ def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthr
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: make_judge(settings(judge={"provider": "anthropic"}), judge_settings(), Path()),
-        lambda: make_batch_judge(settings(), judge_settings()),
+        lambda: ConfiguredBackends(settings(judge={"provider": "anthropic"}), Path()).judge(
+            judge_settings()
+        ),
+        lambda: ConfiguredBackends(settings(), Path()).batch_judge(judge_settings()),
         lambda: make_token_counter(judge_settings()),
     ],
     ids=["judge", "batches", "counter"],
@@ -219,9 +223,9 @@ def test_without_a_key_no_judge_is_made(monkeypatch: pytest.MonkeyPatch) -> None
     chosen, judge = settings(judge={"provider": "anthropic"}), judge_settings()
 
     with pytest.raises(NoCredentials):
-        make_judge(chosen, judge, Path())
+        ConfiguredBackends(chosen, Path()).judge(judge)
     with pytest.raises(NoCredentials):
-        make_batch_judge(chosen, judge)
+        ConfiguredBackends(chosen, Path()).batch_judge(judge)
     with pytest.raises(NoCredentials):
         make_token_counter(judge)
 

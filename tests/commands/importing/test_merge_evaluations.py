@@ -178,11 +178,15 @@ def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair:
 class Busy(Ledger):
     """A ledger on which an evaluation goes on until a merge has it to itself."""
 
+    is_observed = False
+
     @contextmanager
-    def merging(self) -> Iterator[EventWriter]:
+    def writing(self) -> Iterator[EventWriter]:
         """Observe two samples more, then let the merge go on."""
-        evaluate(self, limit=2)
-        with super().merging() as writer:
+        if not self.is_observed:
+            self.is_observed = True
+            evaluate(self, limit=2)
+        with super().writing() as writer:
             yield writer
 
 

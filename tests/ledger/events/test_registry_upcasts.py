@@ -14,8 +14,9 @@ from hypothesis.strategies import SearchStrategy
 
 from ledger.audit import audit
 from ledger.errors import BrokenUpcasts, KeyConflict
-from ledger.events.registry import EVENTS, Event, Fields, Registry, Upcast
+from ledger.events.registry import EVENTS, Event, Registry, Upcast
 from ledger.events.values import Fact
+from ledger.identity import Fields
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.hostile import hash_again, unguarded

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import PromptId
-from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
+from ledger.identity import Fields, PromptId
+from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.tournament.settlement import settle

@@ -88,4 +88,4 @@ def test_the_newest_ratings_of_a_set_are_shown() -> None:
 
         found = fold(IMPORTED_RATINGS, ledger.read())
 
-    assert dict(found.newest) == {"arena": newer, "lab": IMPORTED}
+    assert dict(found) == {"arena": newer, "lab": IMPORTED}

@@ -15,14 +15,13 @@ from projections.battles.columns import Battle, battles_of
 from projections.battles.imported import table_of
 from projections.battles.settled import (
     BY_SCORES,
-    ScoredBattles,
     calibrate_judge,
     scored_orders,
     scored_preferences,
     settled_battles,
     votes_with_margins,
 )
-from projections.battles.soft_scores import CannotCalibrate, calibrate
+from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
 from projections.tournament.settlement import settle
 from projections.verdicts.parsers import JudgeScores
 from projections.verdicts.policies import DEFAULT_POLICY

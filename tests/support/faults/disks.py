@@ -12,24 +12,21 @@ from typing import Final, NamedTuple
 import apsw
 from typing_extensions import Buffer, override
 
+from ledger.storage.wal import Wal
+
 
 @dataclass
-class Disk:
+class Disk(Wal):
     """A log whose flushes are counted; something happens before each is over."""
 
     meanwhile: Callable[[], object]
     n_flushes: int = 0
 
-    def require_sound(self) -> None:
-        """Do nothing: it is."""
-
+    @override
     def flush(self) -> None:
         """Take as long as what happens meanwhile."""
         self.meanwhile()
         self.n_flushes += 1
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
 
 
 _JOURNALS: Final = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL

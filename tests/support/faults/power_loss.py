@@ -14,7 +14,7 @@ from ledger.events.judging import VerdictReceived
 from ledger.identity import JudgeId
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
-from ledger.storage.wal import wal_of
+from ledger.storage.wal import Wal, wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, key
 from tests.support.faults.disks import (
@@ -145,7 +145,7 @@ class Recording(NamedTuple):
         return len(rows) in whole_batches and self.rows[: len(rows)] == rows
 
 
-class RecordedWal:
+class RecordedWal(Wal):
     """A ledger's log on a recording disk; while the ledger waits for it, others have their turn."""
 
     def __init__(
@@ -154,17 +154,11 @@ class RecordedWal:
         self._disk, self._label, self._flushes = disk, wal_of(path).name, flushes
         self._meanwhile = meanwhile
 
-    def require_sound(self) -> None:
-        """Do nothing: it is, until the power goes."""
-
     def flush(self) -> None:
         """Force the log to the disk, if that is not what is left out."""
         self._meanwhile()
         if self._flushes == "all":
             self._disk.sync(self._label)
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
 
 
 class Run:

@@ -49,7 +49,7 @@ def test_header_and_rubric_are_longer_than_the_least_that_is_cached(
 
 def form(cache: CacheTtl = "5m", **parameters: str | float) -> RequestForm:
     """Return the form of a judge's requests."""
-    return RequestForm.of(judge_settings(**parameters), cache=cache)
+    return RequestForm(judge_settings(**parameters), cache=cache)
 
 
 def test_a_request_holds_what_names_the_query_and_no_sampling() -> None:

@@ -23,7 +23,6 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends._subject import live_weights
 from commands.backends.huggingface.reader import (
     MIN_SHARED,
     HfLikelihoodModel,
@@ -33,8 +32,8 @@ from commands.backends.huggingface.reader import (
     group_by_prefix,
 )
 from commands.backends.huggingface.worker import Load
-from commands.backends.weights.likelihoods import InputRow, WindowLikelihood
-from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
+from commands.backends.weights.likelihoods import HfBatchLikelihoods, InputRow, WindowLikelihood
+from commands.backends.weights.loaded import LoadedWeights, TextModel, as_loaded, load_weights
 from commands.backends.weights.windows import Window
 from commands.evaluating.samples import Inference
 from commands.ports import ContinuationLikelihood, LikelihoodFailure
@@ -113,7 +112,7 @@ def test_weights_with_an_adapter_beside_them_are_read_as_the_model_within(
 ) -> None:
     """Peft's model passes on what it is told of the past, and does not say that it does."""
     whole, within = (
-        live_weights(cast("PreTrainedModel", model.eval()), tokenizer)
+        as_loaded(cast("PreTrainedModel", model.eval()), tokenizer)
         for model in (lora_model, lora_model.get_base_model())
     )
     passages = passages_of(entrant(), *PAIRS)
@@ -425,7 +424,7 @@ def labelled(windows: Sequence[Window], label: Hashable = "q") -> dict[Window, H
     return dict.fromkeys(windows, label)
 
 
-class CountingReading:
+class CountingReading(HfBatchLikelihoods):
     """Counts what it reads, and weighs nothing."""
 
     def __init__(self) -> None:

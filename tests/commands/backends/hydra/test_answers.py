@@ -211,8 +211,8 @@ def test_an_answer_too_long_to_be_asked_about_fails(
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "prompt_too_long"
     assert failure.detail == (
-        "the prompt, the answer and the question if it is right are more tokens than the"
-        " 20 positions of the weights"
+        "the prompt, the answer and the question whether it is correct have more tokens than"
+        " the 20 positions of the weights"
     )
 
 

@@ -7,11 +7,10 @@ from typing import cast
 import pytest
 import torch
 
-from commands.backends.huggingface.reader import compute_groups, group_by_prefix
+from commands.backends.huggingface.reader import BatchLikelihoods, compute_groups, group_by_prefix
 from commands.backends.hydra.likelihoods import HydraBatchLikelihoods
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import (
-    BatchLikelihoods,
     HfBatchLikelihoods,
     WindowLikelihood,
     following_positions,

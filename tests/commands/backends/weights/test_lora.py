@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from commands.backends.weights.lora import (
     Lora,
-    merge_adapter,
     merge_lora,
     read_lora,
     require_head_lora,
@@ -103,7 +102,7 @@ def test_two_adapters_are_merged_one_after_the_other(
     """The entrant must be W + scale * B @ A for each adapter, by hand and by peft's own way."""
     merged, by_peft = base(weights), base(weights)
     for folder in adapters:
-        merged = merge_adapter(merged, folder)
+        merged = merge_lora(merged, read_lora(folder))
         by_peft = PeftModel.from_pretrained(by_peft, folder).merge_and_unload()
 
     by_hand = base(weights).state_dict()
@@ -123,7 +122,7 @@ def test_merging_changes_the_targets_and_nothing_else(
     """An adapter that silently does nothing would tie with its own base."""
     before = base(weights).state_dict()
 
-    after = merge_adapter(base(weights), adapters[0]).state_dict()
+    after = merge_lora(base(weights), read_lora(adapters[0])).state_dict()
 
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed == {
@@ -133,7 +132,7 @@ def test_merging_changes_the_targets_and_nothing_else(
 
 def test_half_precision_weights_are_merged_too(weights: Path, adapters: tuple[Path, Path]) -> None:
     """Most entrants are bfloat16: the sum must be rounded to it, and stay it."""
-    merged = merge_adapter(base(weights, torch.bfloat16), adapters[0])
+    merged = merge_lora(base(weights, torch.bfloat16), read_lora(adapters[0]))
 
     assert {p.dtype for p in merged.parameters()} == {torch.bfloat16}
 
@@ -146,7 +145,7 @@ def test_embeddings_saved_along_with_an_adapter_are_loaded(
     trained = torch.full_like(base(weights).state_dict()["lm_head.weight"], 0.25)
     lora["base_model.model.lm_head.weight"] = trained
 
-    merged = merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+    merged = merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
     assert torch.equal(merged.state_dict()["lm_head.weight"], trained)
 
@@ -159,7 +158,7 @@ def test_a_tensor_of_another_shape_is_refused_by_name(
     lora[KEY] = torch.ones(4, 48)
 
     with pytest.raises(WeightsError, match=rf"{KEY} is \[4, 48\], expected \[4, 32\]"):
-        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
 
 def test_a_rank_that_differs_from_the_settings_is_refused(
@@ -169,7 +168,7 @@ def test_a_rank_that_differs_from_the_settings_is_refused(
     folder = respecified(adapters[0], "adapter_config.json", r=8)
 
     with pytest.raises(WeightsError, match=r"is \[4, 32\], expected \[8, 32\]"):
-        merge_adapter(base(weights), folder)
+        merge_lora(base(weights), read_lora(folder))
 
 
 def test_a_missing_tensor_is_refused_by_name(
@@ -180,7 +179,7 @@ def test_a_missing_tensor_is_refused_by_name(
     del lora[KEY]
 
     with pytest.raises(WeightsError, match=f"does not fit: missing {KEY};"):
-        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
 
 def test_a_file_without_tensors_is_refused(
@@ -188,7 +187,7 @@ def test_a_file_without_tensors_is_refused(
 ) -> None:
     """Empty files are what a sharded trainer that saved too early leaves behind."""
     with pytest.raises(WeightsError, match=r"missing .*lora_A.*missing .*lora_B"):
-        merge_adapter(base(weights), respelt(copied(adapters[0]), {}))
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), {})))
 
 
 def test_a_tensor_for_no_module_is_refused_by_name(
@@ -199,7 +198,7 @@ def test_a_tensor_for_no_module_is_refused_by_name(
     lora[KEY.replace("layers.0", "layers.7")] = torch.ones(4, 32)
 
     with pytest.raises(WeightsError, match=r"for no module: .*layers\.7"):
-        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +225,7 @@ def test_settings_that_do_not_fit_the_weights_are_refused(
     folder = respecified(adapters[0], "adapter_config.json", **setting)
 
     with pytest.raises(WeightsError, match=why) as refusal:
-        merge_adapter(base(weights), folder)
+        merge_lora(base(weights), read_lora(folder))
     assert refusal.value.path == folder
 
 
@@ -238,7 +237,7 @@ def test_adapters_of_another_kind_are_refused(
     IA3Config(target_modules=["q_proj"], feedforward_modules=[]).save_pretrained(str(folder))
 
     with pytest.raises(WeightsError, match=r"of type .*IA3.*, only LORA can be merged"):
-        merge_adapter(base(weights), folder)
+        merge_lora(base(weights), read_lora(folder))
 
 
 @pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
@@ -250,7 +249,7 @@ def test_a_missing_file_is_named(
     (folder / file).unlink()
 
     with pytest.raises(WeightsError, match=f"{file} is missing"):
-        merge_adapter(base(weights), folder)
+        merge_lora(base(weights), read_lora(folder))
 
 
 @pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
@@ -262,13 +261,13 @@ def test_a_broken_file_is_refused(
     (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
 
     with pytest.raises(WeightsError, match="cannot merge the adapter"):
-        merge_adapter(base(weights), folder)
+        merge_lora(base(weights), read_lora(folder))
 
 
 def test_a_missing_folder_is_named(weights: Path, tmp_path: Path) -> None:
     """Left alone, peft would look for a folder that is not here on the hub."""
     with pytest.raises(WeightsError, match=r"nowhere: there is no such adapter folder"):
-        merge_adapter(base(weights), tmp_path / "nowhere")
+        merge_lora(base(weights), read_lora(tmp_path / "nowhere"))
 
 
 def test_an_adapter_with_a_nan_is_refused(
@@ -279,7 +278,7 @@ def test_an_adapter_with_a_nan_is_refused(
     lora[KEY][0, 0] = math.nan
 
     with pytest.raises(WeightsError, match="cannot merge the adapter"):
-        merge_adapter(base(weights), respelt(copied(adapters[0]), lora))
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -293,4 +292,4 @@ def test_an_adapter_on_tied_embeddings_is_refused(weights: Path, tmp_path: Path)
     tied.tie_weights()
 
     with pytest.raises(WeightsError, match="tie_word_embeddings"):
-        merge_adapter(tied, tmp_path / "lora")
+        merge_lora(tied, read_lora(tmp_path / "lora"))
