@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 
 from commands.errors import WorkInFlight, counted
+from commands.spending.budget import questions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament.batches import Batch
-from projections.tournament.matches import match_of, pairings
 from projections.tournament.state import Tournament
 
 
@@ -47,10 +47,8 @@ def _in_flight(
 ) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    matches = (match_of(state, pairing, judge) for pairing in pairings(state, prompts))
-    questions = (each for match in matches if match for each in (match.forward, match.swapped))
-    asked = frozenset(question.query_key for question in questions) & state.in_flight
-    return frozenset(key for key in asked if key not in state.verdicts)
+    asked = {question.query_key for question in questions(state, prompts, judge)}
+    return frozenset(key for key in asked & state.in_flight if key not in state.verdicts)
 
 
 def _how_to_receive(batch: Batch, state: Tournament) -> str:

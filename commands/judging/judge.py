@@ -11,7 +11,7 @@ from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuer
 from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.ports import Answer, Judge, NoReply, OnProgress, Reply
-from commands.spending.budget import Budget, Exposure
+from commands.spending.budget import Exposure, affordable_queries
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
@@ -164,10 +164,8 @@ def affordable(
     """
     if task.max_usd is None:
         return queries
-    spent_usd = recorder.state.spent_usd + task.spent_elsewhere_usd
-    return Budget(task.max_usd, task.pricing).affordable(
-        queries, spent_usd=spent_usd, uncertain_usd=exposure.usd()
-    )
+    bound_usd = recorder.state.spent_usd + task.spent_elsewhere_usd + exposure.usd()
+    return affordable_queries(queries, task.pricing, cap_usd=task.max_usd, bound_usd=bound_usd)
 
 
 def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:

@@ -21,7 +21,7 @@ from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.approval import approve, require_someone
-from commands.spending.budget import require_price
+from commands.spending.budget import PriceUnknown
 from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS, Offer, SpendingOptions
 from commands.spending.endpoints import spent_at_endpoints
 from commands.spending.pricing import FREE_OF_CHARGE, PriceBook, price_book
@@ -151,8 +151,8 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
     Raises:
         PriceUnknown: It has none.
     """
-    if plan.task.max_usd is not None:
-        require_price(plan.task.pricing)
+    if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
+        raise PriceUnknown
 
 
 def require_key(judge: JudgeSettings) -> None:

@@ -110,11 +110,6 @@ class PriceTable:
         """Return a model's prices; None: there are none."""
         return next((priced for priced in self.rows if priced.row.id == model), None)
 
-    def price_of(self, model: str, *, in_batch: bool, usage: Usage) -> Price | None:
-        """Return the price of a reply; None: the model has none."""
-        priced = self.of(model)
-        return None if priced is None else priced.price(usage, in_batch=in_batch)
-
     def min_cacheable(self, model: str) -> int | None:
         """Return the tokens of the shortest prefix that the provider caches; None: unknown."""
         priced = self.of(model)
