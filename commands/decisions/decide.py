@@ -8,21 +8,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from commands.decisions import commands
 from commands.decisions._queries import decide_on_batch, receive, submit
-from commands.decisions.commands import (
-    Command,
-    DropBatch,
-    EndBatch,
-    ImportResponse,
-    OpenTournament,
-    PlanBatch,
-    PublishRatings,
-    ReceiveAnswer,
-    ReconcilePair,
-    RecordResponse,
-    SubmitBatch,
-    SubmitQuery,
-)
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.judging import PairReconciled
 from ledger.events.registration import (
@@ -39,7 +26,7 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
 
 
-def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
+def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
     """Return the events that a command adds; none if they are recorded already.
 
     Raises:
@@ -47,27 +34,32 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
         KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
     """
     match command:
-        case OpenTournament():
+        case commands.OpenTournament():
             return _open(command, state)
-        case RecordResponse():
+        case commands.RecordResponse():
             return _record(command, state)
-        case ImportResponse(response=response):
+        case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
-        case SubmitQuery(judge=judge, query=query):
+        case commands.SubmitQuery(judge=judge, query=query):
             return submit(judge, query, state)
-        case ReceiveAnswer():
+        case commands.ReceiveAnswer():
             return receive(command, state)
-        case PlanBatch() | SubmitBatch() | DropBatch() | EndBatch():
+        case (
+            commands.PlanBatch()
+            | commands.SubmitBatch()
+            | commands.DropBatch()
+            | commands.EndBatch()
+        ):
             return decide_on_batch(command, state)
-        case ReconcilePair():
+        case commands.ReconcilePair():
             return _reconcile(command, state)
-        case PublishRatings(ratings=ratings):
+        case commands.PublishRatings(ratings=ratings):
             return () if ratings in state.publications else (ratings,)
         case _:
             assert_never(command)
 
 
-def _open(command: OpenTournament, state: Tournament) -> tuple[Event, ...]:
+def _open(command: commands.OpenTournament, state: Tournament) -> tuple[Event, ...]:
     last = state.opening
     opening = replace(command.opening, opening=last.opening if last else 1)
     if last is not None and opening != last:
@@ -90,19 +82,15 @@ def _knows(state: Tournament, event: Registration) -> bool:
             assert_never(event)
 
 
-def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
+def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event, ...]:
     cell, result = command.cell, command.result
     if cell.response_key in state.responses:
         return ()
-    match result:
-        case GeneratedText():
-            return (_generated(cell, result),)
-        case GenerationFailure():
-            last = state.response_failures.get(cell.response_key)
-            is_known = last is not None and last.reason == result.reason
-            return () if is_known else (_failed(cell, result),)
-        case _:
-            assert_never(result)
+    if isinstance(result, GeneratedText):
+        return (_generated(cell, result),)
+    last = state.response_failures.get(cell.response_key)
+    is_known = last is not None and last.reason == result.reason
+    return () if is_known else (_failed(cell, result),)
 
 
 def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
@@ -140,7 +128,7 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> ResponseFailed:
     )
 
 
-def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:
+def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Event, ...]:
     key = command.match.key(command.judge, command.policy)
     if key in state.outcomes:
         return ()

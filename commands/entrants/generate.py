@@ -4,16 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.ports import (
-    Console,
-    GeneratedText,
-    GenerationFailure,
-    GenerationTask,
-    Generator,
-    OnProgress,
-)
 from commands.spending.approval import approve_requests
 from commands.spending.consent import SpendingOptions
 from commands.spending.endpoints import Request
@@ -32,10 +25,10 @@ class GenerationSummary(NamedTuple):
 
 def generate_missing(
     recorder: Recorder,
-    make_generator: Callable[[], Generator],
+    make_generator: Callable[[], ports.Generator],
     prompts: Collection[PromptId],
     *,
-    on_progress: OnProgress,
+    on_progress: ports.OnProgress,
     limit: int | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
@@ -46,7 +39,7 @@ def generate_missing(
     if not missing:
         return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
-        GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
+        ports.GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
         for key, cell in islice(missing.items(), limit)
     ]
     n_done = n_failed = 0
@@ -54,7 +47,7 @@ def generate_missing(
     for batch in make_generator().generate(tasks):
         recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
-        n_failed += sum(isinstance(result, GenerationFailure) for result in batch)
+        n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
     return GenerationSummary(len(missing), n_done - n_failed, n_failed)
 
@@ -62,10 +55,10 @@ def generate_missing(
 def generate_with_consent(
     recorder: Recorder,
     prompts: Collection[PromptId],
-    make_generator: Callable[[], Generator],
+    make_generator: Callable[[], ports.Generator],
     book: PriceBook,
     spending: SpendingOptions,
-    console: Console,
+    console: ports.Console,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
@@ -87,13 +80,15 @@ def generate_with_consent(
 class GeneratorByLoader:
     """Generates for entrants of all loaders; makes only the generators that the tasks need."""
 
-    def __init__(self, local: Callable[[], Generator], endpoint: Callable[[], Generator]) -> None:
+    def __init__(
+        self, local: Callable[[], ports.Generator], endpoint: Callable[[], ports.Generator]
+    ) -> None:
         """Take the makers of the generator for local weights and of the one for endpoints."""
         self._local, self._endpoint = local, endpoint
 
     def generate(
-        self, tasks: Sequence[GenerationTask]
-    ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
+        self, tasks: Sequence[ports.GenerationTask]
+    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
         """Yield each finished batch's results, endpoints first: they fail fast.
 
         Raises:

@@ -10,14 +10,7 @@ from typing import NamedTuple
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.errors import ConfigurationError
-from commands.evaluating.evaluate import (
-    EvaluationCounts,
-    PlannedEvaluation,
-    evaluate_all,
-    n_rescored_differently,
-    owed_requests,
-    plan_evaluation,
-)
+from commands.evaluating import evaluate
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import evaluation_of
 from commands.evaluating.samples import Inference
@@ -34,7 +27,7 @@ from projections.evaluations.state import Evaluations
 class EvaluationPlans(NamedTuple):
     """The plan of each possible entrant and evaluation, and why other combinations cannot run."""
 
-    evaluations: tuple[PlannedEvaluation, ...]
+    evaluations: tuple[evaluate.PlannedEvaluation, ...]
     refused: tuple[str, ...]
 
 
@@ -69,13 +62,13 @@ def plan_evaluations(
     entrants = _chosen_entrants(opening, entrant)
     sections = _chosen_sections(settings, evaluation)
     chosen = tuple(_make_evaluations(sections, folder, opening))
-    planned: list[PlannedEvaluation] = []
+    planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
         inference = inference_of(who)
         for each in chosen:
             try:
-                planned.append(plan_evaluation(each.evaluation, inference, each.terms))
+                planned.append(evaluate.plan_evaluation(each.evaluation, inference, each.terms))
             except ConfigurationError as error:
                 refused += error.faults
     if not planned:
@@ -129,7 +122,7 @@ def _make_evaluations(
 class EvaluationOutcome(NamedTuple):
     """What one command observed, and how many samples are unscorable in all."""
 
-    evaluated: EvaluationCounts
+    evaluated: evaluate.EvaluationCounts
     n_unscorable: int
 
 
@@ -152,9 +145,9 @@ def evaluate_with_consent(
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
-    owed = owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
+    owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
     approve_requests(recorder, owed, book, spending, console)
-    done = evaluate_all(
+    done = evaluate.evaluate_all(
         evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
     )
     return EvaluationOutcome(done, _n_unscorable(evaluations.state, planned))
@@ -163,7 +156,7 @@ def evaluate_with_consent(
 def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:
     """Warn of runs whose recorded samples the present code would score differently."""
     for each in planned.evaluations:
-        if n := n_rescored_differently(known, each):
+        if n := evaluate.n_rescored_differently(known, each):
             yield (
                 f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
                 " scored by other code; compare with `tourney project metrics --rescore`"

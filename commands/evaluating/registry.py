@@ -12,15 +12,8 @@ from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.shipped import multiple_choice
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
-from commands.evaluating.shipped.multiple_choice import (
-    MedMcqaChoices,
-    MedMcqaRollout,
-    MedQaChoices,
-    MedQaRollout,
-    MmluChoices,
-    MmluRollout,
-)
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
@@ -34,12 +27,12 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = MappingProxyType(
         "text-perplexity": TextPerplexity,
         "copying": Copying,
         "composition": Composition,
-        "mmlu-choices": MmluChoices,
-        "mmlu-rollout": MmluRollout,
-        "medmcqa-choices": MedMcqaChoices,
-        "medmcqa-rollout": MedMcqaRollout,
-        "medqa-choices": MedQaChoices,
-        "medqa-rollout": MedQaRollout,
+        "mmlu-choices": multiple_choice.MmluChoices,
+        "mmlu-rollout": multiple_choice.MmluRollout,
+        "medmcqa-choices": multiple_choice.MedMcqaChoices,
+        "medmcqa-rollout": multiple_choice.MedMcqaRollout,
+        "medqa-choices": multiple_choice.MedQaChoices,
+        "medqa-rollout": multiple_choice.MedQaRollout,
         "blimp": Blimp,
     }
 )

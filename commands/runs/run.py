@@ -15,13 +15,8 @@ from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
+from commands.judging import session
 from commands.judging.judge import JudgingSummary
-from commands.judging.session import (
-    JudgingOptions,
-    judge_for_rating,
-    plan_judging,
-    require_cap_can_be_kept,
-)
 from commands.ports import Backends, Console
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -157,7 +152,7 @@ class RunSummary(NamedTuple):
 def run_tournament(
     recorder: Recorder,
     workspace: Workspace,
-    options: JudgingOptions,
+    options: session.JudgingOptions,
     backends: Backends,
     console: Console,
     *,
@@ -172,15 +167,15 @@ def run_tournament(
     settings, folder = workspace.settings, workspace.folder
     prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
     recorder.record(workspace.opening)
-    plan = partial(plan_judging, recorder, settings, folder, prompts, options, console)
+    plan = partial(session.plan_judging, recorder, settings, folder, prompts, options, console)
     if missing_responses(recorder.state, prompts):
-        require_cap_can_be_kept(plan())
+        session.require_cap_can_be_kept(plan())
     book = price_book(settings, folder)
     generated = generate_with_consent(
         recorder, prompts, backends.generator, book, options.spending, console
     )
     judging = plan()  # again: what was generated counts against the cap
-    judged = judge_for_rating(recorder, judging, backends, console)
+    judged = session.judge_for_rating(recorder, judging, backends, console)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,

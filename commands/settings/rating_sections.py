@@ -6,20 +6,13 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from commands.settings.sections import Section
-from ledger.events.ratings import (
-    BradleyTerryParameters,
-    EloParameters,
-    IntervalKind,
-    IntervalUnit,
-    TieModel,
-    TieRule,
-)
+from ledger.events import ratings
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from projections.intervals import too_few_resamples
 from projections.ratings.elo import BOOTSTRAPS, LEVEL
 
-_ELO: Final = EloParameters()  # the defaults
-_BT: Final = BradleyTerryParameters()
+_ELO: Final = ratings.EloParameters()  # the defaults
+_BT: Final = ratings.BradleyTerryParameters()
 
 Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
 
@@ -37,7 +30,7 @@ class EloSection(Section):
     """Random match orders to average over."""
     seed: int = Field(default=_ELO.seed, ge=0)
     """Seed of orders and resamples."""
-    ties: TieRule = _ELO.ties
+    ties: ratings.TieRule = _ELO.ties
     """`drop` ignores ties; `half` counts each as half a win for both."""
     bootstraps: int = Field(default=BOOTSTRAPS, ge=0, le=MAX_REPEATS)
     """Resamples of the prompts, for the 95 % interval: 40 or more, or 0 for none."""
@@ -48,15 +41,15 @@ class EloSection(Section):
         return _enough(bootstraps, LEVEL) if bootstraps else bootstraps
 
     @property
-    def parameters(self) -> EloParameters:
+    def parameters(self) -> ratings.EloParameters:
         """The settings as events record them."""
-        return EloParameters(**self.model_dump())
+        return ratings.EloParameters(**self.model_dump())
 
 
 class BradleyTerrySection(Section):
     """Say how Bradley-Terry ratings are computed. Options of `tourney project bt` override it."""
 
-    ties: TieModel = _BT.ties
+    ties: ratings.TieModel = _BT.ties
     """`half` counts a tie as half a win for both; `davidson` gives ties a probability of their
     own."""
     prior_sd: float | None = Field(default=None, ge=MIN_SPREAD, le=MAX_POINTS)
@@ -65,9 +58,9 @@ class BradleyTerrySection(Section):
     """Entrant whose rating is fixed. Default: the mean rating is 1000."""
     anchor_rating: Rating = _BT.anchor_rating
     """The rating of the anchor."""
-    interval: IntervalKind = _BT.interval
+    interval: ratings.IntervalKind = _BT.interval
     """`sandwich` is cluster-robust, in closed form; `bayesian` and `multinomial` are bootstraps."""
-    unit: IntervalUnit = _BT.unit
+    unit: ratings.IntervalUnit = _BT.unit
     """What is drawn again or clustered: `prompts`, or `battles` as if these were independent."""
     level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
     """Confidence level of intervals."""
@@ -83,9 +76,9 @@ class BradleyTerrySection(Section):
         return _enough(resamples, info.data.get("level", 0.0)) if is_drawn else resamples
 
     @property
-    def parameters(self) -> BradleyTerryParameters:
+    def parameters(self) -> ratings.BradleyTerryParameters:
         """The settings as events record them."""
-        return BradleyTerryParameters(**self.model_dump())
+        return ratings.BradleyTerryParameters(**self.model_dump())
 
 
 def _enough(resamples: int, level: float) -> int:
