@@ -62,7 +62,11 @@ def publish(
     with ExitStack() as unclaimed:
         folder = _reserved(state, runs, f"{terms.mode}_{now:%Y%m%d_%H%M%S}")
         unclaimed.callback(folder.rmdir)
-        results = results_of(state, _publication(state, terms, folder.name, now))
+        newest = _newest(state)
+        publication = Publication(
+            run=folder.name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
+        )
+        results = results_of(state, publication)
         files = files_of(results)
         recorder.record(PublishRatings(_claim(results.publication, files)))
         unclaimed.pop_all()
@@ -94,15 +98,6 @@ def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished |
         if publication.terms == terms and publication.head == _newest(state).chain:
             return ratings
     return None
-
-
-def _publication(
-    state: Tournament, terms: PublicationTerms, name: str, now: datetime
-) -> Publication:
-    newest = _newest(state)
-    return Publication(
-        run=name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
-    )
 
 
 def _newest(state: Tournament) -> Recorded:
