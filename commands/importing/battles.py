@@ -22,7 +22,7 @@ from ledger.events.imports import (
     battles_stream,
     encode_cells,
 )
-from ledger.identity import Digest, StreamId
+from ledger.identity import Digest
 from ledger.storage.writer import draft
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
@@ -47,9 +47,8 @@ def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | 
         files[event.file_digest].append(battle_hashes(event))
     for earlier in map(b"".join, files.values()):
         fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
-        if len(set(memoryview(fewer).cast("q"))) >= _MIN_DISTINCT and contains_in_order(
-            fewer, more
-        ):
+        n_distinct = len(set(memoryview(fewer).cast("q")))
+        if n_distinct >= _MIN_DISTINCT and contains_in_order(fewer, more):
             return len(earlier) // _N_BYTES
     return None
 
@@ -138,7 +137,8 @@ def import_battles(
         LedgerError: The ledger cannot be written; nothing was appended.
     """
     digest, stream, taken = _digest_of(file), battles_stream(name), BattleImport()
-    before, found = _battles_before(ledger, stream), list[bytes]()
+    imported = ledger.read(stream=stream, types={"BattlesImported"})
+    before, found = fold(IMPORTED_BATTLES, imported).events, list[bytes]()
     others = [event for event in before if event.file_digest != digest]
     taken.n_before = sum(event.n_battles for event in others)
     with ledger.merging() as writer:
@@ -209,11 +209,6 @@ def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_
         raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(file, taken)])
     if not taken.n_battles:
         raise ConfigurationError([f"{file} has no battle of format {of.name}"])
-
-
-def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImported]:
-    """Return the set's earlier imports that count."""
-    return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
 
 
 def _require_new(file: Path, name: str, n_earlier: int | None, taken: BattleImport) -> None:

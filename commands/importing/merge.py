@@ -189,7 +189,7 @@ class _Merge:
 
     def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:
-            case PairReconciled() if self._follows_from_theirs(event):
+            case PairReconciled() if self._contradicted & {event.forward, event.swapped}:
                 self._n_left += 1
             case evaluations.EvaluationCompleted() if self._plans.contradicts(
                 StreamId(row.stream), event
@@ -241,6 +241,3 @@ class _Merge:
         n_new = self._n_new.total()
         n_unfounded = self._n_unfounded + self._plans.n_waiting
         return MergeCounts(n_new, self._n_known, self._n_left, tuple(self._conflicts), n_unfounded)
-
-    def _follows_from_theirs(self, outcome: PairReconciled) -> bool:
-        return not self._contradicted.isdisjoint({outcome.forward, outcome.swapped})

@@ -135,11 +135,7 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
 
 
 def _with_gold(bank: Sequence[Prompt], sources: Sequence[str]) -> Mapping[str, Prompt]:
-    """Return the prompts with a gold answer, of some sources or of all.
-
-    Raises:
-        ConfigurationError: A source has no such prompt.
-    """
+    """Return the prompts with a gold answer, of some sources or of all."""
     prompts = [prompt for prompt in bank if prompt.gold_answer]
     known = sorted({prompt.source for prompt in prompts})
     faults = [

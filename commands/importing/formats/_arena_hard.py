@@ -60,11 +60,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _baseline(cells: Cells) -> str:
-    """Return the baseline that the model was compared with.
-
-    Raises:
-        InvalidFields: A row of v2.0, where it depends on the category, does not name it.
-    """
+    """Return the baseline that the model was compared with."""
     if "question_id" in cells.fields and cells.lacks("baseline"):
         return _BASELINE_V0_1
     return cells.text("baseline")

@@ -52,11 +52,7 @@ def _vote(cells: Cells, winner: Winner, *, question_id: str) -> BattleRow:
 
 
 def _flagged(cells: Cells) -> Winner:
-    """Return the winner whose flag is 1; a tie may mean that both were bad.
-
-    Raises:
-        InvalidFields: The flags are not one 1 and two 0.
-    """
+    """Return the winner whose flag is 1; a tie may mean that both were bad."""
     flags = {name: cells.optional_number(name) for name in _FLAGS}
     if sorted(flag for flag in flags.values() if flag is not None) != [0, 0, 1]:
         said = ", ".join(f"{name} {shorten(cells.fields.get(name))}" for name in _FLAGS)

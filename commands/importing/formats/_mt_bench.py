@@ -37,11 +37,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _judge_model(cells: Cells) -> str:
-    """Return the judge's model, without the name of its prompt.
-
-    Raises:
-        InvalidFields: The field is not a model and a prompt.
-    """
+    """Return the judge's model, without the name of its prompt."""
     match cells.structured("judge", list[str]):
         case [model, _] if model:
             return model

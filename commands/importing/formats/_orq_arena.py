@@ -36,11 +36,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _require_agreement(cells: Cells, verdict: Winner) -> None:
-    """Check the verdict against the field `winner`, which names an entrant.
-
-    Raises:
-        InvalidFields: They contradict each other, or the winner is unknown.
-    """
+    """Check the verdict against the field `winner`, which names an entrant."""
     named: Mapping[Winner, tuple[object, ...]] = {
         "model_a": (cells.fields.get("model_a"),),
         "model_b": (cells.fields.get("model_b"),),

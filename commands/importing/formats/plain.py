@@ -50,16 +50,11 @@ def battle(cells: Cells) -> BattleRow:
         question_id=cells.optional_text("question_id"),
         source=cells.one_of("source", _SOURCES) if is_said else by_default,
         judge_model=judge_model,
-        weight=weight(cells),
+        weight=_weight(cells),
     )
 
 
-def weight(cells: Cells) -> float:
-    """Return a battle's weight, 1 if none is given.
-
-    Raises:
-        InvalidFields: The weight is not a number above 0.
-    """
+def _weight(cells: Cells) -> float:
     given = cells.optional_number("weight")
     if given is not None and given <= 0:
         raise InvalidFields(f"weight is {given!r}, but must be above 0")
