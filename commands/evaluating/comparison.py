@@ -68,7 +68,8 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         )
         if not self.asks_unconditional:
             return tuple(conditional)
-        return (*conditional, *(_unconditional(entrant, each) for each in texts))
+        alone = (Continuation(f"alone:{digest_of(each)}", entrant, "", each) for each in texts)
+        return (*conditional, *alone)
 
     def observation_of(
         self, sample: Sample, continuations: Sequence[Continuation], results: Results
@@ -124,10 +125,6 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 " from 0"
             )
         return require_text(prefix, f"{get} gives the prefix"), choices, right
-
-
-def _unconditional(entrant: Entrant, continuation: str) -> Continuation:
-    return Continuation(f"alone:{digest_of(continuation)}", entrant, "", continuation)
 
 
 def _choice(

@@ -3,9 +3,9 @@
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import EvaluationRecorder, Recorder
@@ -23,17 +23,14 @@ from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant, EntrantRegistered
 from projections.evaluations.state import Evaluations
 
+Thing = TypeVar("Thing")
+
 
 class EvaluationPlans(NamedTuple):
     """The plan of each possible entrant and evaluation, and why other combinations cannot run."""
 
     evaluations: tuple[evaluate.PlannedEvaluation, ...]
     refused: tuple[str, ...]
-
-
-class _ChosenEvaluation(NamedTuple):
-    evaluation: Evaluation
-    terms: EvaluationOptions
 
 
 def plan_evaluations(
@@ -59,16 +56,22 @@ def plan_evaluations(
         ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,
             or no entrant supports any of the evaluations.
     """
-    entrants = _chosen_entrants(opening, entrant)
-    sections = _chosen_sections(settings, evaluation)
+    events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
+    roster = {each.entrant.entrant_id: each.entrant for each in events}
+    entrants = _chosen("entrant", entrant, roster, "on the roster")
+    configured = {section.id: section for section in settings.evaluations}
+    if not configured:
+        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
+        raise ConfigurationError([fault])
+    sections = _chosen("evaluation", evaluation, configured, "configured")
     chosen = tuple(_make_evaluations(sections, folder, opening))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
         inference = inference_of(who)
-        for each in chosen:
+        for made, terms in chosen:
             try:
-                planned.append(evaluate.plan_evaluation(each.evaluation, inference, each.terms))
+                planned.append(evaluate.plan_evaluation(made, inference, terms))
             except ConfigurationError as error:
                 refused += error.faults
     if not planned:
@@ -76,35 +79,19 @@ def plan_evaluations(
     return EvaluationPlans(tuple(planned), tuple(refused))
 
 
-def _chosen_entrants(opening: OpenTournament, entrant: str | None) -> tuple[Entrant, ...]:
-    events = opening.registrations
-    roster = tuple(each.entrant for each in events if isinstance(each, EntrantRegistered))
-    named = tuple(each for each in roster if entrant in {None, each.entrant_id})
-    if not named:
-        known = ", ".join(each.entrant_id for each in roster)
-        raise ConfigurationError(
-            [f"--entrant {entrant!r} is not on the roster; choose one of: {known}"]
-        )
-    return named
-
-
-def _chosen_sections(settings: Settings, evaluation: str | None) -> Sequence[EvaluationSection]:
-    sections = settings.evaluations
-    if not sections:
-        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
-        raise ConfigurationError([fault])
-    named = [section for section in sections if evaluation in {None, section.id}]
-    if not named:
-        known = ", ".join(section.id for section in sections)
-        raise ConfigurationError(
-            [f"--evaluation {evaluation!r} is not configured; choose one of: {known}"]
-        )
-    return named
+def _chosen(
+    option: str, name: str | None, things: Mapping[str, Thing], where: str
+) -> tuple[Thing, ...]:
+    """Return what an option names; None: everything."""
+    if name is not None and name not in things:
+        known = ", ".join(things)
+        raise ConfigurationError([f"--{option} {name!r} is not {where}; choose one of: {known}"])
+    return tuple(thing for key, thing in things.items() if name in {None, key})
 
 
 def _make_evaluations(
     sections: Sequence[EvaluationSection], folder: Path, opening: OpenTournament
-) -> Iterator[_ChosenEvaluation]:
+) -> Iterator[tuple[Evaluation, EvaluationOptions]]:
     """Make the evaluations; raise for all faulty ones together at the end."""
     faults: list[str] = []
     for section in sections:
@@ -114,7 +101,7 @@ def _make_evaluations(
             name = f"evaluation {section.id!r}: "
             faults += (f"{name}{fault.removeprefix(name)}" for fault in error.faults)
         else:
-            yield _ChosenEvaluation(evaluation, section.terms)
+            yield evaluation, section.terms
     if faults:
         raise ConfigurationError(faults)
 
@@ -150,7 +137,9 @@ def evaluate_with_consent(
     done = evaluate.evaluate_all(
         evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
     )
-    return EvaluationOutcome(done, _n_unscorable(evaluations.state, planned))
+    runs = (evaluations.state.run(each.plan) for each in planned.evaluations)
+    unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
+    return EvaluationOutcome(done, len(unscorable))
 
 
 def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:
@@ -161,9 +150,3 @@ def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str
                 f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
                 " scored by other code; compare with `tourney project metrics --rescore`"
             )
-
-
-def _n_unscorable(known: Evaluations, planned: EvaluationPlans) -> int:
-    """Count the unscorable samples; one that two entrants share counts once."""
-    runs = (known.run(each.plan) for each in planned.evaluations)
-    return len({fate.natural_key for run in runs for fate in run.unscorable})

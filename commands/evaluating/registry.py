@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
 from types import MappingProxyType
@@ -95,15 +95,11 @@ def _find(section: EvaluationSection, folder: Path) -> object:
     offered = {each.name: each for each in entry_points(group=GROUP)}
     if section.uses in offered:
         return offered[section.uses].load()
-    suggestion = _suggestion(section.uses, offered)
-    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
-
-
-def _suggestion(uses: str, offered: Mapping[str, EntryPoint]) -> str:
     known = sorted({*SHIPPED, *offered})
-    close = difflib.get_close_matches(uses, known, n=1)
     choices = f"choose one of {', '.join(known)}, or your own as file.py:Class or module:Class"
-    return f"did you mean {close[0]!r}?" if close else choices
+    close = difflib.get_close_matches(section.uses, known, n=1)
+    suggestion = f"did you mean {close[0]!r}?" if close else choices
+    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
 
 
 def _make(

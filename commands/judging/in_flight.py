@@ -6,7 +6,6 @@ from commands.errors import WorkInFlight, counted
 from commands.spending.budget import questions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from projections.tournament.batches import Batch
 from projections.tournament.state import Tournament
 
 
@@ -36,9 +35,11 @@ def require_none_in_flight(
     asked = _in_flight(state, judge, prompts)
     for batch in state.batches.values():
         if batch.is_open and not asked.isdisjoint(batch.planned.queries):
+            is_own = batch.stream == state.stream
+            settings = f"receive them with the settings of tournament {batch.stream!r}"
             raise WorkInFlight(
                 f"{counted(len(asked), 'query', 'queries')} to {judge.judge_id!r} in batches with"
-                f" the provider; {_how_to_receive(batch, state)}"
+                f" the provider; {'`tourney batch wait` receives them' if is_own else settings}"
             )
 
 
@@ -49,9 +50,3 @@ def _in_flight(
         return frozenset()
     asked = {question.query_key for question in questions(state, prompts, judge)}
     return frozenset(key for key in asked & state.in_flight if key not in state.verdicts)
-
-
-def _how_to_receive(batch: Batch, state: Tournament) -> str:
-    if batch.stream == state.stream:
-        return "`tourney batch wait` receives them"
-    return f"receive them with the settings of tournament {batch.stream!r}"

@@ -30,11 +30,6 @@ _CHUNK: Final = 256  # queries submitted in one transaction, then waited for
 _MOST_UNCERTAIN: Final = 10  # failures in a row; a lost connection fails the 8 in parallel
 
 
-def free_of_charge(_: JudgeSettings) -> Pricing:
-    """Price every judge as free."""
-    return FREE_OF_CHARGE
-
-
 @dataclass(frozen=True)
 class JudgeTask:
     """The judge, the prompts, the rules, and the cap of one judging command."""
@@ -42,7 +37,7 @@ class JudgeTask:
     judge: JudgeSettings
     prompts: Collection[PromptId]
     rules: AskingRules
-    pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
+    pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
