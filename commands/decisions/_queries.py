@@ -5,7 +5,6 @@ An answer becomes a verdict or a failure here, by the judge's parser.
 
 from collections.abc import Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, Final, assert_never
 
 from commands.decisions.commands import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
@@ -20,9 +19,10 @@ from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
 
 # A reply that stopped for one of these reasons is no verdict, however its text ends.
-_NO_VERDICT: Final[Mapping[str, judging.FailureReason]] = MappingProxyType(
-    {"refusal": "refused", "max_tokens": "truncated"}
-)
+_NO_VERDICT: Final[Mapping[str, judging.FailureReason]] = {
+    "refusal": "refused",
+    "max_tokens": "truncated",
+}
 
 
 class NeverSubmitted(TourneyError):

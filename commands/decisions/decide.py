@@ -11,16 +11,8 @@ from msgspec.structs import replace
 from commands.decisions import commands
 from commands.decisions._queries import decide_on_batch, receive, submit
 from commands.ports import GeneratedText, GenerationFailure
-from ledger.events.judging import PairReconciled
-from ledger.events.registration import (
-    EntrantRegistered,
-    JudgeRegistered,
-    PromptRegistered,
-    Registration,
-    RubricRegistered,
-)
+from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
@@ -68,15 +60,15 @@ def _open(command: commands.OpenTournament, state: Tournament) -> tuple[Event, .
     return (*openings, *(event for event in command.registrations if not _knows(state, event)))
 
 
-def _knows(state: Tournament, event: Registration) -> bool:
+def _knows(state: Tournament, event: registration.Registration) -> bool:
     match event:
-        case PromptRegistered():
+        case registration.PromptRegistered():
             return event.reference in state.prompts
-        case RubricRegistered():
+        case registration.RubricRegistered():
             return event.reference in state.rubrics
-        case EntrantRegistered():
+        case registration.EntrantRegistered():
             return event.reference in state.entrants
-        case JudgeRegistered():
+        case registration.JudgeRegistered():
             return event.reference in state.judges
         case _:
             assert_never(event)
@@ -93,10 +85,10 @@ def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event,
     return () if is_known else (_failed(cell, result),)
 
 
-def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
+def partial_response(cell: PlannedResponse) -> partial[responses.ResponseGenerated]:
     """Return `ResponseGenerated` with the planned response's fields; the caller adds the text's."""
     return partial(
-        ResponseGenerated,
+        responses.ResponseGenerated,
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
         prompt_id=cell.prompt.prompt_id,
@@ -105,7 +97,7 @@ def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
     )
 
 
-def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerated:
+def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.ResponseGenerated:
     return partial_response(cell)(
         text=result.text,
         finish_reason=result.finish_reason,
@@ -117,8 +109,8 @@ def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerate
     )
 
 
-def _failed(cell: PlannedResponse, result: GenerationFailure) -> ResponseFailed:
-    return ResponseFailed(
+def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.ResponseFailed:
+    return responses.ResponseFailed(
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
         prompt_id=cell.prompt.prompt_id,
@@ -134,8 +126,8 @@ def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Even
         return ()
     forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
     if command.match.is_identical and forward is None:
-        return (PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
+        return (judging.PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
     if forward is None or swapped is None:
         raise KeyError(key)
     outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
-    return (PairReconciled(outcome=outcome, **key._asdict()),)
+    return (judging.PairReconciled(outcome=outcome, **key._asdict()),)

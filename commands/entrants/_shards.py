@@ -14,7 +14,6 @@ read.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.errors import WeightsError
@@ -23,19 +22,17 @@ FINAL: Final = -1
 """The checkpoint at the end of training; others are named by their step."""
 
 _SETTINGS: Final = "adapter_config.json"  # makes a folder a peft adapter
-_LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
-        "step_*/shard_*/adapter_config.json": (
-            r"step_(?P<step>[0-9]+)/(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json"
-        ),
-        "shard_*_lora.pt": r"(?P<source>shard_(?P<head>[0-9]+)_lora\.pt)",
-        "shard_*/*/checkpoints/checkpoint_*.pt": (
-            r"(?P<source>shard_(?P<head>[0-9]+)/[^/]+)/checkpoints/"
-            r"checkpoint_(?:final|step_(?P<step>[0-9]+))(?:_slim)?\.pt"
-        ),
-    }
-)
+_LAYOUTS: Final[Mapping[str, str]] = {
+    "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
+    "step_*/shard_*/adapter_config.json": (
+        r"step_(?P<step>[0-9]+)/(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json"
+    ),
+    "shard_*_lora.pt": r"(?P<source>shard_(?P<head>[0-9]+)_lora\.pt)",
+    "shard_*/*/checkpoints/checkpoint_*.pt": (
+        r"(?P<source>shard_(?P<head>[0-9]+)/[^/]+)/checkpoints/"
+        r"checkpoint_(?:final|step_(?P<step>[0-9]+))(?:_slim)?\.pt"
+    ),
+}
 """Glob of the files to look at, and the pattern of those that are shards."""
 
 

@@ -7,10 +7,7 @@ from typing import NamedTuple
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.spending.approval import approve_requests
-from commands.spending.consent import SpendingOptions
-from commands.spending.endpoints import Request
-from commands.spending.pricing import PriceBook
+from commands.spending import approval, consent, endpoints, pricing
 from ledger.identity import PromptId
 from projections.tournament.progress import missing_responses
 
@@ -56,8 +53,8 @@ def generate_with_consent(
     recorder: Recorder,
     prompts: Collection[PromptId],
     make_generator: Callable[[], ports.Generator],
-    book: PriceBook,
-    spending: SpendingOptions,
+    book: pricing.PriceBook,
+    spending: consent.SpendingOptions,
     console: ports.Console,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
@@ -66,8 +63,8 @@ def generate_with_consent(
         Refused: The user did not confirm, or the cap is too low; nothing was sent.
     """
     missing = islice(missing_responses(recorder.state, prompts), spending.limit)
-    requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
-    approve_requests(recorder, requests, book, spending, console)
+    requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
+    approval.approve_requests(recorder, requests, book, spending, console)
     return generate_missing(
         recorder,
         make_generator,

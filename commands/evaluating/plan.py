@@ -17,9 +17,7 @@ from commands.evaluating.samples import Inference
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
-from commands.spending.approval import approve_requests
-from commands.spending.consent import SpendingOptions
-from commands.spending.pricing import PriceBook
+from commands.spending import approval, consent, pricing
 from ledger.events.registration import Entrant, EntrantRegistered
 from projections.evaluations.state import Evaluations
 
@@ -116,8 +114,8 @@ class EvaluationOutcome(NamedTuple):
 def evaluate_with_consent(
     recorder: Recorder,
     planned: EvaluationPlans,
-    book: PriceBook,
-    spending: SpendingOptions,
+    book: pricing.PriceBook,
+    spending: consent.SpendingOptions,
     console: Console,
 ) -> EvaluationOutcome:
     """Observe every missing sample, after asking about what endpoint entrants cost.
@@ -133,7 +131,7 @@ def evaluate_with_consent(
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
     owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
-    approve_requests(recorder, owed, book, spending, console)
+    approval.approve_requests(recorder, owed, book, spending, console)
     done = evaluate.evaluate_all(
         evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
     )

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from pydantic import ValidationError
@@ -20,22 +19,20 @@ from commands.evaluating.user_code import blame_evaluation, class_in_file, class
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
-SHIPPED: Final[Mapping[str, type[Evaluation]]] = MappingProxyType(
-    {
-        "bank-rollout": BankRollout,
-        "bank-choices": BankChoices,
-        "text-perplexity": TextPerplexity,
-        "copying": Copying,
-        "composition": Composition,
-        "mmlu-choices": multiple_choice.MmluChoices,
-        "mmlu-rollout": multiple_choice.MmluRollout,
-        "medmcqa-choices": multiple_choice.MedMcqaChoices,
-        "medmcqa-rollout": multiple_choice.MedMcqaRollout,
-        "medqa-choices": multiple_choice.MedQaChoices,
-        "medqa-rollout": multiple_choice.MedQaRollout,
-        "blimp": Blimp,
-    }
-)
+SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
+    "bank-rollout": BankRollout,
+    "bank-choices": BankChoices,
+    "text-perplexity": TextPerplexity,
+    "copying": Copying,
+    "composition": Composition,
+    "mmlu-choices": multiple_choice.MmluChoices,
+    "mmlu-rollout": multiple_choice.MmluRollout,
+    "medmcqa-choices": multiple_choice.MedMcqaChoices,
+    "medmcqa-rollout": multiple_choice.MedMcqaRollout,
+    "medqa-choices": multiple_choice.MedQaChoices,
+    "medqa-rollout": multiple_choice.MedQaRollout,
+    "blimp": Blimp,
+}
 
 
 GROUP: Final = "tourney.evaluations"

@@ -14,14 +14,7 @@ from typing import Final, NamedTuple
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.rows import BadRow, BattleRow, Records
-from ledger.events.imports import (
-    MAX_BATTLES,
-    SIGNS,
-    BattlesImported,
-    CodedColumn,
-    battles_stream,
-    encode_cells,
-)
+from ledger.events import imports
 from ledger.identity import Digest
 from ledger.storage.writer import draft
 from ledger.store import Ledger
@@ -32,7 +25,7 @@ _MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
 _N_BYTES: Final = 8  # of a hash
 
 
-def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | None:
+def n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
     """Return the number of battles in an earlier file that contains this one, or is part of it.
 
     Battles must match in order and without gaps: people who vote on the same prompts often agree,
@@ -53,9 +46,9 @@ def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | 
     return None
 
 
-def battle_hashes(event: BattlesImported) -> bytes:
+def battle_hashes(event: imports.BattlesImported) -> bytes:
     """Return the 8-byte hashes of an event's battles, concatenated."""
-    n, entrants = event.n_battles, dict(zip(SIGNS, event.entrants, strict=False))
+    n, entrants = event.n_battles, dict(zip(imports.SIGNS, event.entrants, strict=False))
     battles = zip(
         map(entrants.__getitem__, event.a),
         map(entrants.__getitem__, event.b),
@@ -102,7 +95,7 @@ class BattleImport:
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
 
-    def add(self, event: BattlesImported, *, is_new: bool) -> None:
+    def add(self, event: imports.BattlesImported, *, is_new: bool) -> None:
         """Count the battles of an event."""
         self.n_battles += event.n_battles
         self.n_known += 0 if is_new else event.n_battles
@@ -136,7 +129,7 @@ def import_battles(
             appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
-    digest, stream, taken = _digest_of(file), battles_stream(name), BattleImport()
+    digest, stream, taken = _digest_of(file), imports.battles_stream(name), BattleImport()
     imported = ledger.read(stream=stream, types={"BattlesImported"})
     before, found = fold(IMPORTED_BATTLES, imported).events, list[bytes]()
     others = [event for event in before if event.file_digest != digest]
@@ -172,7 +165,7 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
         if isinstance(row, BadRow):
             taken.skip(row)
             continue
-        if len(battles) == MAX_BATTLES:
+        if len(battles) == imports.MAX_BATTLES:
             yield _Chunk(battles, taken.n_skipped - n_skipped)
             battles, n_skipped = [], taken.n_skipped
         battles.append(row)
@@ -180,25 +173,25 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
         yield _Chunk(battles, taken.n_skipped - n_skipped)
 
 
-def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> BattlesImported:
+def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> imports.BattlesImported:
     """Return an event that holds the rows as columns."""
     a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
     entrants = tuple(dict.fromkeys((*a, *b)))
-    return BattlesImported(
+    return imports.BattlesImported(
         file_digest=digest,
         format=of.name,
         mapping_version=of.mapping_version,
         chunk=number,
         n_skipped=chunk.n_skipped,
         entrants=entrants,
-        a=encode_cells(a, entrants),
-        b=encode_cells(b, entrants),
-        winners=CodedColumn.of(winners),
-        prefs=CodedColumn.of(prefs),
-        prompts=CodedColumn.of(prompts),
-        sources=CodedColumn.of(sources),
-        judges=CodedColumn.of(judges),
-        weights=CodedColumn.of(weights),
+        a=imports.encode_cells(a, entrants),
+        b=imports.encode_cells(b, entrants),
+        winners=imports.CodedColumn.of(winners),
+        prefs=imports.CodedColumn.of(prefs),
+        prompts=imports.CodedColumn.of(prompts),
+        sources=imports.CodedColumn.of(sources),
+        judges=imports.CodedColumn.of(judges),
+        weights=imports.CodedColumn.of(weights),
     )
 
 

@@ -5,16 +5,18 @@ round that is inconclusive, or void for lack of an answer, has no verdict.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row, shorten
 from ledger.events.imports import Winner
 
 _SCHEMAS: Final = (2, 3)
-_VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"A": "model_a", "B": "model_b", "tie": "tie", "inconclusive": "no verdict"}
-)
+_VERDICTS: Final[Mapping[str, Winner]] = {
+    "A": "model_a",
+    "B": "model_b",
+    "tie": "tie",
+    "inconclusive": "no verdict",
+}
 
 
 @row_by_row

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.importing.formats import _alpaca_eval as alpaca_eval
@@ -92,4 +91,4 @@ _ALL: Final = (
         tap.set_of,
     ),
 )
-FORMATS: Final[Mapping[str, BattleFormat]] = MappingProxyType({each.name: each for each in _ALL})
+FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
