@@ -25,19 +25,15 @@ _MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
 _N_BYTES: Final = 8  # of a hash
 
 
-def n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
+def _n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
     """Return the number of battles in an earlier file that contains this one, or is part of it.
 
     Battles must match in order and without gaps: people who vote on the same prompts often agree,
     but not in long runs.
-
-    Args:
-        found: Hashes of the file's battles.
-        before: Battles of other files in the same set.
     """
     files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:
-        files[event.file_digest].append(battle_hashes(event))
+        files[event.file_digest].append(_battle_hashes(event))
     for earlier in map(b"".join, files.values()):
         fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
         n_distinct = len(set(memoryview(fewer).cast("q")))
@@ -46,7 +42,7 @@ def n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -
     return None
 
 
-def battle_hashes(event: imports.BattlesImported) -> bytes:
+def _battle_hashes(event: imports.BattlesImported) -> bytes:
     """Return the 8-byte hashes of an event's battles, concatenated."""
     n, entrants = event.n_battles, dict(zip(imports.SIGNS, event.entrants, strict=False))
     battles = zip(
@@ -143,10 +139,10 @@ def import_battles(
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
             if others:
-                found.append(battle_hashes(event))
+                found.append(_battle_hashes(event))
         _require_battles(file, of, taken, skip_bad=skip_bad)
         if len(others) == len(before):
-            _require_new(file, name, n_battles_of_copy(b"".join(found), others), taken)
+            _require_new(file, name, _n_battles_of_copy(b"".join(found), others), taken)
         if _digest_of(file) != digest:
             raise ConfigurationError([f"{file} changed while it was read; import it again"])
     return taken

@@ -21,7 +21,7 @@ from commands.judging.judge import (
     reconcile_open,
     still_open,
 )
-from commands.judging.receiving import BatchReceiver, receive_batches
+from commands.judging.receiving import BatchReceiver
 from commands.judging.recovery import BatchOptions, resolve_batches
 from commands.ports import BatchJudge
 from commands.spending.budget import BudgetReached, Exposure
@@ -111,7 +111,7 @@ def resume_batches(
     if not recorder.state.open_batches:
         return
     if options.polling.waits:
-        receive_batches(recorder, make_port(), options)
+        BatchReceiver(recorder, make_port(), options).receive_all()
     else:
         resolve_batches(recorder, make_port(), options)
 

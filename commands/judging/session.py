@@ -14,7 +14,7 @@ from pathlib import Path
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials
 from commands.judging.batches import judge_in_batches, reconciling, resume_batches
-from commands.judging.in_flight import batches_not_received, require_none_in_flight
+from commands.judging.in_flight import batches_not_received
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
 from commands.judging.panel import judge_of_mode
 from commands.judging.recovery import BatchOptions, Polling
@@ -190,19 +190,6 @@ def judge_with_consent(
             resume_batches(recorder, make_port, plan.batch_options)
         _approve(recorder, plan, console)
         return judge_in_batches(recorder, plan.task, make_port, plan.batch_options)
-
-
-def judge_for_rating(
-    recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
-) -> JudgingSummary:
-    """Judge all open queries, and require that none of them is still in flight.
-
-    Raises:
-        WorkInFlight: Some are in a batch that this command does not receive.
-    """
-    judged = judge_with_consent(recorder, plan, backends, console)
-    require_none_in_flight(recorder.state, plan.judge, plan.task.prompts)
-    return judged
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
+from commands.judging.in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.ports import Backends, Console
 from commands.runs.register import selected_prompts
@@ -170,7 +171,8 @@ def run_tournament(
         recorder, prompts, backends.generator, book, options.spending, console
     )
     judging = plan()  # again: what was generated counts against the cap
-    judged = session.judge_for_rating(recorder, judging, backends, console)
+    judged = session.judge_with_consent(recorder, judging, backends, console)
+    require_none_in_flight(recorder.state, judging.judge, prompts)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,
