@@ -47,9 +47,8 @@ class MergedPlans:
         self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples of rejected plans, by run
         self._completed: set[_PlanLabel] = set()  # our completions
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # our samples
-        self._unscorable_runs: set[tuple[StreamId, Digest]] = (
-            set()
-        )  # runs of which we observed samples that are unscorable to them
+        # runs of which we observed samples that are unscorable to them
+        self._unscorable_runs: set[tuple[StreamId, Digest]] = set()
         self._position = ours.head.position
         self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
 

@@ -111,9 +111,9 @@ class Exposure:
             types=["JudgeQueryFailed"],
         )
         return [
-            self._worst(event)
-            for event in (each.event for each in news)
-            if isinstance(event, JudgeQueryFailed) and may_have_been_billed(event.detail)
+            self._worst(each.event)
+            for each in news
+            if isinstance(each.event, JudgeQueryFailed) and may_have_been_billed(each.event.detail)
         ]
 
     def _worst(self, failure: JudgeQueryFailed) -> float:
