@@ -79,7 +79,9 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         conditional = self.primary_continuations(continuations)
         _, texts, correct = self._item(sample.index)
         found = [results[continuation.key] for continuation in conditional]
-        alone = [results[each.key].log_likelihood for each in continuations[len(conditional) :]]
+        alone: Sequence[float | None] = [
+            results[each.key].log_likelihood for each in continuations[len(conditional) :]
+        ]
         likelihoods = zip(texts, found, alone or [None] * len(found), strict=True)
         return ChoicesObserved(
             choices=tuple(starmap(_choice, likelihoods)),

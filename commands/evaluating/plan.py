@@ -55,7 +55,7 @@ def plan_evaluations(
             or no entrant supports any of the evaluations.
     """
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
-    roster = {each.entrant.entrant_id: each.entrant for each in events}
+    roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     entrants = _chosen("entrant", entrant, roster, "on the roster")
     configured = {section.id: section for section in settings.evaluations}
     if not configured:
