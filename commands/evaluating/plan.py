@@ -57,12 +57,7 @@ def plan_evaluations(
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     entrants = _chosen("entrant", entrant, roster, "on the roster")
-    configured = {section.id: section for section in settings.evaluations}
-    if not configured:
-        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
-        raise ConfigurationError([fault])
-    sections = _chosen("evaluation", evaluation, configured, "configured")
-    chosen = tuple(_make_evaluations(sections, folder, opening))
+    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, folder, opening))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
@@ -88,16 +83,20 @@ def _chosen(
 
 
 def _make_evaluations(
-    sections: Sequence[EvaluationSection], folder: Path, opening: OpenTournament
+    sections: Sequence[EvaluationSection], name: str | None, folder: Path, opening: OpenTournament
 ) -> Iterator[tuple[Evaluation, EvaluationOptions]]:
-    """Make the evaluations; raise for all faulty ones together at the end."""
+    """Make the evaluations with a name, or all; raise for all faulty ones together at the end."""
+    if not sections:
+        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
+        raise ConfigurationError([fault])
     faults: list[str] = []
-    for section in sections:
+    by_id = {section.id: section for section in sections}
+    for section in _chosen("evaluation", name, by_id, "configured"):
         try:
             evaluation = evaluation_of(section, folder, opening.bank)
         except ConfigurationError as error:
-            name = f"evaluation {section.id!r}: "
-            faults += (f"{name}{fault.removeprefix(name)}" for fault in error.faults)
+            prefix = f"evaluation {section.id!r}: "
+            faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
             yield evaluation, section.terms
     if faults:
