@@ -16,7 +16,7 @@ from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging.batches import reconciling
-from commands.judging.receiving import forget_batch, receive_batches
+from commands.judging.receiving import BatchReceiver, forget_batch
 from commands.judging.recovery import adopt_named
 from commands.judging.session import (
     JudgingOptions,
@@ -69,7 +69,7 @@ def wait(paths: Paths) -> None:
         how = batch_options(recorder, section, book, JudgingOptions(), talk)
         rules = asking_rules(section)
         with reporting_open_batches(recorder, talk), reconciling(recorder, rules):
-            receive_batches(recorder, port, how)
+            BatchReceiver(recorder, port, how).receive_all()
 
 
 @app.command()

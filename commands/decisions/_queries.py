@@ -4,23 +4,13 @@ An answer becomes a verdict or a failure here, by the judge's parser.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from itertools import chain
 from typing import Any, Final, assert_never
 
 from commands.decisions.commands import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
 from commands.ports import NoReply, Reply
 from ledger.errors import TourneyError
-from ledger.events.judging import (
-    FailureReason,
-    JudgeBatchEnded,
-    JudgeBatchNotCreated,
-    JudgeBatchPlanned,
-    JudgeBatchSubmitted,
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    VerdictReceived,
-    batch_key,
-)
+from ledger.events import judging
 from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
@@ -29,9 +19,10 @@ from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
 
 # A reply that stopped for one of these reasons is no verdict, however its text ends.
-_NO_VERDICT: Final[Mapping[str, FailureReason]] = MappingProxyType(
-    {"refusal": "refused", "max_tokens": "truncated"}
-)
+_NO_VERDICT: Final[Mapping[str, judging.FailureReason]] = {
+    "refusal": "refused",
+    "max_tokens": "truncated",
+}
 
 
 class NeverSubmitted(TourneyError):
@@ -51,7 +42,7 @@ def submit(
     if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
         return ()
     return (
-        JudgeQuerySubmitted(
+        judging.JudgeQuerySubmitted(
             query_key=key,
             judge=judge,
             dimension=pairing.rubric.dimension,
@@ -81,7 +72,9 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
         raise NeverSubmitted(key)
     event = _read(command, state.attempts[key])
     # an attempt fails once; a verdict is kept even after a failure of its attempt
-    return (event,) if isinstance(event, VerdictReceived) or is_unanswered(key, state) else ()
+    return (
+        (event,) if isinstance(event, judging.VerdictReceived) or is_unanswered(key, state) else ()
+    )
 
 
 def is_unanswered(key: Digest, state: Tournament) -> bool:
@@ -91,37 +84,33 @@ def is_unanswered(key: Digest, state: Tournament) -> bool:
     return key in state.attempts and key not in state.verdicts and not is_answered
 
 
-def _read(command: ReceiveAnswer, attempt: int) -> VerdictReceived | JudgeQueryFailed:
+def _read(
+    command: ReceiveAnswer, attempt: int
+) -> judging.VerdictReceived | judging.JudgeQueryFailed:
     answer, parser = command.answer, PARSER_OF[command.judge.protocol]
     about: dict[str, Any] = {
         "query_key": answer.query_key,
         "judge": command.judge.judge_id,
         "parser": parser,
     }
-    match answer:
-        case NoReply(reason=reason, detail=detail):
-            silence: dict[str, Any] = {"reply": "", "stop_reason": "", "model": ""}
-            return JudgeQueryFailed(
-                **about, **silence, attempt=attempt, reason=reason, detail=detail
-            )
-        case Reply():
-            said = {
-                **about,
-                "reply": answer.text,
-                "stop_reason": answer.stop_reason,
-                "model": answer.model,
-                "usage": answer.usage,
-                "price": None if answer.usage is None else command.price,
-            }
-            verdict = PARSERS[parser](answer.text)
-            if verdict is None or answer.stop_reason in _NO_VERDICT:
-                return JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
-            return VerdictReceived(**said, verdict=verdict)
-        case _:
-            assert_never(answer)
+    if isinstance(answer, NoReply):
+        about |= {"reply": "", "stop_reason": "", "model": "", "detail": answer.detail}
+        return judging.JudgeQueryFailed(**about, attempt=attempt, reason=answer.reason)
+    said = {
+        **about,
+        "reply": answer.text,
+        "stop_reason": answer.stop_reason,
+        "model": answer.model,
+        "usage": answer.usage,
+        "price": None if answer.usage is None else command.price,
+    }
+    verdict = PARSERS[parser](answer.text)
+    if verdict is None or answer.stop_reason in _NO_VERDICT:
+        return judging.JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
+    return judging.VerdictReceived(**said, verdict=verdict)
 
 
-def _failure_reason(reply: Reply) -> FailureReason:
+def _failure_reason(reply: Reply) -> judging.FailureReason:
     return _NO_VERDICT.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
 
 
@@ -136,18 +125,18 @@ def decide_on_batch(
             return _submit_batch(command, state)
         case DropBatch(batch_key=key, why=why):
             is_open = state.batches[key].is_open
-            return (JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
+            return (judging.JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
         case EndBatch():
             return _end(command, state)
         case _:
             assert_never(command)
 
 
-def _planned(command: PlanBatch, state: Tournament) -> JudgeBatchPlanned:
+def _planned(command: PlanBatch, state: Tournament) -> judging.JudgeBatchPlanned:
     queries = tuple(query.asked.query_key for query in command.queries)
     number = 1 + len(state.own_batches)
-    return JudgeBatchPlanned(
-        batch_key=batch_key(state.stream, number, queries),
+    return judging.JudgeBatchPlanned(
+        batch_key=judging.batch_key(state.stream, number, queries),
         number=number,
         judge=Reference(label=command.judge.judge_id, digest=command.judge.content_digest),
         queries=queries,
@@ -162,20 +151,15 @@ def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
     batch = state.batches[command.batch_key]
     if batch.status != "unknown":
         return ()
-    submitted = JudgeBatchSubmitted(
+    submitted = judging.JudgeBatchSubmitted(
         batch_key=command.batch_key,
         provider_batch_id=command.state.provider_batch_id,
         created_at=command.state.created_at,
         expires_at=command.state.expires_at,
     )
-    asked = (
-        event
-        for query in command.queries
-        for event in submit(
-            JudgeId(batch.planned.judge.label), query, state, in_batch=command.batch_key
-        )
-    )
-    return (submitted, *asked)
+    judge, key = JudgeId(batch.planned.judge.label), command.batch_key
+    asked = (submit(judge, query, state, in_batch=key) for query in command.queries)
+    return (submitted, *chain.from_iterable(asked))
 
 
 def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
@@ -183,17 +167,17 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
     if batch.status != "in flight":
         return ()
     judge = state.judges[batch.planned.judge]
-    silent = (
-        NoReply(key, "expired", "the provider keeps no result of it")
-        for key in batch.planned.queries
-        if is_unanswered(key, state)
-    )
-    ended = JudgeBatchEnded(
+    ended = judging.JudgeBatchEnded(
         batch_key=command.batch_key,
         n_succeeded=command.state.n_succeeded,
         n_errored=command.state.n_errored,
         n_canceled=command.state.n_canceled,
         n_expired=command.state.n_expired,
     )
-    lost = tuple(event for each in silent for event in receive(ReceiveAnswer(judge, each), state))
-    return (*lost, ended)
+    silent = (
+        NoReply(key, "expired", "the provider keeps no result of it")
+        for key in batch.planned.queries
+        if is_unanswered(key, state)
+    )
+    lost = (receive(ReceiveAnswer(judge, each), state) for each in silent)
+    return (*chain.from_iterable(lost), ended)

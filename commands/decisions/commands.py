@@ -5,14 +5,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
+from ledger.events import registration
 from ledger.events.ratings import RatingsPublished
-from ledger.events.registration import (
-    JudgeSettings,
-    Prompt,
-    PromptRegistered,
-    Registration,
-    TournamentOpened,
-)
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Price
 from ledger.identity import Digest, JudgeId
@@ -24,14 +18,16 @@ from projections.tournament.progress import OpenQuery
 class OpenTournament:
     """Open a tournament, or open it again if its configuration changed, and register the parts."""
 
-    opening: TournamentOpened  # `decide` gives its number
-    registrations: tuple[Registration, ...]
+    opening: registration.TournamentOpened  # `decide` gives its number
+    registrations: tuple[registration.Registration, ...]
 
     @property
-    def bank(self) -> tuple[Prompt, ...]:
+    def bank(self) -> tuple[registration.Prompt, ...]:
         """The prompts to register, in order."""
         events = self.registrations
-        return tuple(event.prompt for event in events if isinstance(event, PromptRegistered))
+        return tuple(
+            event.prompt for event in events if isinstance(event, registration.PromptRegistered)
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class SubmitQuery:
 class ReceiveAnswer:
     """Record a judge's answer, with the price that holds when it comes."""
 
-    judge: JudgeSettings
+    judge: registration.JudgeSettings
     answer: Answer
     price: Price | None = None
 
@@ -70,7 +66,7 @@ class ReceiveAnswer:
 class PlanBatch:
     """Record the plan to send open queries as one batch."""
 
-    judge: JudgeSettings
+    judge: registration.JudgeSettings
     queries: tuple[OpenQuery, ...]
     expected_usd: float | None
     worst_usd: float | None

@@ -8,38 +8,17 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from commands.decisions import commands
 from commands.decisions._queries import decide_on_batch, receive, submit
-from commands.decisions.commands import (
-    Command,
-    DropBatch,
-    EndBatch,
-    ImportResponse,
-    OpenTournament,
-    PlanBatch,
-    PublishRatings,
-    ReceiveAnswer,
-    ReconcilePair,
-    RecordResponse,
-    SubmitBatch,
-    SubmitQuery,
-)
 from commands.ports import GeneratedText, GenerationFailure
-from ledger.events.judging import PairReconciled
-from ledger.events.registration import (
-    EntrantRegistered,
-    JudgeRegistered,
-    PromptRegistered,
-    Registration,
-    RubricRegistered,
-)
+from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
 
 
-def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
+def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
     """Return the events that a command adds; none if they are recorded already.
 
     Raises:
@@ -47,27 +26,32 @@ def decide(command: Command, state: Tournament) -> tuple[Event, ...]:
         KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
     """
     match command:
-        case OpenTournament():
+        case commands.OpenTournament():
             return _open(command, state)
-        case RecordResponse():
+        case commands.RecordResponse():
             return _record(command, state)
-        case ImportResponse(response=response):
+        case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
-        case SubmitQuery(judge=judge, query=query):
+        case commands.SubmitQuery(judge=judge, query=query):
             return submit(judge, query, state)
-        case ReceiveAnswer():
+        case commands.ReceiveAnswer():
             return receive(command, state)
-        case PlanBatch() | SubmitBatch() | DropBatch() | EndBatch():
+        case (
+            commands.PlanBatch()
+            | commands.SubmitBatch()
+            | commands.DropBatch()
+            | commands.EndBatch()
+        ):
             return decide_on_batch(command, state)
-        case ReconcilePair():
+        case commands.ReconcilePair():
             return _reconcile(command, state)
-        case PublishRatings(ratings=ratings):
+        case commands.PublishRatings(ratings=ratings):
             return () if ratings in state.publications else (ratings,)
         case _:
             assert_never(command)
 
 
-def _open(command: OpenTournament, state: Tournament) -> tuple[Event, ...]:
+def _open(command: commands.OpenTournament, state: Tournament) -> tuple[Event, ...]:
     last = state.opening
     opening = replace(command.opening, opening=last.opening if last else 1)
     if last is not None and opening != last:
@@ -76,39 +60,35 @@ def _open(command: OpenTournament, state: Tournament) -> tuple[Event, ...]:
     return (*openings, *(event for event in command.registrations if not _knows(state, event)))
 
 
-def _knows(state: Tournament, event: Registration) -> bool:
+def _knows(state: Tournament, event: registration.Registration) -> bool:
     match event:
-        case PromptRegistered():
+        case registration.PromptRegistered():
             return event.reference in state.prompts
-        case RubricRegistered():
+        case registration.RubricRegistered():
             return event.reference in state.rubrics
-        case EntrantRegistered():
+        case registration.EntrantRegistered():
             return event.reference in state.entrants
-        case JudgeRegistered():
+        case registration.JudgeRegistered():
             return event.reference in state.judges
         case _:
             assert_never(event)
 
 
-def _record(command: RecordResponse, state: Tournament) -> tuple[Event, ...]:
+def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event, ...]:
     cell, result = command.cell, command.result
     if cell.response_key in state.responses:
         return ()
-    match result:
-        case GeneratedText():
-            return (_generated(cell, result),)
-        case GenerationFailure():
-            last = state.response_failures.get(cell.response_key)
-            is_known = last is not None and last.reason == result.reason
-            return () if is_known else (_failed(cell, result),)
-        case _:
-            assert_never(result)
+    if isinstance(result, GeneratedText):
+        return (_generated(cell, result),)
+    last = state.response_failures.get(cell.response_key)
+    is_known = last is not None and last.reason == result.reason
+    return () if is_known else (_failed(cell, result),)
 
 
-def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
+def partial_response(cell: PlannedResponse) -> partial[responses.ResponseGenerated]:
     """Return `ResponseGenerated` with the planned response's fields; the caller adds the text's."""
     return partial(
-        ResponseGenerated,
+        responses.ResponseGenerated,
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
         prompt_id=cell.prompt.prompt_id,
@@ -117,7 +97,7 @@ def partial_response(cell: PlannedResponse) -> partial[ResponseGenerated]:
     )
 
 
-def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerated:
+def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.ResponseGenerated:
     return partial_response(cell)(
         text=result.text,
         finish_reason=result.finish_reason,
@@ -129,8 +109,8 @@ def _generated(cell: PlannedResponse, result: GeneratedText) -> ResponseGenerate
     )
 
 
-def _failed(cell: PlannedResponse, result: GenerationFailure) -> ResponseFailed:
-    return ResponseFailed(
+def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.ResponseFailed:
+    return responses.ResponseFailed(
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
         prompt_id=cell.prompt.prompt_id,
@@ -140,14 +120,14 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> ResponseFailed:
     )
 
 
-def _reconcile(command: ReconcilePair, state: Tournament) -> tuple[Event, ...]:
+def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Event, ...]:
     key = command.match.key(command.judge, command.policy)
     if key in state.outcomes:
         return ()
     forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
     if command.match.is_identical and forward is None:
-        return (PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
+        return (judging.PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
     if forward is None or swapped is None:
         raise KeyError(key)
     outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
-    return (PairReconciled(outcome=outcome, **key._asdict()),)
+    return (judging.PairReconciled(outcome=outcome, **key._asdict()),)

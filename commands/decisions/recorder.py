@@ -176,19 +176,16 @@ class Recorder:
             StaleVersion: Another process appended to the tournament, a merge for example, so the
                 commands may no longer apply. The state is up to date now: plan again.
         """
+        events = [event for command in commands for event in decide(command, self.state)]
+        if not events:
+            return 0
         try:
-            return self._append(commands)
+            self.ledger.append(self.state.stream, events, expected_version=self.state.version)
         except StaleVersion:
             self._catch_up()
             if all(isinstance(each, _STILL_VALID) for each in commands):
                 return self.record(*commands)
             raise
-
-    def _append(self, commands: Sequence[Command]) -> int:
-        events = [event for command in commands for event in decide(command, self.state)]
-        if not events:
-            return 0
-        self.ledger.append(self.state.stream, events, expected_version=self.state.version)
         self._catch_up()
         return len(events)
 

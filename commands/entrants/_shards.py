@@ -12,9 +12,8 @@ read.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.errors import WeightsError
@@ -23,19 +22,17 @@ FINAL: Final = -1
 """The checkpoint at the end of training; others are named by their step."""
 
 _SETTINGS: Final = "adapter_config.json"  # makes a folder a peft adapter
-_LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
-        "step_*/shard_*/adapter_config.json": (
-            r"step_(?P<step>[0-9]+)/(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json"
-        ),
-        "shard_*_lora.pt": r"(?P<source>shard_(?P<head>[0-9]+)_lora\.pt)",
-        "shard_*/*/checkpoints/checkpoint_*.pt": (
-            r"(?P<source>shard_(?P<head>[0-9]+)/[^/]+)/checkpoints/"
-            r"checkpoint_(?:final|step_(?P<step>[0-9]+))(?:_slim)?\.pt"
-        ),
-    }
-)
+_LAYOUTS: Final[Mapping[str, str]] = {
+    "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
+    "step_*/shard_*/adapter_config.json": (
+        r"step_(?P<step>[0-9]+)/(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json"
+    ),
+    "shard_*_lora.pt": r"(?P<source>shard_(?P<head>[0-9]+)_lora\.pt)",
+    "shard_*/*/checkpoints/checkpoint_*.pt": (
+        r"(?P<source>shard_(?P<head>[0-9]+)/[^/]+)/checkpoints/"
+        r"checkpoint_(?:final|step_(?P<step>[0-9]+))(?:_slim)?\.pt"
+    ),
+}
 """Glob of the files to look at, and the pattern of those that are shards."""
 
 
@@ -55,7 +52,7 @@ def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path
     """
     checkpoints = _checkpoints(folder)
     if checkpoint not in checkpoints:
-        there = ", ".join(map(_name, _in_order(checkpoints)))
+        there = ", ".join(map(_name, checkpoints))
         why = f"it has no {_name(checkpoint)}; it has: {there}"
         raise WeightsError(folder, why, "name one of them, or another folder")
     shards, heads = checkpoints[checkpoint], range(n_heads)
@@ -76,7 +73,7 @@ def checkpoints_of(folder: Path) -> tuple[int, ...]:
         WeightsError: There is no such folder, or no shard in it, or a head has shards of several
             trainings.
     """
-    return tuple(_in_order(_checkpoints(folder)))
+    return tuple(_checkpoints(folder))
 
 
 def uncertainty_of(path: Path) -> Path:
@@ -99,7 +96,7 @@ def uncertainty_of(path: Path) -> Path:
 
 
 def _checkpoints(folder: Path) -> Mapping[int, Mapping[int, Path]]:
-    """Return the shards by checkpoint and head."""
+    """Return the shards by checkpoint, the final one last, and head."""
     if not folder.is_dir():
         raise WeightsError(folder, "there is no such folder of shards", "correct its name")
     shards = list(_shards(folder))
@@ -108,7 +105,7 @@ def _checkpoints(folder: Path) -> Mapping[int, Mapping[int, Path]]:
         raise WeightsError(folder, "there are no shards in it", remedy)
     _require_one_training(folder, shards)
     checkpoints: dict[int, dict[int, Path]] = {}
-    for shard in shards:
+    for shard in sorted(shards, key=lambda shard: (shard.checkpoint == FINAL, shard.checkpoint)):
         checkpoints.setdefault(shard.checkpoint, {})[shard.head] = shard.path
     return checkpoints
 
@@ -130,10 +127,6 @@ def _require_one_training(folder: Path, shards: Iterable[_ShardFile]) -> None:
     if several:
         why = f"it holds several trainings of one head: {'; '.join(several)}"
         raise WeightsError(folder, why, "leave one of them there")
-
-
-def _in_order(checkpoints: Iterable[int]) -> Sequence[int]:
-    return sorted(checkpoints, key=lambda checkpoint: (checkpoint == FINAL, checkpoint))
 
 
 def _name(checkpoint: int) -> str:

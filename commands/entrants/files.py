@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from commands.entrants import weights
 from commands.entrants._shards import shards_of, uncertainty_of
-from commands.entrants.weights import folder_digest, head_layers, require_fit, require_head_fit
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
@@ -39,7 +39,7 @@ def read_entrant(
         entrant_id=EntrantId(section.id),
         loader=section.loader,
         weights=str(base),
-        weights_digest=folder_digest(base),
+        weights_digest=weights.folder_digest(base),
         adapters=tuple(_adapters(section, base, folder)) if section.loader == "hf" else (),
         temperature=section.temperature,
         max_new_tokens=max_new_tokens,
@@ -65,13 +65,13 @@ def _endpoint_entrant(section: EndpointSection, max_new_tokens: int) -> Entrant:
 def _adapters(section: HfSection, base: Path, folder: Path) -> Iterator[Adapter]:
     for name in section.adapters:
         path = (folder / name).resolve()
-        digest = folder_digest(path)
-        require_fit(base, path)
+        digest = weights.folder_digest(path)
+        weights.require_tensors_fit(base, path, weights.tensor_shapes(path))
         yield Adapter(path=str(path), digest=digest)
 
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
-    layers = head_layers(base, section.heads_depth)
+    layers = weights.head_layers(base, section.heads_depth)
     adapters: dict[_SetName, tuple[Adapter, ...]] = {
         name: tuple(_shard(path, name, base, layers) for path in paths)
         for name, paths in _shards(section, folder).items()
@@ -105,6 +105,6 @@ def _shard(path: Path, name: _SetName, base: Path, layers: range) -> Adapter:
         command = f"tourney import hydra-weights {base} OUT --{name} DIR"
         remedy = f"run `{command}`, where DIR is the folder of this set, and use OUT/{name} instead"
         raise WeightsError(path, "a shard must be a peft folder, and this is a file", remedy)
-    digest = folder_digest(path)
-    require_head_fit(base, path, layers)
+    digest = weights.folder_digest(path)
+    weights.require_head_fit(base, path, layers)
     return Adapter(path=str(path), digest=digest)

@@ -4,20 +4,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.ports import (
-    Console,
-    GeneratedText,
-    GenerationFailure,
-    GenerationTask,
-    Generator,
-    OnProgress,
-)
-from commands.spending.approval import approve_requests
-from commands.spending.consent import SpendingOptions
-from commands.spending.endpoints import Request
-from commands.spending.pricing import PriceBook
+from commands.spending import approval, consent, endpoints, pricing
 from ledger.identity import PromptId
 from projections.tournament.progress import missing_responses
 
@@ -32,10 +22,10 @@ class GenerationSummary(NamedTuple):
 
 def generate_missing(
     recorder: Recorder,
-    make_generator: Callable[[], Generator],
+    make_generator: Callable[[], ports.Generator],
     prompts: Collection[PromptId],
     *,
-    on_progress: OnProgress,
+    on_progress: ports.OnProgress,
     limit: int | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
@@ -46,7 +36,7 @@ def generate_missing(
     if not missing:
         return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
-        GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
+        ports.GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
         for key, cell in islice(missing.items(), limit)
     ]
     n_done = n_failed = 0
@@ -54,7 +44,7 @@ def generate_missing(
     for batch in make_generator().generate(tasks):
         recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
-        n_failed += sum(isinstance(result, GenerationFailure) for result in batch)
+        n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
     return GenerationSummary(len(missing), n_done - n_failed, n_failed)
 
@@ -62,10 +52,10 @@ def generate_missing(
 def generate_with_consent(
     recorder: Recorder,
     prompts: Collection[PromptId],
-    make_generator: Callable[[], Generator],
-    book: PriceBook,
-    spending: SpendingOptions,
-    console: Console,
+    make_generator: Callable[[], ports.Generator],
+    book: pricing.PriceBook,
+    spending: consent.SpendingOptions,
+    console: ports.Console,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
@@ -73,8 +63,8 @@ def generate_with_consent(
         Refused: The user did not confirm, or the cap is too low; nothing was sent.
     """
     missing = islice(missing_responses(recorder.state, prompts), spending.limit)
-    requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
-    approve_requests(recorder, requests, book, spending, console)
+    requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
+    approval.approve_requests(recorder, requests, book, spending, console)
     return generate_missing(
         recorder,
         make_generator,
@@ -87,13 +77,15 @@ def generate_with_consent(
 class GeneratorByLoader:
     """Generates for entrants of all loaders; makes only the generators that the tasks need."""
 
-    def __init__(self, local: Callable[[], Generator], endpoint: Callable[[], Generator]) -> None:
+    def __init__(
+        self, local: Callable[[], ports.Generator], endpoint: Callable[[], ports.Generator]
+    ) -> None:
         """Take the makers of the generator for local weights and of the one for endpoints."""
         self._local, self._endpoint = local, endpoint
 
     def generate(
-        self, tasks: Sequence[GenerationTask]
-    ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
+        self, tasks: Sequence[ports.GenerationTask]
+    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
         """Yield each finished batch's results, endpoints first: they fail fast.
 
         Raises:

@@ -3,7 +3,7 @@
 All of them are read and compared with the weights before any is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -79,7 +79,12 @@ def import_hydra(
     layers = head_layers(weights, depth)
     shards = _shards(sets, n_heads)
     imported = [_imported(shard, to_peft, weights, layers) for shard in shards]
-    write_files(out.resolve(), dict(_files(imported)))
+    files = {
+        f"{each.name}/{name}": content
+        for each in imported
+        for name, content in each.folder.files.items()
+    }
+    write_files(out.resolve(), files)
     return imported
 
 
@@ -137,12 +142,6 @@ def _require_as_said(shard: _ShardToImport, folder: PeftFolder) -> None:
             f" and {manifest} says lora_alpha {said.lora_alpha}"
         )
         raise WeightsError(shard.path, why, "import a folder of peft that has its own lora_alpha")
-
-
-def _files(imported: Iterable[ImportedAdapter]) -> Iterator[tuple[str, bytes]]:
-    for each in imported:
-        for name, content in each.folder.files.items():
-            yield f"{each.name}/{name}", content
 
 
 def _training_of(folder: Path | None) -> _Training:

@@ -108,17 +108,13 @@ _HEAD_KEY: Final = re.compile(
 Shape = tuple[int, ...]
 
 
-def require_fit(base: Path, adapter: Path) -> None:
+def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
     """Require that every LoRA pair of an adapter has a weight in the base to be added to.
 
-    Raises:
-        WeightsError: The adapter holds no LoRA pair, or pairs without such a weight.
-    """
-    require_tensors_fit(base, adapter, tensor_shapes(adapter))
-
-
-def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
-    """Require the same of an adapter that is given as its tensors' shapes, by peft's names.
+    Args:
+        base: The folder of the weights.
+        adapter: The adapter's place, for messages.
+        shapes: The shapes of its tensors, by peft's names.
 
     Raises:
         WeightsError: The adapter holds no LoRA pair, or pairs without such a weight.

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import ClassVar
 
 from commands.evaluating.evaluation import Scores, reduce_scores
@@ -68,7 +69,8 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         )
         if not self.asks_unconditional:
             return tuple(conditional)
-        return (*conditional, *(_unconditional(entrant, each) for each in texts))
+        alone = (Continuation(f"alone:{digest_of(each)}", entrant, "", each) for each in texts)
+        return (*conditional, *alone)
 
     def observation_of(
         self, sample: Sample, continuations: Sequence[Continuation], results: Results
@@ -77,17 +79,12 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         conditional = self.primary_continuations(continuations)
         _, texts, correct = self._item(sample.index)
         found = [results[continuation.key] for continuation in conditional]
-        unconditional: list[float | None] = [
-            results[continuation.key].log_likelihood
-            for continuation in continuations[len(conditional) :]
+        alone: Sequence[float | None] = [
+            results[each.key].log_likelihood for each in continuations[len(conditional) :]
         ]
+        likelihoods = zip(texts, found, alone or [None] * len(found), strict=True)
         return ChoicesObserved(
-            choices=tuple(
-                _choice(text, each, alone)
-                for text, each, alone in zip(
-                    texts, found, unconditional or [None] * len(found), strict=True
-                )
-            ),
+            choices=tuple(starmap(_choice, likelihoods)),
             correct=correct,
             n_context_tokens=max(len(each.context_ids) for each in found),
             is_truncated=any(each.is_truncated for each in found),
@@ -124,10 +121,6 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 " from 0"
             )
         return require_text(prefix, f"{get} gives the prefix"), choices, right
-
-
-def _unconditional(entrant: Entrant, continuation: str) -> Continuation:
-    return Continuation(f"alone:{digest_of(continuation)}", entrant, "", continuation)
 
 
 def _choice(

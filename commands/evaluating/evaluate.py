@@ -4,13 +4,13 @@ Everything is recorded batch by batch, so a run that is stopped loses only the b
 consent, caps and the settings file see plan.py.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
-from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleResult
+from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleResult, rescored
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation, require_boolean
@@ -25,7 +25,7 @@ from ledger.events.evaluations import (
     run_key,
 )
 from ledger.events.registration import Entrant, Reference
-from ledger.identity import Digest, canonical_json
+from ledger.identity import canonical_json
 from projections.evaluations.state import Evaluations, SampleKey
 
 
@@ -37,6 +37,13 @@ class PlannedEvaluation(NamedTuple):
     terms: EvaluationOptions
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
+
+    def owed(self, known: Evaluations) -> dict[SampleKey, Sample]:
+        """Return the samples that the ledger lacks, by their keys in it."""
+        run_key, missing = self.plan.run_key, known.run(self.plan).missing
+        keys = (SampleKey(run_key, sample.item, sample.number) for sample in self.samples)
+        named = zip(keys, self.samples, strict=True)
+        return {key: sample for key, sample in named if key in missing}
 
 
 class EvaluationCounts(NamedTuple):
@@ -118,12 +125,7 @@ def n_rescored_differently(known: Evaluations, planned: PlannedEvaluation) -> in
     """
     run, evaluation = known.run(planned.plan), planned.evaluation
     observed = run.observed if run.missing else ()
-    return sum(_is_rescored_differently(evaluation, each) for each in observed)
-
-
-def _is_rescored_differently(evaluation: Evaluation, recorded: SampleObserved) -> bool:
-    with blame_evaluation(evaluation.name, f"scoring {recorded.label}"):
-        return evaluation.rescore(recorded.observation) != recorded.observation
+    return sum(rescored(evaluation, each) != each for each in observed)
 
 
 def evaluate_all(
@@ -167,23 +169,18 @@ def evaluate_owed(
     Raises:
         LeftUnanswered: Some requests got no answer; their samples are still owed.
     """
-    evaluation, inference, terms, plan, samples = planned
-    plan = recorder.plan(plan)
-    missing = recorder.state.run(plan).missing
-    owed = [sample for sample in samples if _key(plan.run_key, sample) in missing][:limit]
+    plan = recorder.plan(planned.plan)
+    n_missing = len(recorder.state.run(plan).missing)
+    owed = [*planned.owed(recorder.state).values()][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = n_seen = 0
-    for batch in evaluation.observe_all(inference, owed, terms):
+    for batch in planned.evaluation.observe_all(planned.inference, owed, planned.terms):
         recorder.record([_event(planned, each) for each in batch])
         n_done += len(batch)
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
         on_progress(what, n_done, len(owed))
     recorder.complete(plan)
-    return EvaluationCounts(len(missing), n_seen, n_done - n_seen)
-
-
-def _key(run: Digest, sample: Sample) -> SampleKey:
-    return SampleKey(run, sample.item, sample.number)
+    return EvaluationCounts(n_missing, n_seen, n_done - n_seen)
 
 
 def _event(planned: PlannedEvaluation, each: SampleResult) -> SampleObserved | SampleUnscorable:
@@ -198,12 +195,6 @@ def _event(planned: PlannedEvaluation, each: SampleResult) -> SampleObserved | S
     return SampleUnscorable(**of_sample, reason=each.reason, detail=each.detail)
 
 
-class _OwedSample(NamedTuple):
-    evaluation: Evaluation
-    entrant: Entrant  # with the decoding that the evaluation sets
-    sample: Sample
-
-
 def owed_requests(
     known: Evaluations, planned: Iterable[PlannedEvaluation], *, limit: int | None = None
 ) -> tuple[Request, ...]:
@@ -216,25 +207,17 @@ def owed_requests(
         planned: The plans, in order.
         limit: Count at most this many samples, including those that need no endpoint.
     """
-    owed = {key: each for plan in planned for key, each in _owed(known, plan)}
-    asked = (_request(each) for each in islice(owed.values(), limit))
+    owed: dict[SampleKey, tuple[Evaluation, Entrant, Sample]] = {}
+    for each in planned:
+        entrant = each.evaluation.configured(each.inference, each.terms)
+        samples = each.owed(known).items()
+        owed |= {key: (each.evaluation, entrant, sample) for key, sample in samples}
+    asked = (_request(*each) for each in islice(owed.values(), limit))
     return tuple(request for request in asked if request is not None)
 
 
-def _owed(
-    known: Evaluations, planned: PlannedEvaluation
-) -> Iterator[tuple[SampleKey, _OwedSample]]:
-    evaluation, inference, terms, plan, samples = planned
-    entrant, owed = evaluation.configured(inference, terms), known.run(plan).missing
-    for sample in samples:
-        key = SampleKey(plan.run_key, sample.item, sample.number)
-        if key in owed:
-            yield key, _OwedSample(evaluation, entrant, sample)
-
-
-def _request(owed: _OwedSample) -> Request | None:
+def _request(evaluation: Evaluation, entrant: Entrant, sample: Sample) -> Request | None:
     """Return a sample's request to an endpoint; only rollouts make one."""
-    evaluation, entrant, sample = owed
     if entrant.loader != "endpoint" or not isinstance(evaluation, RolloutEvaluation):
         return None
     with blame_evaluation(evaluation.name, f"getting {sample.label}"):

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from commands.errors import LeftUnanswered
@@ -22,7 +23,7 @@ from commands.evaluating.samples import (
 )
 from commands.evaluating.user_code import blame_evaluation, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
-from ledger.events.evaluations import EvaluationKind, Observation
+from ledger.events.evaluations import EvaluationKind, Observation, SampleObserved
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
 
@@ -208,7 +209,8 @@ class Evaluation(ABC):
             for each in batch
             if isinstance(each, ObservedSample)
         }
-        score = self.reduce([_observation(seen.get(sample)) for sample in samples], reduce)
+        observations = [seen[each].observation if each in seen else None for each in samples]
+        score = self.reduce(observations, reduce)
         if not return_intermediates:
             return score
         rows = [seen[sample].rows if sample in seen else () for sample in samples]
@@ -235,8 +237,14 @@ class Evaluation(ABC):
         return AccumulationSteps(None, None)
 
 
-def _observation(seen: ObservedSample | None) -> Observation | None:
-    return None if seen is None else seen.observation
+def rescored(evaluation: Evaluation, recorded: SampleObserved) -> SampleObserved:
+    """Return a recorded sample scored by the present code.
+
+    Raises:
+        EvaluationFault: The evaluation's own code fails.
+    """
+    with blame_evaluation(evaluation.name, f"scoring {recorded.label}"):
+        return replace(recorded, observation=evaluation.rescore(recorded.observation))
 
 
 def reduce_scores(scores: Sequence[float], reduce: Reduce) -> float | Scores:

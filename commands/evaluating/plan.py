@@ -3,44 +3,32 @@
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.errors import ConfigurationError
-from commands.evaluating.evaluate import (
-    EvaluationCounts,
-    PlannedEvaluation,
-    evaluate_all,
-    n_rescored_differently,
-    owed_requests,
-    plan_evaluation,
-)
+from commands.evaluating import evaluate
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import evaluation_of
 from commands.evaluating.samples import Inference
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
-from commands.spending.approval import approve_requests
-from commands.spending.consent import SpendingOptions
-from commands.spending.pricing import PriceBook
+from commands.spending import approval, consent, pricing
 from ledger.events.registration import Entrant, EntrantRegistered
 from projections.evaluations.state import Evaluations
+
+Thing = TypeVar("Thing")
 
 
 class EvaluationPlans(NamedTuple):
     """The plan of each possible entrant and evaluation, and why other combinations cannot run."""
 
-    evaluations: tuple[PlannedEvaluation, ...]
+    evaluations: tuple[evaluate.PlannedEvaluation, ...]
     refused: tuple[str, ...]
-
-
-class _ChosenEvaluation(NamedTuple):
-    evaluation: Evaluation
-    terms: EvaluationOptions
 
 
 def plan_evaluations(
@@ -66,16 +54,17 @@ def plan_evaluations(
         ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,
             or no entrant supports any of the evaluations.
     """
-    entrants = _chosen_entrants(opening, entrant)
-    sections = _chosen_sections(settings, evaluation)
-    chosen = tuple(_make_evaluations(sections, folder, opening))
-    planned: list[PlannedEvaluation] = []
+    events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
+    roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
+    entrants = _chosen("entrant", entrant, roster, "on the roster")
+    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, folder, opening))
+    planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
         inference = inference_of(who)
-        for each in chosen:
+        for made, terms in chosen:
             try:
-                planned.append(plan_evaluation(each.evaluation, inference, each.terms))
+                planned.append(evaluate.plan_evaluation(made, inference, terms))
             except ConfigurationError as error:
                 refused += error.faults
     if not planned:
@@ -83,45 +72,33 @@ def plan_evaluations(
     return EvaluationPlans(tuple(planned), tuple(refused))
 
 
-def _chosen_entrants(opening: OpenTournament, entrant: str | None) -> tuple[Entrant, ...]:
-    events = opening.registrations
-    roster = tuple(each.entrant for each in events if isinstance(each, EntrantRegistered))
-    named = tuple(each for each in roster if entrant in {None, each.entrant_id})
-    if not named:
-        known = ", ".join(each.entrant_id for each in roster)
-        raise ConfigurationError(
-            [f"--entrant {entrant!r} is not on the roster; choose one of: {known}"]
-        )
-    return named
-
-
-def _chosen_sections(settings: Settings, evaluation: str | None) -> Sequence[EvaluationSection]:
-    sections = settings.evaluations
-    if not sections:
-        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
-        raise ConfigurationError([fault])
-    named = [section for section in sections if evaluation in {None, section.id}]
-    if not named:
-        known = ", ".join(section.id for section in sections)
-        raise ConfigurationError(
-            [f"--evaluation {evaluation!r} is not configured; choose one of: {known}"]
-        )
-    return named
+def _chosen(
+    option: str, name: str | None, things: Mapping[str, Thing], where: str
+) -> tuple[Thing, ...]:
+    """Return what an option names; None: everything."""
+    if name is not None and name not in things:
+        known = ", ".join(things)
+        raise ConfigurationError([f"--{option} {name!r} is not {where}; choose one of: {known}"])
+    return tuple(thing for key, thing in things.items() if name in {None, key})
 
 
 def _make_evaluations(
-    sections: Sequence[EvaluationSection], folder: Path, opening: OpenTournament
-) -> Iterator[_ChosenEvaluation]:
-    """Make the evaluations; raise for all faulty ones together at the end."""
+    sections: Sequence[EvaluationSection], name: str | None, folder: Path, opening: OpenTournament
+) -> Iterator[tuple[Evaluation, EvaluationOptions]]:
+    """Make the evaluations with a name, or all; raise for all faulty ones together at the end."""
+    if not sections:
+        fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
+        raise ConfigurationError([fault])
     faults: list[str] = []
-    for section in sections:
+    by_id = {section.id: section for section in sections}
+    for section in _chosen("evaluation", name, by_id, "configured"):
         try:
             evaluation = evaluation_of(section, folder, opening.bank)
         except ConfigurationError as error:
-            name = f"evaluation {section.id!r}: "
-            faults += (f"{name}{fault.removeprefix(name)}" for fault in error.faults)
+            prefix = f"evaluation {section.id!r}: "
+            faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
-            yield _ChosenEvaluation(evaluation, section.terms)
+            yield evaluation, section.terms
     if faults:
         raise ConfigurationError(faults)
 
@@ -129,15 +106,15 @@ def _make_evaluations(
 class EvaluationOutcome(NamedTuple):
     """What one command observed, and how many samples are unscorable in all."""
 
-    evaluated: EvaluationCounts
+    evaluated: evaluate.EvaluationCounts
     n_unscorable: int
 
 
 def evaluate_with_consent(
     recorder: Recorder,
     planned: EvaluationPlans,
-    book: PriceBook,
-    spending: SpendingOptions,
+    book: pricing.PriceBook,
+    spending: consent.SpendingOptions,
     console: Console,
 ) -> EvaluationOutcome:
     """Observe every missing sample, after asking about what endpoint entrants cost.
@@ -152,25 +129,21 @@ def evaluate_with_consent(
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
-    owed = owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
-    approve_requests(recorder, owed, book, spending, console)
-    done = evaluate_all(
+    owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
+    approval.approve_requests(recorder, owed, book, spending, console)
+    done = evaluate.evaluate_all(
         evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
     )
-    return EvaluationOutcome(done, _n_unscorable(evaluations.state, planned))
+    runs = (evaluations.state.run(each.plan) for each in planned.evaluations)
+    unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
+    return EvaluationOutcome(done, len(unscorable))
 
 
 def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:
     """Warn of runs whose recorded samples the present code would score differently."""
     for each in planned.evaluations:
-        if n := n_rescored_differently(known, each):
+        if n := evaluate.n_rescored_differently(known, each):
             yield (
                 f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
                 " scored by other code; compare with `tourney project metrics --rescore`"
             )
-
-
-def _n_unscorable(known: Evaluations, planned: EvaluationPlans) -> int:
-    """Count the unscorable samples; one that two entrants share counts once."""
-    runs = (known.run(each.plan) for each in planned.evaluations)
-    return len({fate.natural_key for run in runs for fate in run.unscorable})

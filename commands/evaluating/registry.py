@@ -2,47 +2,37 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.shipped import multiple_choice
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
-from commands.evaluating.shipped.multiple_choice import (
-    MedMcqaChoices,
-    MedMcqaRollout,
-    MedQaChoices,
-    MedQaRollout,
-    MmluChoices,
-    MmluRollout,
-)
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
-SHIPPED: Final[Mapping[str, type[Evaluation]]] = MappingProxyType(
-    {
-        "bank-rollout": BankRollout,
-        "bank-choices": BankChoices,
-        "text-perplexity": TextPerplexity,
-        "copying": Copying,
-        "composition": Composition,
-        "mmlu-choices": MmluChoices,
-        "mmlu-rollout": MmluRollout,
-        "medmcqa-choices": MedMcqaChoices,
-        "medmcqa-rollout": MedMcqaRollout,
-        "medqa-choices": MedQaChoices,
-        "medqa-rollout": MedQaRollout,
-        "blimp": Blimp,
-    }
-)
+SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
+    "bank-rollout": BankRollout,
+    "bank-choices": BankChoices,
+    "text-perplexity": TextPerplexity,
+    "copying": Copying,
+    "composition": Composition,
+    "mmlu-choices": multiple_choice.MmluChoices,
+    "mmlu-rollout": multiple_choice.MmluRollout,
+    "medmcqa-choices": multiple_choice.MedMcqaChoices,
+    "medmcqa-rollout": multiple_choice.MedMcqaRollout,
+    "medqa-choices": multiple_choice.MedQaChoices,
+    "medqa-rollout": multiple_choice.MedQaRollout,
+    "blimp": Blimp,
+}
 
 
 GROUP: Final = "tourney.evaluations"
@@ -102,15 +92,11 @@ def _find(section: EvaluationSection, folder: Path) -> object:
     offered = {each.name: each for each in entry_points(group=GROUP)}
     if section.uses in offered:
         return offered[section.uses].load()
-    suggestion = _suggestion(section.uses, offered)
-    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
-
-
-def _suggestion(uses: str, offered: Mapping[str, EntryPoint]) -> str:
     known = sorted({*SHIPPED, *offered})
-    close = difflib.get_close_matches(uses, known, n=1)
     choices = f"choose one of {', '.join(known)}, or your own as file.py:Class or module:Class"
-    return f"did you mean {close[0]!r}?" if close else choices
+    close = difflib.get_close_matches(section.uses, known, n=1)
+    suggestion = f"did you mean {close[0]!r}?" if close else choices
+    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
 
 
 def _make(

@@ -5,16 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from commands.errors import ConfigurationError
-from commands.evaluating.evaluation import Evaluation
+from commands.evaluating.evaluation import Evaluation, rescored
 from commands.evaluating.registry import evaluation_of
-from commands.evaluating.user_code import blame_evaluation
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from ledger.events.evaluations import SampleObserved
-from projections.evaluations.state import EvaluationRun, SampleFact
+from projections.evaluations.state import EvaluationRun
 
 
 def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun, ...]:
@@ -36,17 +33,12 @@ def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun,
         names = ", ".join(sorted(lacking))
         fault = f"--rescore: {config} has no [[evaluations]] with id {names}"
         raise ConfigurationError([f"{fault}; add them, or choose others with --evaluation"])
-    return tuple(_rescore_run(run, known[run.plan.evaluation]) for run in runs)
+    return tuple(_rescored_run(run, known[run.plan.evaluation]) for run in runs)
 
 
-def _rescore_run(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:
-    fates = tuple((key, _rescore_sample(fate, evaluation)) for key, fate in run.fates)
-    return replace(run, fates=fates)
-
-
-def _rescore_sample(fate: SampleFact | None, evaluation: Evaluation) -> SampleFact | None:
-    if not isinstance(fate, SampleObserved):
-        return fate
-    with blame_evaluation(evaluation.name, f"scoring {fate.label}"):
-        observation = evaluation.rescore(fate.observation)
-    return msgspec.structs.replace(fate, observation=observation)
+def _rescored_run(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:
+    fates = (
+        (key, rescored(evaluation, fate) if isinstance(fate, SampleObserved) else fate)
+        for key, fate in run.fates
+    )
+    return replace(run, fates=tuple(fates))

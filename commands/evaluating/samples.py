@@ -1,8 +1,8 @@
 """Samples of an evaluation: who runs them, how they are named and drawn, and their results."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ class Inference:
     make_generator: Callable[[], Generator]
     make_likelihood_model: (
         Callable[[], LikelihoodModel] | None
-    )  # None: texts only, from an endpoint
+    )  # None: an endpoint gives texts only
 
     def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return the factory of the entrant's log-likelihoods.
@@ -38,9 +38,6 @@ class Inference:
             )
             raise ConfigurationError([fault])
         return self.make_likelihood_model
-
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -112,9 +109,7 @@ def subset(items: Sequence[Digest], size: int | None, seed: int) -> tuple[Digest
     """
     if size is None or size >= len(items):
         return tuple(items)
-    chosen: Collection[Digest] = frozenset(
-        sorted(items, key=lambda item: digest_of([seed, item]))[:size]
-    )
+    chosen = frozenset(sorted(items, key=lambda item: digest_of([seed, item]))[:size])
     return tuple(item for item in items if item in chosen)
 
 

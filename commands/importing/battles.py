@@ -14,15 +14,8 @@ from typing import Final, NamedTuple
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.rows import BadRow, BattleRow, Records
-from ledger.events.imports import (
-    MAX_BATTLES,
-    SIGNS,
-    BattlesImported,
-    CodedColumn,
-    battles_stream,
-    encode_cells,
-)
-from ledger.identity import Digest, StreamId
+from ledger.events import imports
+from ledger.identity import Digest
 from ledger.storage.writer import draft
 from ledger.store import Ledger
 from projections.battles.imported import IMPORTED_BATTLES
@@ -32,31 +25,26 @@ _MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
 _N_BYTES: Final = 8  # of a hash
 
 
-def n_battles_of_copy(found: bytes, before: Iterable[BattlesImported]) -> int | None:
+def _n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
     """Return the number of battles in an earlier file that contains this one, or is part of it.
 
     Battles must match in order and without gaps: people who vote on the same prompts often agree,
     but not in long runs.
-
-    Args:
-        found: Hashes of the file's battles.
-        before: Battles of other files in the same set.
     """
     files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:
-        files[event.file_digest].append(battle_hashes(event))
+        files[event.file_digest].append(_battle_hashes(event))
     for earlier in map(b"".join, files.values()):
         fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
-        if len(set(memoryview(fewer).cast("q"))) >= _MIN_DISTINCT and contains_in_order(
-            fewer, more
-        ):
+        n_distinct = len(set(memoryview(fewer).cast("q")))
+        if n_distinct >= _MIN_DISTINCT and contains_in_order(fewer, more):
             return len(earlier) // _N_BYTES
     return None
 
 
-def battle_hashes(event: BattlesImported) -> bytes:
+def _battle_hashes(event: imports.BattlesImported) -> bytes:
     """Return the 8-byte hashes of an event's battles, concatenated."""
-    n, entrants = event.n_battles, dict(zip(SIGNS, event.entrants, strict=False))
+    n, entrants = event.n_battles, dict(zip(imports.SIGNS, event.entrants, strict=False))
     battles = zip(
         map(entrants.__getitem__, event.a),
         map(entrants.__getitem__, event.b),
@@ -103,7 +91,7 @@ class BattleImport:
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
 
-    def add(self, event: BattlesImported, *, is_new: bool) -> None:
+    def add(self, event: imports.BattlesImported, *, is_new: bool) -> None:
         """Count the battles of an event."""
         self.n_battles += event.n_battles
         self.n_known += 0 if is_new else event.n_battles
@@ -137,8 +125,9 @@ def import_battles(
             appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
-    digest, stream, taken = _digest_of(file), battles_stream(name), BattleImport()
-    before, found = _battles_before(ledger, stream), list[bytes]()
+    digest, stream, taken = _digest_of(file), imports.battles_stream(name), BattleImport()
+    imported = ledger.read(stream=stream, types={"BattlesImported"})
+    before, found = fold(IMPORTED_BATTLES, imported).events, list[bytes]()
     others = [event for event in before if event.file_digest != digest]
     taken.n_before = sum(event.n_battles for event in others)
     with ledger.writing() as writer:
@@ -150,10 +139,10 @@ def import_battles(
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
             if others:
-                found.append(battle_hashes(event))
+                found.append(_battle_hashes(event))
         _require_battles(file, of, taken, skip_bad=skip_bad)
         if len(others) == len(before):
-            _require_new(file, name, n_battles_of_copy(b"".join(found), others), taken)
+            _require_new(file, name, _n_battles_of_copy(b"".join(found), others), taken)
         if _digest_of(file) != digest:
             raise ConfigurationError([f"{file} changed while it was read; import it again"])
     return taken
@@ -172,7 +161,7 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
         if isinstance(row, BadRow):
             taken.skip(row)
             continue
-        if len(battles) == MAX_BATTLES:
+        if len(battles) == imports.MAX_BATTLES:
             yield _Chunk(battles, taken.n_skipped - n_skipped)
             battles, n_skipped = [], taken.n_skipped
         battles.append(row)
@@ -180,25 +169,25 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
         yield _Chunk(battles, taken.n_skipped - n_skipped)
 
 
-def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> BattlesImported:
+def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> imports.BattlesImported:
     """Return an event that holds the rows as columns."""
     a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
     entrants = tuple(dict.fromkeys((*a, *b)))
-    return BattlesImported(
+    return imports.BattlesImported(
         file_digest=digest,
         format=of.name,
         mapping_version=of.mapping_version,
         chunk=number,
         n_skipped=chunk.n_skipped,
         entrants=entrants,
-        a=encode_cells(a, entrants),
-        b=encode_cells(b, entrants),
-        winners=CodedColumn.of(winners),
-        prefs=CodedColumn.of(prefs),
-        prompts=CodedColumn.of(prompts),
-        sources=CodedColumn.of(sources),
-        judges=CodedColumn.of(judges),
-        weights=CodedColumn.of(weights),
+        a=imports.encode_cells(a, entrants),
+        b=imports.encode_cells(b, entrants),
+        winners=imports.CodedColumn.of(winners),
+        prefs=imports.CodedColumn.of(prefs),
+        prompts=imports.CodedColumn.of(prompts),
+        sources=imports.CodedColumn.of(sources),
+        judges=imports.CodedColumn.of(judges),
+        weights=imports.CodedColumn.of(weights),
     )
 
 
@@ -209,11 +198,6 @@ def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_
         raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(file, taken)])
     if not taken.n_battles:
         raise ConfigurationError([f"{file} has no battle of format {of.name}"])
-
-
-def _battles_before(ledger: Ledger, stream: StreamId) -> Sequence[BattlesImported]:
-    """Return the set's earlier imports that count."""
-    return fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
 
 
 def _require_new(file: Path, name: str, n_earlier: int | None, taken: BattleImport) -> None:

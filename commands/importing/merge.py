@@ -8,12 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ledger.events.evaluations import (
-    EvaluationCompleted,
-    EvaluationPlanned,
-    SampleObserved,
-    SampleUnscorable,
-)
+from ledger.events import evaluations
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
 from ledger.events.registry import Event
@@ -52,9 +47,8 @@ class MergedPlans:
         self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples of rejected plans, by run
         self._completed: set[_PlanLabel] = set()  # our completions
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # our samples
-        self._unscorable_runs: set[tuple[StreamId, Digest]] = (
-            set()
-        )  # runs of which we observed samples that are unscorable to them
+        # runs of which we observed samples that are unscorable to them
+        self._unscorable_runs: set[tuple[StreamId, Digest]] = set()
         self._position = ours.head.position
         self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
 
@@ -70,15 +64,15 @@ class MergedPlans:
     def register(self, stream: StreamId, event: Event) -> Sequence[StoredEvent]:
         """Take note of a merged event; return the samples that waited for such a plan."""
         match event:
-            case EvaluationPlanned():
+            case evaluations.EvaluationPlanned():
                 return self._add_plan(stream, event)
-            case SampleUnscorable() if (stream, _key_of(event)) in self._observed:
+            case evaluations.SampleUnscorable() if (stream, _key_of(event)) in self._observed:
                 self._unscorable_runs.add((stream, event.run_key))
             case _:
                 pass
         return ()
 
-    def reject(self, stream: StreamId, plan: EvaluationPlanned) -> None:
+    def reject(self, stream: StreamId, plan: evaluations.EvaluationPlanned) -> None:
         """Take note that their plan contradicts ours."""
         self._left_out.add(_PlanLabel(stream, labels_of(plan), plan.number))
         self._waiting.setdefault(plan.run_key, [])
@@ -91,7 +85,7 @@ class MergedPlans:
         waiting.append(row)
         return True
 
-    def contradicts(self, stream: StreamId, completed: EvaluationCompleted) -> bool:
+    def contradicts(self, stream: StreamId, completed: evaluations.EvaluationCompleted) -> bool:
         """Return whether its plan was rejected, or it counts as unscorable what we observed."""
         name = _name_of(stream, completed)
         is_new = name not in self._completed
@@ -103,16 +97,18 @@ class MergedPlans:
         for recorded in ours:
             stream = recorded.stream
             match event := recorded.event:
-                case EvaluationPlanned():
+                case evaluations.EvaluationPlanned():
                     self._add_plan(stream, event)
-                case EvaluationCompleted():
+                case evaluations.EvaluationCompleted():
                     self._completed.add(_name_of(stream, event))
-                case SampleObserved():
+                case evaluations.SampleObserved():
                     self._observed.add((stream, _key_of(event)))
                 case _:
                     pass
 
-    def _add_plan(self, stream: StreamId, plan: EvaluationPlanned) -> Sequence[StoredEvent]:
+    def _add_plan(
+        self, stream: StreamId, plan: evaluations.EvaluationPlanned
+    ) -> Sequence[StoredEvent]:
         self._runs[_PlanLabel(stream, labels_of(plan), plan.number)] = plan.run_key
         n_samples = self._n_samples[plan.run_key]
         for item in plan.items:
@@ -123,7 +119,7 @@ class MergedPlans:
         return waited
 
 
-def _name_of(stream: StreamId, event: EvaluationCompleted) -> _PlanLabel:
+def _name_of(stream: StreamId, event: evaluations.EvaluationCompleted) -> _PlanLabel:
     return _PlanLabel(stream, Labels(event.entrant, event.evaluation), event.number)
 
 
@@ -192,11 +188,15 @@ class _Merge:
 
     def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:
-            case PairReconciled() if self._follows_from_theirs(event):
+            case PairReconciled() if self._contradicted & {event.forward, event.swapped}:
                 self._n_left += 1
-            case EvaluationCompleted() if self._plans.contradicts(StreamId(row.stream), event):
+            case evaluations.EvaluationCompleted() if self._plans.contradicts(
+                StreamId(row.stream), event
+            ):
                 self._n_unfounded += 1
-            case SampleObserved() | SampleUnscorable() if self._plans.hold_sample(row, event):
+            case evaluations.SampleObserved() | evaluations.SampleUnscorable() if (
+                self._plans.hold_sample(row, event)
+            ):
                 pass  # counted at the end if no plan asks for it
             case _:
                 self._adopt(row, event)
@@ -219,9 +219,9 @@ class _Merge:
         match event:
             case VerdictReceived() | JudgeQueryFailed():
                 self._contradicted.add(event.query_key)
-            case EvaluationPlanned():
+            case evaluations.EvaluationPlanned():
                 self._plans.reject(StreamId(row.stream), event)
-            case SampleUnscorable():  # for another reason than ours, but unscorable too
+            case evaluations.SampleUnscorable():  # for another reason than ours, but unscorable too
                 self._plans.register(StreamId(row.stream), event)
             case _:
                 pass
@@ -240,6 +240,3 @@ class _Merge:
         n_new = self._n_new.total()
         n_unfounded = self._n_unfounded + self._plans.n_waiting
         return MergeCounts(n_new, self._n_known, self._n_left, tuple(self._conflicts), n_unfounded)
-
-    def _follows_from_theirs(self, outcome: PairReconciled) -> bool:
-        return not self._contradicted.isdisjoint({outcome.forward, outcome.swapped})

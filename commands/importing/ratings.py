@@ -3,7 +3,6 @@
 They are shown beside tourney's own ratings; nothing is computed from them.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ from commands.errors import ConfigurationError
 from commands.importing.formats.files import decode_json
 from commands.importing.formats.rows import Cells, InvalidFields, shorten
 from ledger.events.imports import ImportedRating, RatingsImported, RatingSource, battles_stream
-from ledger.identity import Digest
+from ledger.identity import Digest, digest_of_bytes
 from ledger.store import Ledger
 
 _MAPPING_VERSION: Final = 1
@@ -40,7 +39,7 @@ def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
 def _event(file: Path) -> RatingsImported:
     try:
         content = file.read_bytes()
-        return _ratings(decode_json(content), Digest(hashlib.sha256(content).hexdigest()))
+        return _ratings(decode_json(content), digest_of_bytes(content))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
     except (InvalidFields, ValueError) as error:

@@ -46,12 +46,7 @@ class UnusableLine(Exception):
     """A line cannot be imported; the message says why."""
 
 
-def decode_line(line: bytes) -> CachedResponse:
-    """Decode a line.
-
-    Raises:
-        UnusableLine: The line is not JSON, or a field is missing or wrong.
-    """
+def _decoded(line: bytes) -> CachedResponse:
     try:
         return msgspec.json.decode(line, type=CachedResponse)
     except msgspec.ValidationError as error:
@@ -154,18 +149,14 @@ def _by_key(
     for each in lines:
         first = found.setdefault(each.response.response_key, each)
         if each.response.text != first.response.text:
-            bad.append(_contradiction(each, first))
+            of = first.response
+            why = (
+                f"it contradicts {first.file}:{first.line} (entrant {of.entrant_id!r}, prompt"
+                f" {of.prompt_id!r}): the settings and the prompt are the same, but the response's"
+                " text differs"
+            )
+            bad.append(BadLine(each.file, each.line, why))
     return found, bad
-
-
-def _contradiction(line: FoundResponse, first: FoundResponse) -> BadLine:
-    of = first.response
-    why = (
-        f"it contradicts {first.file}:{first.line} (entrant {of.entrant_id!r}, prompt"
-        f" {of.prompt_id!r}): the settings and the prompt are the same, but the response's text"
-        " differs"
-    )
-    return BadLine(line.file, line.line, why)
 
 
 def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
@@ -177,7 +168,7 @@ def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
             try:
-                yield FoundResponse(file, number, _response(decode_line(line), registered, digest))
+                yield FoundResponse(file, number, _response(_decoded(line), registered, digest))
             except UnusableLine as error:
                 yield BadLine(file, number, str(error))
 

@@ -21,7 +21,7 @@ from commands.judging.judge import (
     reconcile_open,
     still_open,
 )
-from commands.judging.receiving import BatchReceiver, receive_batches
+from commands.judging.receiving import BatchReceiver
 from commands.judging.recovery import BatchOptions, resolve_batches
 from commands.ports import BatchJudge
 from commands.spending.budget import BudgetReached, Exposure
@@ -48,14 +48,6 @@ def fitting_prefix(
     return queries[: max(n_fitting, 1)]
 
 
-def first_of_each_rubric(queries: Sequence[OpenQuery]) -> tuple[OpenQuery, ...]:
-    """Return one query for each system text, the prefix that a provider caches."""
-    firsts: dict[str, OpenQuery] = {}
-    for query in queries:
-        firsts.setdefault(query.asked.system, query)
-    return tuple(firsts.values())
-
-
 Stop: TypeAlias = BudgetReached | BatchRefused
 
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
@@ -73,13 +65,16 @@ def judge_in_batches(
     """
     try:
         resume_batches(recorder, make_port, options)
-        n_open, chosen = _judge(recorder, task, make_port, options)
+        queries = open_now(recorder, task)
+        chosen = queries[: task.limit]
+        if chosen or recorder.state.open_batches:
+            _BatchJudging(recorder, task, make_port(), options).judge(chosen)
     except TourneyError:
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(key in recorder.state.verdicts for key in chosen)
-    return JudgingSummary(n_open, n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in chosen)
+    return JudgingSummary(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
 
 
 @contextmanager
@@ -116,85 +111,74 @@ def resume_batches(
     if not recorder.state.open_batches:
         return
     if options.polling.waits:
-        receive_batches(recorder, make_port(), options)
+        BatchReceiver(recorder, make_port(), options).receive_all()
     else:
         resolve_batches(recorder, make_port(), options)
-
-
-def _judge(
-    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
-) -> tuple[int, Sequence[Digest]]:
-    """Judge, and return the number of open queries and the keys of those that were chosen."""
-    queries = open_now(recorder, task)
-    chosen = queries[: task.limit]
-    if chosen or recorder.state.open_batches:
-        exposure = Exposure(recorder, task.pricing_of)
-        _BatchJudging(recorder, make_port(), options, exposure).judge(task, chosen)
-    return len(queries), [query.asked.query_key for query in chosen]
 
 
 class _BatchJudging:
     """Sends and receives one tournament's batches at one provider."""
 
     def __init__(
-        self, recorder: Recorder, port: BatchJudge, options: BatchOptions, exposure: Exposure
+        self, recorder: Recorder, task: JudgeTask, port: BatchJudge, options: BatchOptions
     ) -> None:
-        self._recorder, self._port, self._options = recorder, port, options
-        self._exposure = exposure
+        self._recorder, self._task, self._port, self._options = recorder, task, port, options
+        self._exposure = Exposure(recorder, task.pricing_of)
         self._reception = BatchReceiver(recorder, port, options)
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_dropped = 0
 
-    def judge(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
+    def judge(self, chosen: Sequence[OpenQuery]) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
         if self._options.prewarm and self._options.polling.waits:
-            self._prewarm(task, chosen)
+            self._prewarm(chosen)
         while True:
-            stopped_by = self._send_all(task, chosen)
+            stopped_by = self._send_all(chosen)
             if stopped_by is not None:
                 self._options.tell(f"some queries are not sent yet: {stopped_by}")
             if self._recorder.state.open_batches:
                 self._reception.receive_some()
             elif stopped_by is not None:
                 raise stopped_by
-            elif not self._sendable(task, chosen):
+            elif not self._sendable(chosen):
                 return
 
-    def _prewarm(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> None:
+    def _prewarm(self, chosen: Sequence[OpenQuery]) -> None:
         """Send one query per rubric first, so that the others find its prefix in the cache."""
-        queries = self._sendable(task, chosen)
-        firsts = first_of_each_rubric(queries)
-        if len(queries) > 2 * len(firsts) and task.pricing.caches(queries[0].asked):
-            self._send(task, firsts)
+        queries, firsts = self._sendable(chosen), dict[str, OpenQuery]()
+        for query in queries:
+            firsts.setdefault(query.asked.system, query)
+        if len(queries) > 2 * len(firsts) and self._task.pricing.caches(queries[0].asked):
+            self._send([*firsts.values()])
             self._reception.receive_all()
 
-    def _send_all(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Stop | None:
+    def _send_all(self, chosen: Sequence[OpenQuery]) -> Stop | None:
         """Send batches until none may be sent now; return what stopped it, or None."""
         at_most, remaining = self._options.batch_queries, chosen
         while remaining:
             next_ones, remaining = remaining[:at_most], remaining[at_most:]
-            if not (sendable := self._sendable(task, next_ones)):
+            if not (sendable := self._sendable(next_ones)):
                 continue
             try:
-                n_sent = self._send(task, fitting_prefix(sendable, self._port.n_bytes))
+                n_sent = self._send(fitting_prefix(sendable, self._port.n_bytes))
             except (BudgetReached, BatchRefused) as stop:
                 return stop
             remaining = (*sendable[n_sent:], *remaining)
         return None
 
-    def _sendable(self, task: JudgeTask, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
-        most = task.rules.retries
+    def _sendable(self, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
+        most = self._task.rules.retries
         retriable = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
-        return still_open(self._recorder, task, retriable)
+        return still_open(self._recorder, self._task, retriable)
 
-    def _send(self, task: JudgeTask, queries: Sequence[OpenQuery]) -> int:
+    def _send(self, queries: Sequence[OpenQuery]) -> int:
         """Record a plan, then send it once; return its number of queries.
 
         Raises:
             BudgetReached: It might cost more than is left; nothing was planned.
             BatchRefused: The provider rejected the batch, and would again.
         """
-        n_requested = len(queries)
+        task, n_requested = self._task, len(queries)
         queries = affordable(self._recorder, task, queries, self._exposure)
         if len(queries) < n_requested:
             self._options.tell(f"the cap allows {len(queries)} queries now, each at its worst")

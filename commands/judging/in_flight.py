@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from commands.errors import WorkInFlight, counted
+from commands.spending.budget import questions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from projections.tournament.batches import Batch
-from projections.tournament.matches import match_of, pairings
 from projections.tournament.state import Tournament
 
 
@@ -36,9 +35,11 @@ def require_none_in_flight(
     asked = _in_flight(state, judge, prompts)
     for batch in state.batches.values():
         if batch.is_open and not asked.isdisjoint(batch.planned.queries):
+            is_own = batch.stream == state.stream
+            settings = f"receive them with the settings of tournament {batch.stream!r}"
             raise WorkInFlight(
                 f"{counted(len(asked), 'query', 'queries')} to {judge.judge_id!r} in batches with"
-                f" the provider; {_how_to_receive(batch, state)}"
+                f" the provider; {'`tourney batch wait` receives them' if is_own else settings}"
             )
 
 
@@ -47,13 +48,5 @@ def _in_flight(
 ) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    matches = (match_of(state, pairing, judge) for pairing in pairings(state, prompts))
-    questions = (each for match in matches if match for each in (match.forward, match.swapped))
-    asked = frozenset(question.query_key for question in questions) & state.in_flight
-    return frozenset(key for key in asked if key not in state.verdicts)
-
-
-def _how_to_receive(batch: Batch, state: Tournament) -> str:
-    if batch.stream == state.stream:
-        return "`tourney batch wait` receives them"
-    return f"receive them with the settings of tournament {batch.stream!r}"
+    asked = {question.query_key for question in questions(state, prompts, judge)}
+    return frozenset(key for key in asked & state.in_flight if key not in state.verdicts)

@@ -11,7 +11,7 @@ from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuer
 from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.ports import Answer, Judge, NoReply, OnProgress, Reply
-from commands.spending.budget import Budget, Exposure
+from commands.spending.budget import Exposure, affordable_queries
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
@@ -30,11 +30,6 @@ _CHUNK: Final = 256  # queries submitted in one transaction, then waited for
 _MOST_UNCERTAIN: Final = 10  # failures in a row; a lost connection fails the 8 in parallel
 
 
-def free_of_charge(_: JudgeSettings) -> Pricing:
-    """Price every judge as free."""
-    return FREE_OF_CHARGE
-
-
 @dataclass(frozen=True)
 class JudgeTask:
     """The judge, the prompts, the rules, and the cap of one judging command."""
@@ -42,7 +37,7 @@ class JudgeTask:
     judge: JudgeSettings
     prompts: Collection[PromptId]
     rules: AskingRules
-    pricing_of: Callable[[JudgeSettings], Pricing] = free_of_charge
+    pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
@@ -164,10 +159,8 @@ def affordable(
     """
     if task.max_usd is None:
         return queries
-    spent_usd = recorder.state.spent_usd + task.spent_elsewhere_usd
-    return Budget(task.max_usd, task.pricing).affordable(
-        queries, spent_usd=spent_usd, uncertain_usd=exposure.usd()
-    )
+    bound_usd = recorder.state.spent_usd + task.spent_elsewhere_usd + exposure.usd()
+    return affordable_queries(queries, task.pricing, cap_usd=task.max_usd, bound_usd=bound_usd)
 
 
 def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:

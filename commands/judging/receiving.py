@@ -19,16 +19,6 @@ from projections.tournament.batches import Batch
 _GROUP: Final = 100  # answers in one transaction
 
 
-def receive_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
-    """Resolve batches of unknown fate and receive those in flight; send nothing.
-
-    Raises:
-        WorkInFlight: Batches go on, and the command does not wait.
-        ProviderError: The provider fails.
-    """
-    BatchReceiver(recorder, port, options).receive_all()
-
-
 def forget_batch(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
     """Close a batch whose results the provider no longer has; its queries are open again.
 
@@ -67,7 +57,12 @@ class BatchReceiver:
         self._why_not = ""  # the provider's last error of a query
 
     def receive_all(self) -> None:
-        """Receive until no batch is in flight."""
+        """Resolve batches of unknown fate and receive those in flight; send nothing.
+
+        Raises:
+            WorkInFlight: Batches go on, and the command does not wait.
+            ProviderError: The provider fails.
+        """
         while self._recorder.state.open_batches:
             self.receive_some()
 

@@ -14,17 +14,13 @@ from pathlib import Path
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials
 from commands.judging.batches import judge_in_batches, reconciling, resume_batches
-from commands.judging.in_flight import batches_not_received, require_none_in_flight
+from commands.judging.in_flight import batches_not_received
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
 from commands.judging.panel import judge_of_mode
 from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
 from commands.settings.schema import JudgeSection, Settings
-from commands.spending.approval import approve, require_someone
-from commands.spending.budget import require_price
-from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS, Offer, SpendingOptions
-from commands.spending.endpoints import spent_at_endpoints
-from commands.spending.pricing import FREE_OF_CHARGE, PriceBook, price_book
+from commands.spending import approval, budget, consent, endpoints, pricing
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
@@ -39,7 +35,7 @@ class JudgingOptions:
     mode: Mode = "headline"
     judge: str | None = None  # its id; None: the mode's judge
     waits: bool = True
-    spending: SpendingOptions = field(default_factory=SpendingOptions)
+    spending: consent.SpendingOptions = field(default_factory=consent.SpendingOptions)
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class JudgingPlan:
 
     task: JudgeTask
     batch_options: BatchOptions
-    spending: SpendingOptions
+    spending: consent.SpendingOptions
 
     @property
     def judge(self) -> JudgeSettings:
@@ -96,7 +92,7 @@ def plan_judging(
         raise ConfigurationError(
             ["--no-wait needs provider 'anthropic-batch': other judges answer at once"]
         )
-    book = price_book(settings, folder)
+    book = pricing.price_book(settings, folder)
     batches = batch_options(recorder, settings.judge, book, options, console)
     cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)
     task = JudgeTask(
@@ -114,7 +110,7 @@ def plan_judging(
 def batch_options(
     recorder: Recorder,
     section: JudgeSection,
-    book: PriceBook,
+    book: pricing.PriceBook,
     options: JudgingOptions,
     console: Console,
 ) -> BatchOptions:
@@ -130,7 +126,10 @@ def batch_options(
 
 
 def _cap(
-    recorder: Recorder, section: JudgeSection, book: PriceBook, spending: SpendingOptions
+    recorder: Recorder,
+    section: JudgeSection,
+    book: pricing.PriceBook,
+    spending: consent.SpendingOptions,
 ) -> tuple[float | None, float]:
     """Return the stricter cap, and the dollars that count against it besides judging.
 
@@ -139,7 +138,7 @@ def _cap(
     own = section.max_usd
     if spending.max_usd is None:
         return own, 0.0
-    elsewhere_usd = spent_at_endpoints(recorder.ledger, recorder.state, book.table)
+    elsewhere_usd = endpoints.spent_at_endpoints(recorder.ledger, recorder.state, book.table)
     if own is not None and own < spending.max_usd - elsewhere_usd:
         return own, 0.0
     return spending.max_usd, elsewhere_usd
@@ -151,8 +150,8 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
     Raises:
         PriceUnknown: It has none.
     """
-    if plan.task.max_usd is not None:
-        require_price(plan.task.pricing)
+    if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
+        raise budget.PriceUnknown
 
 
 def require_key(judge: JudgeSettings) -> None:
@@ -161,8 +160,8 @@ def require_key(judge: JudgeSettings) -> None:
     Raises:
         NoCredentials: None is set.
     """
-    if judge.provider in ANTHROPIC_PROVIDERS and not any(
-        os.environ.get(key) for key in ANTHROPIC_KEYS
+    if judge.provider in consent.ANTHROPIC_PROVIDERS and not any(
+        os.environ.get(key) for key in consent.ANTHROPIC_KEYS
     ):
         raise NoCredentials(f"judge {judge.judge_id!r} needs an Anthropic API key, and none is set")
 
@@ -193,19 +192,6 @@ def judge_with_consent(
         return judge_in_batches(recorder, plan.task, make_port, plan.batch_options)
 
 
-def judge_for_rating(
-    recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
-) -> JudgingSummary:
-    """Judge all open queries, and require that none of them is still in flight.
-
-    Raises:
-        WorkInFlight: Some are in a batch that this command does not receive.
-    """
-    judged = judge_with_consent(recorder, plan, backends, console)
-    require_none_in_flight(recorder.state, plan.judge, plan.task.prompts)
-    return judged
-
-
 @contextmanager
 def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[None]:
     """On Ctrl-C, list the batches that keep running, and say how to receive or stop them."""
@@ -224,15 +210,15 @@ def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[Non
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     """Ask for consent to the open queries; a free judge needs none."""
     task = plan.task
-    if task.pricing is FREE_OF_CHARGE:
+    if task.pricing is pricing.FREE_OF_CHARGE:
         return
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in ANTHROPIC_PROVIDERS and not expected):
+    if not queries or (task.judge.provider not in consent.ANTHROPIC_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
     require_key(task.judge)
-    require_someone(task.judge.model, plan.spending, console)
-    offer = Offer(
+    approval.require_someone(task.judge.model, plan.spending, console)
+    offer = consent.Offer(
         n_queries=len(queries),
         model=task.judge.model,
         expected_usd=expected,
@@ -240,4 +226,4 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )
-    approve(offer, plan.spending, console)
+    approval.approve(offer, plan.spending, console)

@@ -11,7 +11,7 @@ from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_op
 from ledger.errors import TourneyError
 from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
-from ledger.identity import JudgeId, StreamId
+from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
@@ -96,17 +96,19 @@ def judge_of(state: Tournament, judge: str | None, spelling: Spelling = as_optio
         return next(
             (each for each in state.panel if each.judge_id in with_outcomes), state.panel[0]
         )
-    named = {each.judge_id: each for each in state.panel}.get(JudgeId(judge))
-    earlier = [each for each in state.judges.values() if each.judge_id == judge]
-    if named is None and len(earlier) == 1:  # no longer on the panel
-        return earlier[0]
-    if named is None and earlier:
-        several = f"names {len(earlier)} earlier judges, none of them on the panel"
-        raise ConfigurationError([f"{spelling('judge')} {judge!r} {several}"])
-    if named is None:
+    panel, every = (
+        [each for each in among if each.judge_id == judge]
+        for among in (state.panel, state.judges.values())
+    )
+    named = panel or every  # some are no longer on the panel
+    if len(named) == 1:
+        return named[0]
+    if named:
+        why = f"names {len(named)} earlier judges, none of them on the panel"
+    else:
         known = ", ".join(sorted({each.judge_id for each in state.judges.values()}))
-        raise ConfigurationError([f"{spelling('judge')} {judge!r} is not a judge; known: {known}"])
-    return named
+        why = f"is not a judge; known: {known}"
+    raise ConfigurationError([f"{spelling('judge')} {judge!r} {why}"])
 
 
 def on_dimension(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from commands.errors import NotFound, shortened
 from ledger.errors import CannotRead
@@ -11,6 +12,8 @@ from ledger.identity import Digest
 from ledger.recorded import Recorded, StoredEvent
 from ledger.search import with_id
 from ledger.store import Ledger
+
+_N_HEX: Final = 64  # of a SHA-256
 
 
 def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
@@ -71,13 +74,9 @@ def _keyed(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
 
     def is_meant(recorded: Recorded) -> bool:
         key = recorded.event.natural_key[0]
-        return _is_digest(key) and key.startswith(name)
+        return len(key) == _N_HEX and key.startswith(name)
 
     return _where(ledger, is_meant)
-
-
-def _is_digest(part: str) -> bool:
-    return len(part) == 64  # noqa: PLR2004  # hexadecimal SHA-256
 
 
 def _where(ledger: Ledger, is_meant: Callable[[Recorded], bool]) -> Sequence[StoredEvent]:

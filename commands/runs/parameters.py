@@ -27,9 +27,9 @@ def elo_parameters(
         ConfigurationError: A value is out of range, or asks for too few resamples.
     """
     recorded = {"bootstraps": BOOTSTRAPS, **_recorded(state, "elo"), "k_sweep": ()}
-    parameters = overridden(EloParameters, recorded, by=chosen, spelling=spelling)
+    parameters = _overridden(EloParameters, recorded, chosen, spelling)
     if parameters.bootstraps and chosen.get("bootstraps") is not None:
-        require_resamples(spelling("bootstraps"), parameters.bootstraps, level=LEVEL)
+        _require_resamples(spelling("bootstraps"), parameters.bootstraps, LEVEL)
     return parameters
 
 
@@ -46,10 +46,10 @@ def bradley_terry_parameters(
     Raises:
         ConfigurationError: A value is out of range, or the resamples are too few for the level.
     """
-    parameters = overridden(BradleyTerryParameters, recorded, by=chosen, spelling=spelling)
+    parameters = _overridden(BradleyTerryParameters, recorded, chosen, spelling)
     is_chosen = any(chosen.get(name) is not None for name in ("interval", "level", "resamples"))
     if parameters.interval != "sandwich" and is_chosen:
-        require_resamples(spelling("resamples"), parameters.resamples, level=parameters.level)
+        _require_resamples(spelling("resamples"), parameters.resamples, parameters.level)
     return parameters
 
 
@@ -66,18 +66,13 @@ def require_anchor(parameters: BradleyTerryParameters, roster: Collection[str]) 
         )
 
 
-def overridden(
+def _overridden(
     kind: type[Parameters],
     settings: Mapping[str, object],
-    *,
     by: Mapping[str, object],
-    spelling: Spelling = as_option,
+    spelling: Spelling,
 ) -> Parameters:
-    """Return settings as a structure, overridden by the chosen values; None: not chosen.
-
-    Raises:
-        ConfigurationError: A value is out of range.
-    """
+    """Return settings as a structure, overridden by the chosen values; None: not chosen."""
     chosen = {name: value for name, value in by.items() if value is not None}
     try:
         return msgspec.convert({**settings, **chosen}, kind)
@@ -86,12 +81,7 @@ def overridden(
         raise ConfigurationError([f"{spelling(place)}: {why}"]) from error
 
 
-def require_resamples(named: str, resamples: int, *, level: float) -> None:
-    """Require enough resamples for an interval of a level.
-
-    Raises:
-        ConfigurationError: They are too few.
-    """
+def _require_resamples(named: str, resamples: int, level: float) -> None:
     if why := too_few_resamples(resamples, level):
         raise ConfigurationError([f"{named} {resamples}: {why}"])
 

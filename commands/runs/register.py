@@ -27,7 +27,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, Json, PromptId, canonical_json, digest_of_bytes
+from ledger.identity import Dimension, PromptId, canonical_json, digest_of_bytes
 from projections.tournament.matches import pilot_prompts, proportional_strata
 
 Named = TypeVar("Named")
@@ -57,7 +57,8 @@ def opening_of(
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], rubrics, entrants, panels[0])
-    configuration = canonical_json(_configuration(settings))
+    without = set() if settings.evaluations else {"evaluations"}
+    configuration = canonical_json(settings.model_dump(mode="json", exclude=without))
     opening = TournamentOpened(
         opening=1,
         tournament_id=settings.tournament.id,
@@ -71,16 +72,6 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
-
-
-def _configuration(settings: Settings) -> dict[str, Json]:
-    """Return the settings as JSON, without [[evaluations]] if there are none."""
-    settings_json: dict[str, Json] = settings.model_dump(mode="json")
-    return {
-        section: value
-        for section, value in settings_json.items()
-        if section != "evaluations" or value
-    }
 
 
 def _read_each(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -141,17 +142,13 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
 def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
     """Fold the events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
-    in_order = sorted(claims, key=_as_of)
-    for as_of, group in groupby(in_order, key=_as_of):
+    when = attrgetter("as_of")
+    for as_of, group in groupby(sorted(claims, key=when), key=when):
         section = _up_to(as_of, events)
         while page := list(islice(section, _PAGE)):
             states = {stream: advance(state, page) for stream, state in states.items()}
         for claim in group:
             yield _rebuilt(states[claim.stream], claim)
-
-
-def _as_of(claim: Claim) -> int:
-    return claim.as_of
 
 
 def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:

@@ -3,22 +3,13 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from commands.runs import rows
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import (
     bradley_terry_parameters,
     bradley_terry_settings,
     elo_parameters,
     require_anchor,
-)
-from commands.runs.rows import (
-    BradleyTerryRow,
-    EloRow,
-    EntrantSpendRow,
-    MetricRow,
-    OutcomeRow,
-    ResponseRow,
-    SpendRow,
-    WinRateRow,
 )
 from commands.spending.endpoints import endpoint_spend, endpoint_usage
 from commands.spending.prices import price_table
@@ -35,7 +26,7 @@ from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
 
 
-def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator[EloRow]:
+def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator[rows.EloRow]:
     """Yield Elo ratings; chosen parameters override the recorded settings.
 
     Raises:
@@ -44,12 +35,12 @@ def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator
     parameters = elo_parameters(source.state, chosen, str)
     for dimension, group in source.settlements.items():
         for each in standings(dimension, group, source.roster, parameters).rows:
-            yield EloRow(dimension, *each[:-1])
+            yield rows.EloRow(dimension, *each[:-1])
 
 
 def bradley_terry_rows(
     source: JudgedTournament, chosen: Mapping[str, object]
-) -> Iterator[BradleyTerryRow]:
+) -> Iterator[rows.BradleyTerryRow]:
     """Yield Bradley-Terry ratings; chosen parameters override the recorded settings.
 
     Raises:
@@ -60,39 +51,41 @@ def bradley_terry_rows(
     require_anchor(parameters, source.roster)
     for board in by_dimension(source.settlements, parameters, source.roster):
         for place in board.rows:
-            yield BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
+            yield rows.BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
 
 
-def win_rate_rows(source: JudgedTournament) -> Iterator[WinRateRow]:
+def win_rate_rows(source: JudgedTournament) -> Iterator[rows.WinRateRow]:
     """Yield wins, losses and ties by dimension and pair of entrants."""
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
     for each in win_rates(settlements):
-        yield WinRateRow.of(each, counted)
+        yield rows.WinRateRow.of(each, counted)
 
 
-def outcome_rows(source: JudgedTournament) -> Iterator[OutcomeRow]:
+def outcome_rows(source: JudgedTournament) -> Iterator[rows.OutcomeRow]:
     """Yield every planned comparison with its status."""
     for group in source.settlements.values():
-        yield from map(OutcomeRow.of, group)
+        yield from map(rows.OutcomeRow.of, group)
 
 
-def response_rows(state: Tournament) -> Iterator[ResponseRow]:
+def response_rows(state: Tournament) -> Iterator[rows.ResponseRow]:
     """Yield every planned response, missing ones included."""
     for cell in planned_responses(state, [prompt.prompt_id for prompt in state.bank]):
-        yield ResponseRow.of(state, cell)
+        yield rows.ResponseRow.of(state, cell)
 
 
-def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
+def spend_rows(source: JudgedTournament) -> Iterator[rows.SpendRow]:
     """Yield the cost of judging, by judge, dimension and day."""
     bills = source.folded(spend_of(source.state.stream)).bills
     judge, dimension = source.named_judge, source.named_dimension
     for key in sorted(bills, key=lambda each: (each.judge, each.dimension or "", each.day)):
         if judge in {None, key.judge} and dimension in {None, key.dimension}:
-            yield SpendRow(*key, **bills[key].fields)
+            yield rows.SpendRow(*key, **bills[key].fields)
 
 
-def entrant_spend_rows(source: JudgedTournament, prices: Path | None) -> Iterator[EntrantSpendRow]:
+def entrant_spend_rows(
+    source: JudgedTournament, prices: Path | None
+) -> Iterator[rows.EntrantSpendRow]:
     """Yield the tokens and cost of endpoint entrants; a price file goes before the shipped one.
 
     Raises:
@@ -101,10 +94,10 @@ def entrant_spend_rows(source: JudgedTournament, prices: Path | None) -> Iterato
     with Ledger.read_only(source.ledger) as opened:
         used = endpoint_usage(opened, source.state, until=source.until)
     for each in endpoint_spend(used, price_table(prices)):
-        yield EntrantSpendRow(*each)
+        yield rows.EntrantSpendRow(*each)
 
 
-def metric_rows(ledger: Path, tournament: StreamId, until: int) -> Iterator[MetricRow]:
+def metric_rows(ledger: Path, tournament: StreamId, until: int) -> Iterator[rows.MetricRow]:
     """Yield the metrics of each entrant on each evaluation.
 
     Raises:
@@ -115,4 +108,4 @@ def metric_rows(ledger: Path, tournament: StreamId, until: int) -> Iterator[Metr
         runs = fold(evaluations_of(tournament), events).runs
     for each in map(metrics_of, runs):
         for metric in each.metrics:
-            yield MetricRow.of(each, metric)
+            yield rows.MetricRow.of(each, metric)

@@ -66,19 +66,15 @@ class Rows(Sequence[Row]):
         Raises:
             ModuleNotFoundError: The library is not installed; None: neither is.
         """
-        module, columns = import_module(library or _installed()), list(self.kind._fields)
+        chosen = library or next((each for each in _LIBRARIES if find_spec(each)), None)
+        if chosen is None:
+            raise ModuleNotFoundError(
+                "to_frame() needs pandas or polars, and neither is installed: pip install pandas"
+            )
+        module, columns = import_module(chosen), list(self.kind._fields)
         if module.__name__ == "pandas":
             return module.DataFrame(list(self.rows), columns=columns)
         return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
-
-
-def _installed() -> str:
-    for library in _LIBRARIES:
-        if find_spec(library) is not None:
-            return library
-    raise ModuleNotFoundError(
-        "to_frame() needs pandas or polars, and neither is installed: pip install pandas"
-    )
 
 
 class EloRow(NamedTuple):

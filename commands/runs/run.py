@@ -15,13 +15,9 @@ from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
+from commands.judging import session
+from commands.judging.in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
-from commands.judging.session import (
-    JudgingOptions,
-    judge_for_rating,
-    plan_judging,
-    require_cap_can_be_kept,
-)
 from commands.ports import Backends, Console
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -67,7 +63,11 @@ def publish(
     with ExitStack() as unclaimed:
         folder = _reserved(state, runs, f"{terms.mode}_{now:%Y%m%d_%H%M%S}")
         unclaimed.callback(folder.rmdir)
-        results = results_of(state, _publication(state, terms, folder.name, now))
+        newest = _newest(state)
+        publication = Publication(
+            run=folder.name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
+        )
+        results = results_of(state, publication)
         files = files_of(results)
         recorder.record(PublishRatings(_claim(results.publication, files)))
         unclaimed.pop_all()
@@ -99,15 +99,6 @@ def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished |
         if publication.terms == terms and publication.head == _newest(state).chain:
             return ratings
     return None
-
-
-def _publication(
-    state: Tournament, terms: PublicationTerms, name: str, now: datetime
-) -> Publication:
-    newest = _newest(state)
-    return Publication(
-        run=name, terms=terms, started_at=now, as_of=newest.position, head=newest.chain
-    )
 
 
 def _newest(state: Tournament) -> Recorded:
@@ -157,7 +148,7 @@ class RunSummary(NamedTuple):
 def run_tournament(
     recorder: Recorder,
     workspace: Workspace,
-    options: JudgingOptions,
+    options: session.JudgingOptions,
     backends: Backends,
     console: Console,
     *,
@@ -172,15 +163,16 @@ def run_tournament(
     settings, folder = workspace.settings, workspace.folder
     prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
     recorder.record(workspace.opening)
-    plan = partial(plan_judging, recorder, settings, folder, prompts, options, console)
+    plan = partial(session.plan_judging, recorder, settings, folder, prompts, options, console)
     if missing_responses(recorder.state, prompts):
-        require_cap_can_be_kept(plan())
+        session.require_cap_can_be_kept(plan())
     book = price_book(settings, folder)
     generated = generate_with_consent(
         recorder, prompts, backends.generator, book, options.spending, console
     )
     judging = plan()  # again: what was generated counts against the cap
-    judged = judge_for_rating(recorder, judging, backends, console)
+    judged = session.judge_with_consent(recorder, judging, backends, console)
+    require_none_in_flight(recorder.state, judging.judge, prompts)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,

@@ -60,11 +60,9 @@ class Workspace:
             yield Recorder(ledger, self.stream)
 
 
-@contextmanager
-def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Iterator[Ledger]:
+def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Ledger:
     """Open a ledger for writing; tell the user which process it has to wait for."""
-    with Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network) as ledger:
-        yield ledger
+    return Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network)
 
 
 def require_sound(ledger: Ledger) -> None:

@@ -64,11 +64,7 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
 
 
 def _prompt(line: str) -> Prompt:
-    """Read one line.
-
-    Raises:
-        ValueError: It is not JSON, not UTF-8 when written again, or not a prompt.
-    """
+    """Read one line."""
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
@@ -81,7 +77,7 @@ def _prompt(line: str) -> Prompt:
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
         raise ValueError(f"{place!r}: {why}{_choices(place)}" if place else why) from error
-    msgspec.json.encode(prompt)
+    msgspec.json.encode(prompt)  # fails on what UTF-8 cannot encode
     return prompt
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
-from commands.settings.toml import Location, line_of, parse, read_text, value, variable
+from commands.settings.toml import Location, line_of, read_toml, value, variable
 
 JUDGE: Final = "[judge]"
 """The table of the default judge."""
@@ -79,8 +79,8 @@ class _Sections:
     """A settings file; only the keys that are looked up are checked."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._text = path, read_text(path)
-        self._document = parse(path, self._text)
+        self._path = path
+        self._text, self._document = read_toml(path)
 
     def table(self, name: str, kind: type[_Part], environ: Mapping[str, str]) -> _Part:
         """Return a section; environment variables override its keys."""

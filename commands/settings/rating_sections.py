@@ -6,20 +6,13 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from commands.settings.sections import Section
-from ledger.events.ratings import (
-    BradleyTerryParameters,
-    EloParameters,
-    IntervalKind,
-    IntervalUnit,
-    TieModel,
-    TieRule,
-)
+from ledger.events import ratings
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from projections.intervals import too_few_resamples
 from projections.ratings.elo import BOOTSTRAPS, LEVEL
 
-_ELO: Final = EloParameters()  # the defaults
-_BT: Final = BradleyTerryParameters()
+_ELO: Final = ratings.EloParameters()  # the defaults
+_BT: Final = ratings.BradleyTerryParameters()
 
 Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
 
@@ -27,32 +20,20 @@ Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
 class EloSection(Section):
     """Say how Elo ratings are computed. Options of `tourney project elo` override each key."""
 
-    k: float = Field(
-        default=_ELO.k, gt=0, le=MAX_POINTS, description="Largest step of one match, in points."
-    )
-    k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = Field(
-        default=_ELO.k_sweep, description="Further K in a run's `elo_results.json`."
-    )
-    initial_rating: Rating = Field(
-        default=_ELO.initial_rating, description="Rating that every entrant starts from."
-    )
-    permutations: int = Field(
-        default=_ELO.permutations,
-        ge=1,
-        le=MAX_REPEATS,
-        description="Random match orders to average over.",
-    )
-    seed: int = Field(default=_ELO.seed, ge=0, description="Seed of orders and resamples.")
-    ties: TieRule = Field(
-        default=_ELO.ties,
-        description="`drop` ignores ties; `half` counts each as half a win for both.",
-    )
-    bootstraps: int = Field(
-        default=BOOTSTRAPS,
-        ge=0,
-        le=MAX_REPEATS,
-        description="Resamples of the prompts, for the 95 % interval: 40 or more, or 0 for none.",
-    )
+    k: float = Field(default=_ELO.k, gt=0, le=MAX_POINTS)
+    """Largest step of one match, in points."""
+    k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = _ELO.k_sweep
+    """Further K in a run's `elo_results.json`."""
+    initial_rating: Rating = _ELO.initial_rating
+    """Rating that every entrant starts from."""
+    permutations: int = Field(default=_ELO.permutations, ge=1, le=MAX_REPEATS)
+    """Random match orders to average over."""
+    seed: int = Field(default=_ELO.seed, ge=0)
+    """Seed of orders and resamples."""
+    ties: ratings.TieRule = _ELO.ties
+    """`drop` ignores ties; `half` counts each as half a win for both."""
+    bootstraps: int = Field(default=BOOTSTRAPS, ge=0, le=MAX_REPEATS)
+    """Resamples of the prompts, for the 95 % interval: 40 or more, or 0 for none."""
 
     @field_validator("bootstraps")
     @classmethod
@@ -60,54 +41,33 @@ class EloSection(Section):
         return _enough(bootstraps, LEVEL) if bootstraps else bootstraps
 
     @property
-    def parameters(self) -> EloParameters:
+    def parameters(self) -> ratings.EloParameters:
         """The settings as events record them."""
-        return EloParameters(**self.model_dump())
+        return ratings.EloParameters(**self.model_dump())
 
 
 class BradleyTerrySection(Section):
     """Say how Bradley-Terry ratings are computed. Options of `tourney project bt` override it."""
 
-    ties: TieModel = Field(
-        default=_BT.ties,
-        description="`half` counts a tie as half a win for both; `davidson` gives ties a"
-        " probability of their own.",
-    )
-    prior_sd: float | None = Field(
-        default=None,
-        ge=MIN_SPREAD,
-        le=MAX_POINTS,
-        description="Standard deviation of a normal prior on ratings, in Elo points. Default: no"
-        " prior.",
-    )
-    anchor: str | None = Field(
-        default=None,
-        description="Entrant whose rating is fixed. Default: the mean rating is 1000.",
-    )
-    anchor_rating: Rating = Field(
-        default=_BT.anchor_rating, description="The rating of the anchor."
-    )
-    interval: IntervalKind = Field(
-        default=_BT.interval,
-        description="`sandwich` is cluster-robust, in closed form; `bayesian` and `multinomial`"
-        " are bootstraps.",
-    )
-    unit: IntervalUnit = Field(
-        default=_BT.unit,
-        description="What is drawn again or clustered: `prompts`, or `battles` as if these were"
-        " independent.",
-    )
-    level: float = Field(
-        default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL, description="Confidence level of intervals."
-    )
-    resamples: int = Field(
-        default=_BT.resamples,
-        ge=1,
-        le=MAX_REPEATS,
-        validate_default=True,
-        description="Resamples of a bootstrap.",
-    )
-    seed: int = Field(default=_BT.seed, ge=0, description="Seed of a bootstrap.")
+    ties: ratings.TieModel = _BT.ties
+    """`half` counts a tie as half a win for both; `davidson` gives ties a probability of their
+    own."""
+    prior_sd: float | None = Field(default=None, ge=MIN_SPREAD, le=MAX_POINTS)
+    """Standard deviation of a normal prior on ratings, in Elo points. Default: no prior."""
+    anchor: str | None = None
+    """Entrant whose rating is fixed. Default: the mean rating is 1000."""
+    anchor_rating: Rating = _BT.anchor_rating
+    """The rating of the anchor."""
+    interval: ratings.IntervalKind = _BT.interval
+    """`sandwich` is cluster-robust, in closed form; `bayesian` and `multinomial` are bootstraps."""
+    unit: ratings.IntervalUnit = _BT.unit
+    """What is drawn again or clustered: `prompts`, or `battles` as if these were independent."""
+    level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
+    """Confidence level of intervals."""
+    resamples: int = Field(default=_BT.resamples, ge=1, le=MAX_REPEATS, validate_default=True)
+    """Resamples of a bootstrap."""
+    seed: int = Field(default=_BT.seed, ge=0)
+    """Seed of a bootstrap."""
 
     @field_validator("resamples")
     @classmethod
@@ -116,9 +76,9 @@ class BradleyTerrySection(Section):
         return _enough(resamples, info.data.get("level", 0.0)) if is_drawn else resamples
 
     @property
-    def parameters(self) -> BradleyTerryParameters:
+    def parameters(self) -> ratings.BradleyTerryParameters:
         """The settings as events record them."""
-        return BradleyTerryParameters(**self.model_dump())
+        return ratings.BradleyTerryParameters(**self.model_dump())
 
 
 def _enough(resamples: int, level: float) -> int:

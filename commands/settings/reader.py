@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError
 from commands.settings.schema import Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
-from commands.settings.toml import Location, Table, line_of, parse, read_text, value, variable
+from commands.settings.toml import Location, Table, line_of, read_toml, value, variable
 
 _CLOSE: Final = 0.8  # of the letters
 _OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it as --ledger
@@ -26,8 +26,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         ConfigurationError: The file is missing or not TOML, or a key is unknown or its value out
             of range; every fault is listed with its file and line.
     """
-    text = read_text(path)
-    document = parse(path, text)
+    text, document = read_toml(path)
     try:
         settings = Settings.model_validate(overlaid(document, environ))
     except ValidationError as error:

@@ -14,43 +14,32 @@ from projections.tournament.matches import PILOT_SEED
 class TournamentSection(Section):
     """Name the tournament and its ledger."""
 
-    id: str = Field(
-        min_length=1,
-        pattern=r"^[\w.-]+$",
-        description="Name of the tournament. One ledger may hold several.",
-    )
-    ledger: Path = Field(
-        default=Path("tournament.db"),
-        description="The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it.",
-    )
-    network_ledger: bool = Field(
-        default=False,
-        description="Allow a ledger on a network file system, where locks may not be safe.",
-    )
-    description: str = Field(default="", description="A note for people; recorded, never used.")
+    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    """Name of the tournament. One ledger may hold several."""
+    ledger: Path = Path("tournament.db")
+    """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
+    network_ledger: bool = False
+    """Allow a ledger on a network file system, where locks may not be safe."""
+    description: str = ""
+    """A note for people; recorded, never used."""
 
 
 class PromptsSection(Section):
     """Name the bank of prompts."""
 
-    bank: Path = Field(default=Path("bank.jsonl"), description="JSON lines, one prompt each.")
+    bank: Path = Path("bank.jsonl")
+    """JSON lines, one prompt each."""
 
 
 class PilotSection(Section):
     """Choose the subset of the bank that `--mode pilot` runs on."""
 
-    size: int = Field(
-        default=50,
-        gt=0,
-        description="How many prompts are drawn, from each source in proportion. It may not"
-        " exceed the bank.",
-    )
-    seed: int = Field(default=PILOT_SEED, ge=0, description="Seed of the draw.")
-    strata: dict[str, int] | None = Field(
-        default=None,
-        description="Prompts to draw from each source, as `{ recall = 30, vignette = 20 }`; it"
-        " replaces `size`.",
-    )
+    size: int = Field(default=50, gt=0)
+    """How many prompts are drawn, from each source in proportion. It may not exceed the bank."""
+    seed: int = Field(default=PILOT_SEED, ge=0)
+    """Seed of the draw."""
+    strata: dict[str, int] | None = None
+    """Prompts to draw from each source, as `{ recall = 30, vignette = 20 }`; it replaces `size`."""
 
 
 class GenerationSection(Section):
@@ -60,38 +49,28 @@ class GenerationSection(Section):
     response; in half precision the shape of a batch can change a token.
     """
 
-    max_new_tokens: int = Field(
-        default=256, gt=0, description="Longest response, in tokens; an entrant may set its own."
-    )
-    batch_tokens: int = Field(
-        default=8192, gt=0, description="Batch size for weights on this machine, in tokens."
-    )
-    seed: int = Field(
-        default=0, ge=0, lt=2**32, description="Seed from which each response's own is derived."
-    )
-    dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        default="bfloat16", description="Precision of weights on this machine."
-    )
-    cpu_threads: int | None = Field(
-        default=None,
-        gt=0,
-        description="Threads of PyTorch on the CPU. Default: PyTorch's choice. Small weights run"
-        " fastest with 1.",
-    )
-    device: str = Field(
-        default="auto",
-        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
-        description="`auto`, `cpu`, `mps`, `cuda` or `cuda:N`. `auto` takes the best one present.",
-    )
+    max_new_tokens: int = Field(default=256, gt=0)
+    """Longest response, in tokens; an entrant may set its own."""
+    batch_tokens: int = Field(default=8192, gt=0)
+    """Batch size for weights on this machine, in tokens."""
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Seed from which each response's own is derived."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    """Precision of weights on this machine."""
+    cpu_threads: int | None = Field(default=None, gt=0)
+    """Threads of PyTorch on the CPU. Default: PyTorch's choice.
+    Small weights run fastest with 1."""
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
+    """`auto`, `cpu`, `mps`, `cuda` or `cuda:N`. `auto` takes the best one present."""
 
 
 class RubricSection(Section):
     """Name one dimension and the file that defines it."""
 
-    dimension: str = Field(
-        min_length=1, pattern=r"^[\w-]+$", description="Name of the quality that is compared."
-    )
-    path: Path = Field(description="Markdown file with the text for the judge.")
+    dimension: str = Field(min_length=1, pattern=r"^[\w-]+$")
+    """Name of the quality that is compared."""
+    path: Path
+    """Markdown file with the text for the judge."""
 
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
@@ -102,102 +81,63 @@ CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 class JurorSection(Section):
     """Describe a judge: what determines its replies, and where it is reached."""
 
-    provider: Provider = Field(
-        default="reference",
-        description="`reference` compares with gold answers offline; `hf` is a model on this"
-        " machine; `endpoint` is an OpenAI-compatible server; `anthropic` and `anthropic-batch`"
-        " are Anthropic's API.",
-    )
-    effort: Effort = Field(default="low", description="Anthropic: how hard the model thinks.")
-    max_tokens: int = Field(
-        default=4096, gt=0, description="Longest reply, in tokens, thinking included."
-    )
-    protocol: Literal["line", "schema"] = Field(
-        default="line",
-        description="How the verdict is given: `line` is a last line of text, `schema` is JSON that"
-        " the server enforces.",
-    )
-    tie_band: float = Field(
-        default=1.0,
-        ge=0,
-        description="`reference`: responses closer than this in chrF (0 to 100) tie.",
-    )
-    base_url: str | None = Field(
-        default=None,
-        pattern=BASE_URL,
-        description="`endpoint`: the server's address, as `http://localhost:8000/v1`.",
-    )
-    dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        default="bfloat16", description="`hf`: precision of the judge's weights."
-    )
+    provider: Provider = "reference"
+    """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
+    is an OpenAI-compatible server; `anthropic` and `anthropic-batch` are Anthropic's API."""
+    effort: Effort = "low"
+    """Anthropic: how hard the model thinks."""
+    max_tokens: int = Field(default=4096, gt=0)
+    """Longest reply, in tokens, thinking included."""
+    protocol: Literal["line", "schema"] = "line"
+    """How the verdict is given: `line` is a last line of text,
+    `schema` is JSON that the server enforces."""
+    tie_band: float = Field(default=1.0, ge=0)
+    """`reference`: responses closer than this in chrF (0 to 100) tie."""
+    base_url: str | None = Field(default=None, pattern=BASE_URL)
+    """`endpoint`: the server's address, as `http://localhost:8000/v1`."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    """`hf`: precision of the judge's weights."""
 
 
 class JudgeSection(JurorSection):
     """Describe the tournament's judge, and how all judges are asked."""
 
-    pilot_model: str = Field(
-        default="claude-sonnet-5-5",
-        description="The model for `--mode pilot`: the provider's name for it, or with `hf` a"
-        " folder of weights. `reference` has none.",
-    )
-    headline_model: str = Field(
-        default="claude-opus-5-5", description="The model for `--mode headline`, likewise."
-    )
-    retries: int = Field(
-        default=1, ge=0, description="How often a query is repeated after an unreadable reply."
-    )
-    skip_identical: bool = Field(
-        default=True, description="Record two identical responses as a tie without asking."
-    )
-    max_usd: float | None = Field(
-        default=None,
-        gt=0,
-        description="Dollar cap on judging. No option lifts it; `--max-usd` can only lower it.",
-    )
-    prices: Path | None = Field(
-        default=None,
-        description="Your price table, laid out as `data/prices.toml`. Its rows replace the"
-        " shipped ones.",
-    )
-    cache: CacheTtl = Field(
-        default="5m",
-        description="Anthropic: how long the rubric stays in the provider's prompt cache.",
-    )
-    prewarm: bool = Field(
-        default=True,
-        description="`anthropic-batch`, headline mode: send one query per rubric first, so that"
-        " the others find the rubric cached.",
-    )
-    batch_queries: int = Field(
-        default=2000, ge=1, le=100_000, description="Most queries in one batch."
-    )
-    poll_s: float = Field(
-        default=60.0, gt=0, description="Longest wait between two looks at a batch, in seconds."
-    )
-    settle_s: float = Field(
-        default=300.0,
-        ge=0,
-        description="Seconds after which a batch that was sent, and not confirmed, must have"
-        " appeared at the provider.",
-    )
-    concurrency: int = Field(
-        default=8,
-        ge=1,
-        le=256,
-        description="`anthropic` and `endpoint`: requests at a time, for `[[jury]]` too.",
-    )
+    pilot_model: str = "claude-sonnet-5-5"
+    """The model for `--mode pilot`: the provider's name for it, or with `hf` a folder of weights.
+    `reference` has none."""
+    headline_model: str = "claude-opus-5-5"
+    """The model for `--mode headline`, likewise."""
+    retries: int = Field(default=1, ge=0)
+    """How often a query is repeated after an unreadable reply."""
+    skip_identical: bool = True
+    """Record two identical responses as a tie without asking."""
+    max_usd: float | None = Field(default=None, gt=0)
+    """Dollar cap on judging. No option lifts it; `--max-usd` can only lower it."""
+    prices: Path | None = None
+    """Your price table, laid out as `data/prices.toml`. Its rows replace the shipped ones."""
+    cache: CacheTtl = "5m"
+    """Anthropic: how long the rubric stays in the provider's prompt cache."""
+    prewarm: bool = True
+    """`anthropic-batch`, headline mode: send one query per rubric first, so that the others find
+    the rubric cached."""
+    batch_queries: int = Field(default=2000, ge=1, le=100_000)
+    """Most queries in one batch."""
+    poll_s: float = Field(default=60.0, gt=0)
+    """Longest wait between two looks at a batch, in seconds."""
+    settle_s: float = Field(default=300.0, ge=0)
+    """Seconds after which a batch that was sent, and not confirmed,
+    must have appeared at the provider."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """`anthropic` and `endpoint`: requests at a time, for `[[jury]]` too."""
 
 
 class JurySection(JurorSection):
     """Add a judge, to be asked by `tourney apply judge --judge ID`."""
 
-    id: str = Field(
-        min_length=1, pattern=r"^[\w.-]+$", description="Name of the judge, for `--judge`."
-    )
-    model: str = Field(
-        min_length=1,
-        description="The provider's name for the model, or with `hf` a folder of weights.",
-    )
+    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    """Name of the judge, for `--judge`."""
+    model: str = Field(min_length=1)
+    """The provider's name for the model, or with `hf` a folder of weights."""
 
 
 class Settings(Section):

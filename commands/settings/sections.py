@@ -22,50 +22,45 @@ from pydantic_core import PydanticCustomError
 Reduce = Literal["mean", "sum", "none"]
 
 
-class EvaluationOptions(BaseModel):
+class Section(BaseModel):
+    """A table; unknown keys are errors. The text below a key says in the docs what it means."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        defer_build=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class EvaluationOptions(Section):
     """Say how an evaluation is run: how many samples, and how they are generated."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    length: int | None = Field(
-        default=None, ge=1, description="How many items are drawn. Default: all."
-    )
-    seed: int = Field(
-        default=0, ge=0, lt=2**32, description="Seed of the items drawn and of sampling."
-    )
-    temperature: float = Field(
-        default=0.0, ge=0, description="Rollouts: sampling temperature; 0 is greedy."
-    )
-    top_p: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Rollouts: sample from the smallest set of likeliest tokens that reaches this"
-        " probability.",
-    )
-    samples_per_prompt: int = Field(default=1, ge=1, description="Rollouts: samples of each item.")
-    chunk_size: int = Field(
-        default=200,
-        ge=1,
-        description="Samples handed to the model at a time; a kill on several GPUs loses at most"
-        " so many.",
-    )
+    length: int | None = Field(default=None, ge=1)
+    """How many items are drawn. Default: all."""
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Seed of the items drawn and of sampling."""
+    temperature: float = Field(default=0.0, ge=0)
+    """Rollouts: sampling temperature; 0 is greedy."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Rollouts: sample from the smallest set of likeliest tokens that reaches this probability."""
+    samples_per_prompt: int = Field(default=1, ge=1)
+    """Rollouts: samples of each item."""
+    chunk_size: int = Field(default=200, ge=1)
+    """Samples handed to the model at a time; a kill on several GPUs loses at most so many."""
 
 
 class EvaluationSection(EvaluationOptions):
     """Add an evaluation, and say how it is run."""
 
-    id: str = Field(
-        min_length=1, pattern=r"^[\w.-]+$", description="Name of the evaluation in tables."
-    )
-    uses: str = Field(
-        min_length=1,
-        description="A shipped evaluation's name, `file.py:Class` beside the settings,"
-        " `module:Class`, or an entry point of group `tourney.evaluations`.",
-    )
-    parameters: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Arguments of the evaluation's constructor."
-    )
+    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    """Name of the evaluation in tables."""
+    uses: str = Field(min_length=1)
+    """A shipped evaluation's name, `file.py:Class` beside the settings, `module:Class`, or an entry
+    point of group `tourney.evaluations`."""
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    """Arguments of the evaluation's constructor."""
 
     @property
     def terms(self) -> EvaluationOptions:
@@ -77,42 +72,32 @@ BASE_URL: Final = r"^https?://[^@\s]+$"
 """A server's address; a user name or password in it is rejected, for settings are recorded."""
 
 
-class Section(BaseModel):
-    """A table; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
-
-
 class EntrantSection(Section):
     """Describe one configuration that competes."""
 
     loader: str
-    id: str = Field(min_length=1, description="Name of the entrant in tables and options.")
-    temperature: float | None = Field(
-        default=None, gt=0, description="Sampling temperature. Left out: greedy decoding."
-    )
-    max_new_tokens: int | None = Field(
-        default=None,
-        gt=0,
-        description="Longest response, in tokens. Default: as in `[generation]`.",
-    )
+    id: str = Field(min_length=1)
+    """Name of the entrant in tables and options."""
+    temperature: float | None = Field(default=None, gt=0)
+    """Sampling temperature. Left out: greedy decoding."""
+    max_new_tokens: int | None = Field(default=None, gt=0)
+    """Longest response, in tokens. Default: as in `[generation]`."""
 
 
 class WeightsSection(EntrantSection):
     """Describe an entrant whose weights lie in a folder on this machine."""
 
-    weights: Path = Field(description="Folder of weights and tokenizer, as `hf download` makes it.")
+    weights: Path
+    """Folder of weights and tokenizer, as `hf download` makes it."""
 
 
 class HfSection(WeightsSection):
     """Load weights by transformers, and merge LoRA adapters into them."""
 
-    loader: Literal["hf"] = Field(
-        default="hf", description="Weights on this machine, loaded by transformers."
-    )
-    adapters: tuple[Path, ...] = Field(
-        default=(), description="LoRA folders of peft, merged in this order."
-    )
+    loader: Literal["hf"] = "hf"
+    """Weights on this machine, loaded by transformers."""
+    adapters: tuple[Path, ...] = ()
+    """LoRA folders of peft, merged in this order."""
 
 
 class HydraSection(WeightsSection):
@@ -122,34 +107,29 @@ class HydraSection(WeightsSection):
     `needs_uncertainty` uses the other.
     """
 
-    loader: Literal["hydra"] = Field(description="Several LoRA heads over one trunk.")
-    heads: int = Field(default=9, ge=2, description="Number of heads.")
-    heads_depth: int = Field(
-        default=3, ge=1, description="Layers of a head: the last ones of the weights."
-    )
-    security: Path = Field(description="Folder of security shards, one for each head.")
-    robustness: Path | None = Field(
-        default=None, description="Folder of robustness shards, merged after security."
-    )
-    rob_checkpoint: int | None = Field(
-        default=None,
-        description="Training step of the robustness shards; -1 is the final one. Left out: no"
-        " robustness is merged.",
-    )
-    uncertainty: Path | None = Field(default=None, description="Folder of the uncertainty head.")
-    needs_uncertainty: bool = Field(
-        default=False,
-        description="Let the uncertainty head say how probably each response is correct.",
-    )
-    bypass_jury: bool = Field(
-        default=False, description="Sample one head alone, drawn by the response's seed."
-    )
-    gamma: int = Field(
-        default=4, ge=1, description="Tokens drafted by one head before the others verify them."
-    )
-    beta: float = Field(
-        default=1.0, gt=0, description="Exponent of each head in the product of experts."
-    )
+    loader: Literal["hydra"]
+    """Several LoRA heads over one trunk."""
+    heads: int = Field(default=9, ge=2)
+    """Number of heads."""
+    heads_depth: int = Field(default=3, ge=1)
+    """Layers of a head: the last ones of the weights."""
+    security: Path
+    """Folder of security shards, one for each head."""
+    robustness: Path | None = None
+    """Folder of robustness shards, merged after security."""
+    rob_checkpoint: int | None = None
+    """Training step of the robustness shards; -1 is the final one. Left out: no robustness is
+    merged."""
+    uncertainty: Path | None = None
+    """Folder of the uncertainty head."""
+    needs_uncertainty: bool = False
+    """Let the uncertainty head say how probably each response is correct."""
+    bypass_jury: bool = False
+    """Sample one head alone, drawn by the response's seed."""
+    gamma: int = Field(default=4, ge=1)
+    """Tokens drafted by one head before the others verify them."""
+    beta: float = Field(default=1.0, gt=0)
+    """Exponent of each head in the product of experts."""
 
     @field_validator("rob_checkpoint")
     @classmethod
@@ -176,15 +156,16 @@ class EndpointSection(EntrantSection):
     does, and every response is generated again. Moving the server changes nothing.
     """
 
-    loader: Literal["endpoint"] = Field(description="A model behind an OpenAI-compatible server.")
-    model: str = Field(min_length=1, description="The server's name for the model.")
-    base_url: str = Field(
-        pattern=BASE_URL, description="The server's address, as `http://localhost:8000/v1`."
-    )
-    revision: str | None = Field(
-        default=None, min_length=1, description="Your name for the weights behind the model's name."
-    )
-    concurrency: int = Field(default=8, ge=1, le=256, description="Requests at a time.")
+    loader: Literal["endpoint"]
+    """A model behind an OpenAI-compatible server."""
+    model: str = Field(min_length=1)
+    """The server's name for the model."""
+    base_url: str = Field(pattern=BASE_URL)
+    """The server's address, as `http://localhost:8000/v1`."""
+    revision: str | None = Field(default=None, min_length=1)
+    """Your name for the weights behind the model's name."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """Requests at a time."""
 
 
 LOADERS: Final[Mapping[str, type[EntrantSection]]] = {

@@ -48,31 +48,22 @@ def _line_of_key(lines: Sequence[str], key: str, among: range) -> int | None:
 Table: TypeAlias = dict[str, Any]  # what tomllib yields
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a settings file.
+def read_toml(path: Path) -> tuple[str, Table]:
+    """Return the text of a file, and what it says as TOML.
 
     Raises:
-        ConfigurationError: It is missing, or cannot be read.
+        ConfigurationError: It is missing, cannot be read, or is not TOML.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
     except FileNotFoundError as error:
         remedy = "name one with --config, or lay out an example with `tourney demo`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
-
-
-def parse(path: Path, text: str) -> Table:
-    """Parse a file's text as TOML.
-
-    Raises:
-        ConfigurationError: It is not TOML.
-    """
-    try:
-        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
 def variable(location: Location) -> str:

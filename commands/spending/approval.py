@@ -1,4 +1,4 @@
-"""Use case: ask for consent before money is spent, at the console if there is a terminal."""
+"""Use case: keep the cap, and ask for consent before money is spent."""
 
 from collections.abc import Iterable
 from math import fsum
@@ -7,13 +7,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
 from commands.spending.budget import Exposure
-from commands.spending.consent import (
-    Offer,
-    SpendingOptions,
-    require_consent,
-    require_within_cap,
-    require_worst_within_cap,
-)
+from commands.spending.consent import Offer, SpendingOptions, dollars
 from commands.spending.endpoints import Request, endpoint_costs, spent_at_endpoints
 from commands.spending.pricing import PriceBook
 
@@ -35,10 +29,38 @@ def approve(offer: Offer, spending: SpendingOptions, console: Console) -> None:
     """Check an offer against the cap, and ask for consent.
 
     Raises:
-        Refused: It is above the cap, or not confirmed; nothing was sent.
+        Refused: It is above the cap, its price is unknown, or it is not confirmed; nothing was
+            sent.
     """
-    require_within_cap(offer)
-    require_consent(offer, agreed=spending.agreed, confirm=console.confirm)
+    _require_expected_within_cap(offer)
+    if not (spending.agreed or (console.confirm and console.confirm(offer.question))):
+        raise Refused("not confirmed: nothing was sent")
+
+
+def _require_expected_within_cap(offer: Offer) -> None:
+    if offer.cap_usd is None:
+        return
+    if offer.expected_usd is None:
+        raise Refused(
+            f"{offer.model} has no price, so a cap cannot be kept; add one with [judge] prices ="
+            " FILE"
+        )
+    if offer.spent_usd + offer.expected_usd > offer.cap_usd:
+        raise Refused(
+            f"the cap is {dollars(offer.cap_usd)}: {dollars(offer.spent_usd)} is spent, and this"
+            f" would cost about {dollars(offer.expected_usd)} more; raise --max-usd or [judge]"
+            " max_usd, or send fewer requests with `tourney apply ... --limit`"
+        )
+
+
+def _require_worst_within_cap(offer: Offer) -> None:
+    worst_usd, bound_usd = offer.worst_usd or 0.0, offer.spent_usd + offer.uncertain_usd
+    if offer.cap_usd is not None and bound_usd + worst_usd > offer.cap_usd:
+        raise Refused(
+            f"the cap is {dollars(offer.cap_usd)}: {dollars(bound_usd)} is spent, in flight or"
+            f" perhaps billed, and {offer.model} may cost up to {dollars(worst_usd)} more; raise"
+            " --max-usd, or send fewer requests with `tourney apply ... --limit`"
+        )
 
 
 def approve_requests(
@@ -72,5 +94,5 @@ def approve_requests(
         cap_usd=spending.max_usd,
         uncertain_usd=0.0 if spending.max_usd is None else exposure.usd(),
     )
-    require_worst_within_cap(offer)
+    _require_worst_within_cap(offer)
     approve(offer, spending, console)

@@ -1,12 +1,11 @@
 """The cap on spending, kept against the worst case.
 
-`Budget` says how many queries the cap allows; `Exposure` bounds the charges that are not settled.
+`affordable_queries` are those that the cap allows; `Exposure` bounds the charges that are not
+settled.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
-from typing import NamedTuple
 
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
@@ -14,10 +13,11 @@ from commands.spending.consent import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId
+from ledger.identity import Digest, JudgeId, PromptId
 from projections.tournament.matches import match_of, pairings
 from projections.tournament.progress import OpenQuery
 from projections.tournament.spend import may_have_been_billed
+from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -42,59 +42,32 @@ class PriceUnknown(Refused):
         )
 
 
-def require_price(pricing: Pricing) -> None:
-    """Fail early if the cap cannot be kept.
+def affordable_queries(
+    queries: Sequence[OpenQuery], pricing: Pricing, *, cap_usd: float, bound_usd: float
+) -> Sequence[OpenQuery]:
+    """Return as many of the first queries as cannot cost more than is left of the cap.
+
+    Args:
+        queries: The queries to send, in order.
+        pricing: The prices of the judge that is asked.
+        cap_usd: The cap in dollars.
+        bound_usd: Dollars spent, in flight or perhaps billed, at worst.
 
     Raises:
+        BudgetReached: Not even the first is affordable.
         PriceUnknown: The judge has no price.
     """
-    if pricing.worst_usd([]) is None:
-        raise PriceUnknown
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A tournament's cap, and the prices of the judge that is asked."""
-
-    cap_usd: float
-    pricing: Pricing
-
-    def affordable(
-        self, queries: Sequence[OpenQuery], *, spent_usd: float, uncertain_usd: float = 0.0
-    ) -> Sequence[OpenQuery]:
-        """Return as many of the first queries as cannot cost more than is left.
-
-        Args:
-            queries: The queries to send, in order.
-            spent_usd: Dollars spent.
-            uncertain_usd: Dollars in flight or perhaps billed, at worst.
-
-        Raises:
-            BudgetReached: Not even the first is affordable.
-            PriceUnknown: The judge has no price.
-        """
-        left, n_affordable, next_usd = self.cap_usd - spent_usd - uncertain_usd, 0, 0.0
-        for query in queries:
-            next_usd = self._worst_usd(query)
-            if next_usd > left:
-                break
-            left, n_affordable = left - next_usd, n_affordable + 1
-        if not n_affordable:
-            raise BudgetReached(self.cap_usd, spent_usd + uncertain_usd, next_usd)
-        return queries[:n_affordable]
-
-    def _worst_usd(self, query: OpenQuery) -> float:
-        worst = self.pricing.worst_usd([query.asked])
-        if worst is None:
+    left = cap_usd - bound_usd
+    for n_affordable, query in enumerate(queries):
+        next_usd = pricing.worst_usd([query.asked])
+        if next_usd is None:
             raise PriceUnknown
-        return worst
-
-
-class _Worst(NamedTuple):
-    """The worst-case costs of one judge's queries."""
-
-    by_query: Mapping[Digest, float]
-    dearest_usd: float
+        if next_usd > left:
+            if not n_affordable:
+                raise BudgetReached(cap_usd, bound_usd, next_usd)
+            return queries[:n_affordable]
+        left -= next_usd
+    return queries
 
 
 class Exposure:
@@ -108,7 +81,7 @@ class Exposure:
         self._recorder, self._pricing_of = recorder, pricing_of
         self._position = 0  # failures are counted up to here
         self._lost_usd = 0.0
-        self._worst_of: dict[JudgeId, _Worst] = {}
+        self._worst_of: dict[JudgeId, Mapping[Digest, float]] = {}
 
     def usd(self) -> float:
         """Return the bound in dollars: all judges, whichever process asked them.
@@ -138,35 +111,37 @@ class Exposure:
             types=["JudgeQueryFailed"],
         )
         return [
-            self._worst(event)
-            for event in (each.event for each in news)
-            if isinstance(event, JudgeQueryFailed) and may_have_been_billed(event.detail)
+            self._worst(each.event)
+            for each in news
+            if isinstance(each.event, JudgeQueryFailed) and may_have_been_billed(each.event.detail)
         ]
 
     def _worst(self, failure: JudgeQueryFailed) -> float:
         if failure.judge not in self._worst_of:
-            by_query = self._priced(failure.judge)
-            self._worst_of[failure.judge] = _Worst(by_query, max(by_query.values(), default=0.0))
-        worst = self._worst_of[failure.judge]
-        return worst.by_query.get(failure.query_key, worst.dearest_usd)
+            self._worst_of[failure.judge] = self._priced(failure.judge)
+        by_query = self._worst_of[failure.judge]
+        usd = by_query.get(failure.query_key)
+        return max(by_query.values(), default=0.0) if usd is None else usd
 
     def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
         """Return the worst case of each query to the judges of a name, without their texts.
 
         The same query may have been sent in a batch or not, at different prices.
         """
-        worst_usd: dict[Digest, float] = {}
-        judges = self._recorder.state.judges.values()
-        for judge in (each for each in judges if each.judge_id == judge_id):
+        state, worst_usd = self._recorder.state, dict[Digest, float]()
+        for judge in (each for each in state.judges.values() if each.judge_id == judge_id):
             pricing = self._pricing_of(judge)
-            for question in self._questions(judge):
+            for question in questions(state, [prompt.prompt_id for prompt in state.bank], judge):
                 usd, key = pricing.worst_usd([question]) or 0.0, question.query_key
                 worst_usd[key] = max(usd, worst_usd.get(key, 0.0))
         return worst_usd
 
-    def _questions(self, judge: JudgeSettings) -> Iterator[JudgeQuery]:
-        state = self._recorder.state
-        for pairing in pairings(state, [prompt.prompt_id for prompt in state.bank]):
-            match = match_of(state, pairing, judge)
-            if match is not None:
-                yield from (match.forward, match.swapped)
+
+def questions(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[JudgeQuery]:
+    """Yield the queries to a judge, in both orders, of every pair with both responses."""
+    for pairing in pairings(state, prompts):
+        match = match_of(state, pairing, judge)
+        if match is not None:
+            yield from (match.forward, match.swapped)

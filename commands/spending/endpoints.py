@@ -119,15 +119,6 @@ def _entrants_by_response(state: Tournament) -> dict[Digest, Entrant]:
     return {cell.response_key: cell.entrant for cell in asked}
 
 
-def spent_usd(used: Iterable[AnswerUsage], prices: PriceTable) -> float:
-    """Add up the cost of the answers whose price the table has."""
-    by_model: dict[str, list[Usage]] = {}
-    for entrant, usage in used:
-        if entrant.loader == "endpoint":
-            by_model.setdefault(entrant.weights, []).append(usage)
-    return fsum(_usd(model, usages, prices) or 0.0 for model, usages in by_model.items())
-
-
 def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | None:
     priced = prices.of(model)
     if priced is None:
@@ -167,7 +158,7 @@ def _added_up(
         n_answers=len(used),
         n_input=sum(each.usage.n_input for each in used),
         n_output=sum(each.usage.n_output for each in used),
-        usd=None if priced is None else spent_usd(used, prices),
+        usd=_usd(model, (each.usage for each in used), prices),
         price_table=None if priced is None else priced.source.title,
     )
 
@@ -201,4 +192,5 @@ def endpoint_usage(
 
 def spent_at_endpoints(ledger: LedgerReader, state: Tournament, prices: PriceTable) -> float:
     """Return what the answers of endpoint entrants cost: responses and evaluations."""
-    return spent_usd(endpoint_usage(ledger, state), prices)
+    spent = endpoint_spend(endpoint_usage(ledger, state), prices)
+    return fsum(each.usd or 0.0 for each in spent)

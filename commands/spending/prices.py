@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.inputs import shipped_data
-from commands.settings.toml import parse, read_text
+from commands.settings.toml import read_toml
 from ledger.events.values import FilledText, Ordinal, Price, Usage
 
 STALE_AFTER: Final = dt.timedelta(days=60)
@@ -110,11 +110,6 @@ class PriceTable:
         """Return a model's prices; None: there are none."""
         return next((priced for priced in self.rows if priced.row.id == model), None)
 
-    def price_of(self, model: str, *, in_batch: bool, usage: Usage) -> Price | None:
-        """Return the price of a reply; None: the model has none."""
-        priced = self.of(model)
-        return None if priced is None else priced.price(usage, in_batch=in_batch)
-
     def min_cacheable(self, model: str) -> int | None:
         """Return the tokens of the shortest prefix that the provider caches; None: unknown."""
         priced = self.of(model)
@@ -141,7 +136,7 @@ def read_sheet(path: Path) -> PriceSheet:
     """
     if not path.is_file():
         raise ConfigurationError([f"[judge] prices: there is no file {path}"])
-    document = parse(path, read_text(path))
+    _, document = read_toml(path)
     try:
         sheet = msgspec.convert(document, PriceSheet)
     except msgspec.ValidationError as error:
@@ -149,11 +144,7 @@ def read_sheet(path: Path) -> PriceSheet:
         raise ConfigurationError(
             [f"{path}: {place}: {why}" if place else f"{path}: {why}"]
         ) from error
-    _require_distinct(path, [row.id for row in sheet.models])
-    return sheet
-
-
-def _require_distinct(path: Path, models: Sequence[str]) -> None:
-    twice = [model for model, count in Counter(models).items() if count > 1]
-    if twice:
+    counts = Counter(row.id for row in sheet.models)
+    if twice := [model for model, count in counts.items() if count > 1]:
         raise ConfigurationError([f"{path}: model {model!r} is there twice" for model in twice])
+    return sheet

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from commands.settings.schema import CacheTtl, Settings
 from commands.spending.prices import PricedModel, PriceTable, price_table
@@ -16,44 +16,27 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
 
-class Pricing(Protocol):
-    """The prices of one judge, by how its queries are sent."""
+class Pricing:
+    """The prices of a judge on this machine, which costs nothing, and the base of others."""
 
-    def price_of(self, usage: Usage) -> Price | None:
+    def price_of(self, usage: Usage) -> Price | None:  # noqa: ARG002  # others need it
         """Return the price of a reply; None: unknown, or free."""
-
-    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return the expected cost of queries; None: the price is unknown."""
-
-    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return the worst-case cost of queries; None: the price is unknown."""
-
-    def caches(self, query: JudgeQuery) -> bool:
-        """Return whether the provider caches a query's system text."""
-
-
-@dataclass(frozen=True)
-class FreeOfCharge:
-    """The prices of a judge on this machine: it costs nothing."""
-
-    def price_of(self, usage: Usage) -> Price | None:  # noqa: ARG002  # a port's signature
-        """Return no price."""
         return None
 
-    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float:  # noqa: ARG002  # likewise
-        """Return nothing."""
+    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:  # noqa: ARG002  # likewise
+        """Return the expected cost of queries; None: the price is unknown."""
         return 0.0
 
-    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float:  # noqa: ARG002  # likewise
-        """Return nothing."""
+    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:  # noqa: ARG002  # likewise
+        """Return the worst-case cost of queries; None: the price is unknown."""
         return 0.0
 
     def caches(self, query: JudgeQuery) -> bool:  # noqa: ARG002  # likewise
-        """Keep nothing."""
+        """Return whether the provider caches a query's system text."""
         return False
 
 
-FREE_OF_CHARGE: Final = FreeOfCharge()
+FREE_OF_CHARGE: Final = Pricing()
 
 
 # Expected cache hits before replies tell their share: nearly all of direct requests; of batches the
@@ -63,7 +46,7 @@ BATCH_HITS: Final = 0.64
 
 
 @dataclass(frozen=True)
-class TokenPricing:
+class TokenPricing(Pricing):
     """The prices of a judge that is billed by the token."""
 
     judge: JudgeSettings

@@ -72,7 +72,7 @@ def _section(title: str, kind: Schema) -> str:
     required: Sequence[str] = kind.get("required", ())
     rows = (
         f"| `{key}` | {_type(field)} | {_default(field, is_required=key in required)}"
-        f" | {field['description']} |"
+        f" | {' '.join(field['description'].split())} |"
         for key, field in kind["properties"].items()
     )
     is_plain = not title.startswith("[[")

@@ -10,9 +10,7 @@ from msgspec import Meta
 from pydantic import PositiveInt
 
 from commands.errors import ConfigurationError
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
-from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference
+from commands.evaluating import comparison, rollout, samples
 from commands.evaluating.shipped._items import (
     ListedEvaluation,
     check_arguments,
@@ -67,7 +65,7 @@ def contains_answer(text: str, answer: str) -> bool:
 _LEAD: Final = re.compile(r"\s*answer\s*:", re.IGNORECASE)
 
 
-class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
+class BankRollout(ListedEvaluation[Prompt], rollout.RolloutEvaluation):
     """Free answers to the bank's prompts; an answer is right if it contains the gold answer."""
 
     @check_arguments
@@ -96,12 +94,12 @@ class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
         """Return whether the answer contains the gold answer's words."""
         return contains_answer(y_hat, y)
 
-    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
+    def max_new_tokens(self, inference: samples.Inference) -> int:  # noqa: ARG002  # the same for all
         """Return the largest length of an answer, in tokens."""
         return self._n_new
 
 
-class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
+class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvaluation):
     """A choice between the gold answer and the bank's distractors, after prompt and `Answer:`.
 
     Each continuation begins with the space: tokenizers join it to the next word.
@@ -135,11 +133,7 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
 
 
 def _with_gold(bank: Sequence[Prompt], sources: Sequence[str]) -> Mapping[str, Prompt]:
-    """Return the prompts with a gold answer, of some sources or of all.
-
-    Raises:
-        ConfigurationError: A source has no such prompt.
-    """
+    """Return the prompts with a gold answer, of some sources or of all."""
     prompts = [prompt for prompt in bank if prompt.gold_answer]
     known = sorted({prompt.source for prompt in prompts})
     faults = [

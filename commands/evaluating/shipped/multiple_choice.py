@@ -13,9 +13,7 @@ from typing import ClassVar, Final, NamedTuple
 import msgspec
 from pydantic import PositiveInt
 
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
-from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference
+from commands.evaluating import comparison, rollout, samples
 from commands.evaluating.shipped._items import ListedEvaluation, check_arguments, read_lines
 
 LETTERS = ascii_uppercase
@@ -124,7 +122,7 @@ _LETTER: Final = re.compile(
 )
 
 
-class LetterChoices(ListedEvaluation[Question], PerplexityComparisonEvaluation):
+class LetterChoices(ListedEvaluation[Question], comparison.PerplexityComparisonEvaluation):
     """Comparison of the choices' letters after question, choices and `Answer:`."""
 
     layout: ClassVar[type[QuestionLine]]
@@ -141,7 +139,7 @@ class LetterChoices(ListedEvaluation[Question], PerplexityComparisonEvaluation):
         return f"{_with_letters(question)}\nAnswer:", letters, question.correct
 
 
-class LetterRollout(ListedEvaluation[Question], RolloutEvaluation):
+class LetterRollout(ListedEvaluation[Question], rollout.RolloutEvaluation):
     """Rollout that asks for the letter; an answer is right if it begins with it or names it."""
 
     layout: ClassVar[type[QuestionLine]]
@@ -171,7 +169,7 @@ class LetterRollout(ListedEvaluation[Question], RolloutEvaluation):
         """Return whether it is the correct letter."""
         return y == y_hat
 
-    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
+    def max_new_tokens(self, inference: samples.Inference) -> int:  # noqa: ARG002  # the same for all
         """Return the largest length of an answer, in tokens."""
         return self._n_new
 

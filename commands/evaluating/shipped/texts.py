@@ -63,11 +63,7 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
 
 
 def _files(path: Path) -> Sequence[Path]:
-    """Return a file, or the *.txt files of a folder.
-
-    Raises:
-        ConfigurationError: The path does not exist, or the folder has no such files.
-    """
+    """Return a file, or the *.txt files of a folder."""
     if path.is_file():
         return [path]
     files = sorted(each for each in path.glob("*.txt") if each.is_file())
@@ -78,11 +74,7 @@ def _files(path: Path) -> Sequence[Path]:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text; line ends stay as they are, since metrics count bytes.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or is not UTF-8.
-    """
+    """Return a file's text; line ends stay as they are, since metrics count bytes."""
     try:
         return path.read_bytes().decode()
     except OSError as error:

@@ -16,7 +16,9 @@ _FIRST, _SECOND = 1, 2  # the certain preferences
 _TIE_ONCE: Final = 0  # a tie, in files from before preferences were weighted
 _EVEN: Final = 0.5
 _N_DECIMALS: Final = 15  # of a preference; further ones come from the subtraction
-_N_HEX: Final = 16  # 64 bits tell a million prompts apart
+_N_HEX: Final = (
+    16  # of an id: AlpacaEval names prompts by their texts; 64 bits tell a million apart
+)
 
 
 @row_by_row
@@ -27,18 +29,14 @@ def read(cells: Cells) -> Iterator[BattleRow]:
         model_b=cells.text("generator_2"),
         winner=_winner(pref),
         pref=pref,
-        question_id=_question_id(cells.text("instruction")),
+        question_id=sha256(cells.text("instruction").encode()).hexdigest()[:_N_HEX],
         source="llm-judge",
         judge_model=cells.optional_text("annotator"),
     )
 
 
 def _pref(cells: Cells) -> float | None:
-    """Return the probability that the second is better, or None if the annotator failed.
-
-    Raises:
-        InvalidFields: The row has no preference, or one out of range.
-    """
+    """Return the probability that the second is better, or None if the annotator failed."""
     if "preference" not in cells.fields:
         raise InvalidFields("preference is missing; it may be null")
     preference = cells.optional_number("preference")
@@ -57,8 +55,3 @@ def _winner(pref: float | None) -> Winner:
     if pref == _EVEN:
         return "tie"
     return "model_a" if pref < _EVEN else "model_b"
-
-
-def _question_id(instruction: str) -> str:
-    """Return an id for a prompt, which AlpacaEval identifies by its text."""
-    return sha256(instruction.encode()).hexdigest()[:_N_HEX]

@@ -7,7 +7,6 @@ exclude its prompt, those of v0.1 the game.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.importing.formats.rows import BattleRow, Cells, Fields, InvalidFields, row_by_row
@@ -22,20 +21,18 @@ class _Label(NamedTuple):
     weight: float = 1.0
 
 
-_LABELS: Final[Mapping[str, _Label]] = MappingProxyType(
-    {
-        "A>>B": _Label("model_a", _MUCH),
-        "A>B": _Label("model_a"),
-        "A=B": _Label("tie"),
-        "A<B": _Label("model_b"),
-        "A<<B": _Label("model_b", _MUCH),
-        "B>>A": _Label("model_b", _MUCH),
-        "B>A": _Label("model_b"),
-        "B=A": _Label("tie"),
-        "B<A": _Label("model_a"),
-        "B<<A": _Label("model_a", _MUCH),
-    }
-)
+_LABELS: Final[Mapping[str, _Label]] = {
+    "A>>B": _Label("model_a", _MUCH),
+    "A>B": _Label("model_a"),
+    "A=B": _Label("tie"),
+    "A<B": _Label("model_b"),
+    "A<<B": _Label("model_b", _MUCH),
+    "B>>A": _Label("model_b", _MUCH),
+    "B>A": _Label("model_b"),
+    "B=A": _Label("tie"),
+    "B<A": _Label("model_a"),
+    "B<<A": _Label("model_a", _MUCH),
+}
 
 
 @row_by_row
@@ -60,11 +57,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _baseline(cells: Cells) -> str:
-    """Return the baseline that the model was compared with.
-
-    Raises:
-        InvalidFields: A row of v2.0, where it depends on the category, does not name it.
-    """
+    """Return the baseline that the model was compared with."""
     if "question_id" in cells.fields and cells.lacks("baseline"):
         return _BASELINE_V0_1
     return cells.text("baseline")

@@ -4,24 +4,23 @@ Conversations of any length are imported; JudgeArena rates those of one turn onl
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row, shorten
 from ledger.events.imports import Winner
 
-_FLAGS: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}
-)
-_WINNERS: Final[Mapping[str, Winner]] = MappingProxyType(
-    {
-        "model_a": "model_a",
-        "model_b": "model_b",
-        "tie": "tie",
-        "tie (bothbad)": "tie (bothbad)",  # arena-human-preference-100k
-        "both_bad": "tie (bothbad)",  # arena-human-preference-140k
-    }
-)
+_FLAGS: Final[Mapping[str, Winner]] = {
+    "winner_model_a": "model_a",
+    "winner_model_b": "model_b",
+    "winner_tie": "tie",
+}
+_WINNERS: Final[Mapping[str, Winner]] = {
+    "model_a": "model_a",
+    "model_b": "model_b",
+    "tie": "tie",
+    "tie (bothbad)": "tie (bothbad)",  # arena-human-preference-100k
+    "both_bad": "tie (bothbad)",  # arena-human-preference-140k
+}
 
 
 @row_by_row
@@ -52,11 +51,7 @@ def _vote(cells: Cells, winner: Winner, *, question_id: str) -> BattleRow:
 
 
 def _flagged(cells: Cells) -> Winner:
-    """Return the winner whose flag is 1; a tie may mean that both were bad.
-
-    Raises:
-        InvalidFields: The flags are not one 1 and two 0.
-    """
+    """Return the winner whose flag is 1; a tie may mean that both were bad."""
     flags = {name: cells.optional_number(name) for name in _FLAGS}
     if sorted(flag for flag in flags.values() if flag is not None) != [0, 0, 1]:
         said = ", ".join(f"{name} {shorten(cells.fields.get(name))}" for name in _FLAGS)

@@ -6,18 +6,23 @@ of a question are battles on one prompt, since the second continues the first.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
 from ledger.events.imports import Winner
 
-_GAME_1: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "no verdict"}
-)
-_GAME_2: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"model_2": "model_a", "model_1": "model_b", "tie": "tie", "error": "no verdict"}
-)
+_GAME_1: Final[Mapping[str, Winner]] = {
+    "model_1": "model_a",
+    "model_2": "model_b",
+    "tie": "tie",
+    "error": "no verdict",
+}
+_GAME_2: Final[Mapping[str, Winner]] = {
+    "model_2": "model_a",
+    "model_1": "model_b",
+    "tie": "tie",
+    "error": "no verdict",
+}
 
 
 @row_by_row
@@ -37,11 +42,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _judge_model(cells: Cells) -> str:
-    """Return the judge's model, without the name of its prompt.
-
-    Raises:
-        InvalidFields: The field is not a model and a prompt.
-    """
+    """Return the judge's model, without the name of its prompt."""
     match cells.structured("judge", list[str]):
         case [model, _] if model:
             return model

@@ -5,16 +5,18 @@ round that is inconclusive, or void for lack of an answer, has no verdict.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row, shorten
 from ledger.events.imports import Winner
 
 _SCHEMAS: Final = (2, 3)
-_VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"A": "model_a", "B": "model_b", "tie": "tie", "inconclusive": "no verdict"}
-)
+_VERDICTS: Final[Mapping[str, Winner]] = {
+    "A": "model_a",
+    "B": "model_b",
+    "tie": "tie",
+    "inconclusive": "no verdict",
+}
 
 
 @row_by_row
@@ -36,11 +38,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
 
 
 def _require_agreement(cells: Cells, verdict: Winner) -> None:
-    """Check the verdict against the field `winner`, which names an entrant.
-
-    Raises:
-        InvalidFields: They contradict each other, or the winner is unknown.
-    """
+    """Check the verdict against the field `winner`, which names an entrant."""
     named: Mapping[Winner, tuple[object, ...]] = {
         "model_a": (cells.fields.get("model_a"),),
         "model_b": (cells.fields.get("model_b"),),

@@ -8,7 +8,6 @@ shown. Both files hold the same judgments, so import only one; its name gives th
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from commands.importing.formats.rows import (
@@ -23,9 +22,7 @@ from commands.importing.formats.rows import (
 )
 from ledger.events.imports import Winner
 
-_VERDICTS: Final[Mapping[str, Winner]] = MappingProxyType(
-    {"A": "model_a", "B": "model_b", "TIE": "tie"}
-)
+_VERDICTS: Final[Mapping[str, Winner]] = {"A": "model_a", "B": "model_b", "TIE": "tie"}
 _SAYS_TIE: Final = re.compile(r"\s*VERDICT:\s*TIE", re.IGNORECASE)
 
 

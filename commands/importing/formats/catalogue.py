@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from commands.importing.formats import _alpaca_eval as alpaca_eval
@@ -24,86 +23,72 @@ class BattleFormat(NamedTuple):
     """How to turn the rows of a program's files into battles, whatever the kind of file."""
 
     name: str
-    mapping_version: int  # raise it when rows are interpreted differently
     read: Reader
     description: str  # for the help
     required: tuple[str, ...]  # fields that every row must have
     optional: tuple[str, ...] = ()  # fields that are read if present
     set_by_file: Callable[[Path], str] | None = None  # if the file name decides the set
+    mapping_version: int = 1  # raise it when rows are interpreted differently
 
     def set_of(self, file: Path) -> str:
         """Return the default set to import a file into."""
         return self.name if self.set_by_file is None else self.set_by_file(file)
 
 
-FORMATS: Final[Mapping[str, BattleFormat]] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            BattleFormat("plain", 1, plain.read, "a table of battles", _BATTLE, _BESIDE),
-            BattleFormat(
-                "judgearena", 1, judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE
-            ),
-            BattleFormat(
-                "lmarena-55k",
-                1,
-                lmarena.read_55k,
-                "LMArena's votes of arena-human-preference-55k",
-                ("id", *_PAIR, "winner_model_a", "winner_model_b", "winner_tie"),
-            ),
-            BattleFormat(
-                "lmarena-100k",
-                1,
-                lmarena.read_100k,
-                "LMArena's votes of arena-human-preference-100k",
-                ("question_id", *_BATTLE),
-            ),
-            BattleFormat(
-                "lmarena-140k",
-                1,
-                lmarena.read_140k,
-                "LMArena's votes of arena-human-preference-140k",
-                ("id", *_BATTLE),
-            ),
-            BattleFormat(
-                "arena-hard",
-                1,
-                arena_hard.read,
-                "arena-hard-auto's model_judgment, v0.1 and v2.0",
-                ("model", "judge", "games"),
-                ("uid", "question_id", "baseline"),
-            ),
-            BattleFormat(
-                "alpaca-eval",
-                1,
-                alpaca_eval.read,
-                "AlpacaEval's annotations.json",
-                ("instruction", "generator_1", "generator_2", "preference"),
-                ("annotator",),
-            ),
-            BattleFormat(
-                "mt-bench",
-                1,
-                mt_bench.read,
-                "FastChat's pairwise model_judgment",
-                ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
-            ),
-            BattleFormat(
-                "orq-arena",
-                1,
-                orq_arena.read,
-                "orq-arena's battle log, schema 2 and 3",
-                (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
-            ),
-            BattleFormat(
-                "tap",
-                1,
-                tap.read,
-                "tap's judgments_*.jsonl, or a run's verdicts/*.jsonl",
-                (),
-                ("cache_key", "verdict", "judge_model", "reasoning", "metadata", "raw"),
-                tap.set_of,
-            ),
-        )
-    }
+_ALL: Final = (
+    BattleFormat("plain", plain.read, "a table of battles", _BATTLE, _BESIDE),
+    BattleFormat("judgearena", judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE),
+    BattleFormat(
+        "lmarena-55k",
+        lmarena.read_55k,
+        "LMArena's votes of arena-human-preference-55k",
+        ("id", *_PAIR, "winner_model_a", "winner_model_b", "winner_tie"),
+    ),
+    BattleFormat(
+        "lmarena-100k",
+        lmarena.read_100k,
+        "LMArena's votes of arena-human-preference-100k",
+        ("question_id", *_BATTLE),
+    ),
+    BattleFormat(
+        "lmarena-140k",
+        lmarena.read_140k,
+        "LMArena's votes of arena-human-preference-140k",
+        ("id", *_BATTLE),
+    ),
+    BattleFormat(
+        "arena-hard",
+        arena_hard.read,
+        "arena-hard-auto's model_judgment, v0.1 and v2.0",
+        ("model", "judge", "games"),
+        ("uid", "question_id", "baseline"),
+    ),
+    BattleFormat(
+        "alpaca-eval",
+        alpaca_eval.read,
+        "AlpacaEval's annotations.json",
+        ("instruction", "generator_1", "generator_2", "preference"),
+        ("annotator",),
+    ),
+    BattleFormat(
+        "mt-bench",
+        mt_bench.read,
+        "FastChat's pairwise model_judgment",
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+    ),
+    BattleFormat(
+        "orq-arena",
+        orq_arena.read,
+        "orq-arena's battle log, schema 2 and 3",
+        (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
+    ),
+    BattleFormat(
+        "tap",
+        tap.read,
+        "tap's judgments_*.jsonl, or a run's verdicts/*.jsonl",
+        (),
+        ("cache_key", "verdict", "judge_model", "reasoning", "metadata", "raw"),
+        tap.set_of,
+    ),
 )
+FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}

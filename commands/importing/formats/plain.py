@@ -1,7 +1,6 @@
 """The plain format: one battle per row, in columns that are easy to write by hand or program."""
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final, get_args
 
 from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
@@ -10,24 +9,20 @@ from ledger.events.imports import Source, Winner
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
 _SOURCES: tuple[Source, ...] = get_args(Source)
 
-NEEDED: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "model_a": "an entrant",
-        "model_b": "another",
-        "winner": " | ".join(_WINNERS),
-    }
-)
+NEEDED: Final[Mapping[str, str]] = {
+    "model_a": "an entrant",
+    "model_b": "another",
+    "winner": " | ".join(_WINNERS),
+}
 """The required columns, and what each holds."""
 
-OPTIONAL: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "pref": "probability that model_b is better, from 0 to 1",
-        "question_id": "id of the prompt",
-        "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
-        "judge_model": "the judge",
-        "weight": "weight of the battle, above 0; default: 1",
-    }
-)
+OPTIONAL: Final[Mapping[str, str]] = {
+    "pref": "probability that model_b is better, from 0 to 1",
+    "question_id": "id of the prompt",
+    "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
+    "judge_model": "the judge",
+    "weight": "weight of the battle, above 0; default: 1",
+}
 """The optional columns, and what each holds; their cells may be empty."""
 
 
@@ -50,16 +45,11 @@ def battle(cells: Cells) -> BattleRow:
         question_id=cells.optional_text("question_id"),
         source=cells.one_of("source", _SOURCES) if is_said else by_default,
         judge_model=judge_model,
-        weight=weight(cells),
+        weight=_weight(cells),
     )
 
 
-def weight(cells: Cells) -> float:
-    """Return a battle's weight, 1 if none is given.
-
-    Raises:
-        InvalidFields: The weight is not a number above 0.
-    """
+def _weight(cells: Cells) -> float:
     given = cells.optional_number("weight")
     if given is not None and given <= 0:
         raise InvalidFields(f"weight is {given!r}, but must be above 0")

@@ -9,8 +9,8 @@ from commands.entrants.weights import (
     file_digest,
     folder_digest,
     head_layers,
-    require_fit,
     require_head_fit,
+    require_tensors_fit,
     tensor_shapes,
 )
 from commands.errors import WeightsError
@@ -187,7 +187,8 @@ def fit(folder: Path, adapter: Shapes, **base: tuple[int, ...]) -> None:
     """Write a base and an adapter, and require that they fit."""
     shapes = {f"model.{name}.weight": shape for name, shape in base.items()}
     base_folder = write_weights(folder / "base", shapes or {"model.q_proj.weight": (6, 4)})
-    require_fit(base_folder, write_weights(folder / "adapter", adapter))
+    adapter_folder = write_weights(folder / "adapter", adapter)
+    require_tensors_fit(base_folder, adapter_folder, tensor_shapes(adapter_folder))
 
 
 def pair(module: str, *, n_in: int = 4, n_out: int = 6, rank: int = 3) -> Shapes:

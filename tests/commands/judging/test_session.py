@@ -8,11 +8,11 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
+from commands.judging.in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
-    judge_for_rating,
     judge_with_consent,
     plan_judging,
     reporting_open_batches,
@@ -269,8 +269,9 @@ def test_ratings_wait_for_a_batch_that_this_command_does_not_receive(
     later, direct = Recorder(ledger, STREAM), preferring_tuned()
     chosen = plan(later, terminal)
 
+    judge_with_consent(later, chosen, Scripted(direct, batches), terminal.console)
     with pytest.raises(WorkInFlight, match=WAITING_FOR):
-        judge_for_rating(later, chosen, Scripted(direct, batches), terminal.console)
+        require_none_in_flight(later.state, chosen.judge, chosen.task.prompts)
 
     (said,) = terminal.told
     assert WAITING_FOR in said

@@ -12,7 +12,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply, no_progress
-from commands.spending.budget import Budget, BudgetReached, Exposure, PriceUnknown, require_price
+from commands.spending.budget import BudgetReached, Exposure, affordable_queries
 from commands.spending.pricing import FREE_OF_CHARGE
 from ledger.events.values import Usage
 from ledger.identity import StreamId
@@ -40,8 +40,7 @@ def affordable(
     cap_usd: float, usd: float | None = 1.0, *, spent: float = 0.0, in_flight: float = 0.0
 ) -> Sequence[OpenQuery]:
     """Return what may be sent of eight queries."""
-    budget = Budget(cap_usd, FlatRate(usd))
-    return budget.affordable(QUERIES, spent_usd=spent, uncertain_usd=in_flight)
+    return affordable_queries(QUERIES, FlatRate(usd), cap_usd=cap_usd, bound_usd=spent + in_flight)
 
 
 def test_the_first_queries_that_fit_are_asked() -> None:
@@ -75,19 +74,11 @@ def test_a_cap_on_an_unknown_price_refuses() -> None:
         affordable(100.0, usd=None)
 
 
-def test_whether_a_price_is_known_needs_no_query() -> None:
-    """A run finds it out while nothing is there yet to be judged."""
-    require_price(FlatRate(1.0))
-    require_price(FREE_OF_CHARGE)
-    with pytest.raises(PriceUnknown):
-        require_price(FlatRate(None))
-
-
 def test_a_judge_on_this_machine_is_never_refused() -> None:
     """It costs nothing, so any cap holds."""
-    budget = Budget(0.01, FREE_OF_CHARGE)
+    affordable = affordable_queries(QUERIES, FREE_OF_CHARGE, cap_usd=0.01, bound_usd=0.01)
 
-    assert budget.affordable(QUERIES, spent_usd=0.01) == QUERIES
+    assert affordable == QUERIES
     assert FREE_OF_CHARGE.expected_usd([each.asked for each in QUERIES]) == 0.0
     assert FREE_OF_CHARGE.price_of(Usage(n_input=1, n_output=1)) is None
 

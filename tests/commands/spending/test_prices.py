@@ -33,9 +33,9 @@ def own_table(folder: Path, text: str) -> Path:
 
 def shipped_price(model: str, usage: Usage = FEW, *, in_batch: bool = False) -> Price:
     """Return a price that the shipped table has."""
-    price = price_table().price_of(model, in_batch=in_batch, usage=usage)
-    assert price is not None
-    return price
+    priced = price_table().of(model)
+    assert priced is not None
+    return priced.price(usage, in_batch=in_batch)
 
 
 def test_the_shipped_prices_are_those_that_were_published() -> None:
@@ -93,7 +93,7 @@ def test_a_model_without_a_row_has_no_price() -> None:
     """No price is not a price of nothing."""
     table = price_table()
 
-    assert table.price_of("claude-nobody", in_batch=False, usage=FEW) is None
+    assert table.of("claude-nobody") is None
     assert table.min_cacheable("claude-nobody") is None
 
 
@@ -118,13 +118,10 @@ def test_a_users_row_goes_before_the_shipped_one(tmp_path: Path) -> None:
     file = own_table(tmp_path, HEAD + ROW.format(id="claude-opus-5-5") + ROW.format(id="llama"))
     table = price_table(file)
 
-    mine = table.price_of("claude-opus-5-5", in_batch=False, usage=FEW)
-    local = table.price_of("llama", in_batch=False, usage=FEW)
-    theirs = table.price_of("claude-opus-5", in_batch=False, usage=FEW)
+    models = ("claude-opus-5-5", "llama", "claude-opus-5")
+    found = [priced for model in models if (priced := table.of(model))]
+    mine, local, theirs = (priced.price(FEW, in_batch=False) for priced in found)
 
-    assert mine is not None
-    assert local is not None
-    assert theirs is not None
     assert (mine.input, mine.output, mine.table) == (3.0, 7.0, "mine.toml of 2026-11-01")
     assert (local.input, theirs.input) == (3.0, 5.0)
 

@@ -49,7 +49,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class FlatRate:
+class FlatRate(Pricing):
     """Pricing at a tenth of a dollar a query, and at worst two tenths."""
 
     def price_of(self, usage: Usage) -> Price:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from commands.settings.schema import CacheTtl
 from commands.spending.forecast import PlannedCost, plan_cost
 from commands.spending.prices import price_table
-from commands.spending.pricing import TokenPricing
+from commands.spending.pricing import Pricing, TokenPricing
 from ledger.events.judging import (
     FailureReason,
     JudgeBatchPlanned,
@@ -33,7 +33,7 @@ from tests.support.specification import after
 
 
 @dataclass(frozen=True)
-class FlatRate:
+class FlatRate(Pricing):
     """Prices every query alike; None: at an unknown price."""
 
     usd: float | None

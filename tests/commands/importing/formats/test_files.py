@@ -16,7 +16,7 @@ from commands.importing.formats.files import records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
-FORMAT = BattleFormat("plain", 1, read, "a table", required=("a",), optional=("b",))
+FORMAT = BattleFormat("plain", read, "a table", required=("a",), optional=("b",))
 
 
 def records(path: Path, content: str | bytes | None = None) -> list[Record | BadRow]:

@@ -9,7 +9,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, BatchRefused, SpendLimitReached, WorkInFlight
 from commands.judging.batches import judge_in_batches, reconciling
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.receiving import receive_batches
+from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import JudgeBatchPlanned
@@ -227,7 +227,7 @@ def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: C
 def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: Clock) -> None:
     """By the next command, for which nothing is in flight any more."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
-    receive_batches(recorder, port, batching(clock))
+    BatchReceiver(recorder, port, batching(clock)).receive_all()
 
     with reconciling(again(recorder, ledger), AskingRules(1)):
         assert n_decided(recorder, PILOT) == 0

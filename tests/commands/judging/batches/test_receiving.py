@@ -9,7 +9,7 @@ from commands.decisions.commands import SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound, ProviderError, WorkInFlight
 from commands.judging.judge import JudgingSummary
-from commands.judging.receiving import forget_batch, receive_batches
+from commands.judging.receiving import BatchReceiver, forget_batch
 from commands.ports import Answer, NoReply
 from ledger.events.judging import JudgeQueryFailed
 from ledger.identity import Digest, StreamId
@@ -126,7 +126,7 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
         judged(recorder, port, batching(clock, waits=False), limit=2)
     port.end()
 
-    receive_batches(recorder, port, batching(clock))
+    BatchReceiver(recorder, port, batching(clock)).receive_all()
 
     assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
