@@ -6,10 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, position_of, stream_of
-from commands.cli.shared.options import AsOfOption, LimitOption, Paths, TournamentOption
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.history import (
@@ -36,16 +35,16 @@ _LOOKS_EVERY_S: Final = 0.5
 
 @command
 def log(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    as_of: AsOfOption = None,
+    as_of: options.AsOf = None,
     event_type: Annotated[
         str | None,
         typer.Option(
             "--type", autocompletion=lambda: [*EVENTS.types], help="Only events of this type."
         ),
     ] = None,
-    limit: LimitOption = None,
+    limit: options.Limit = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
@@ -80,7 +79,7 @@ def show(
     name: Annotated[
         str, typer.Argument(metavar="ID", help="A position, a label, or the start of a key.")
     ],
-    paths: Paths,
+    paths: options.Paths,
 ) -> None:
     """Print the events of an ID as JSON.
 
@@ -94,12 +93,11 @@ def show(
 
 @command
 def verify(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
-            "--checkpoint",
             metavar="FILE|DIGEST@POSITION",
             help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
@@ -120,20 +118,17 @@ def verify(
 
 @command
 def replay(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the rebuilt runs into this folder."),
+        Path | None, typer.Option("--output", "-o", help="Write the rebuilt runs into this folder.")
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against",
-            autocompletion=completion.runs,
-            help="Compare this run's folder byte for byte.",
+            autocompletion=completion.runs, help="Compare this run's folder byte for byte."
         ),
     ] = None,
 ) -> None:
@@ -158,7 +153,7 @@ def replay(
 
 
 @command
-def checkpoint(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
+def checkpoint(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
     """Print the ledger's current hash. Keep it elsewhere to detect tampering.
 
     Example: tourney checkpoint > note.txt
@@ -170,7 +165,8 @@ def checkpoint(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
 
 @command
 def backup(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")], paths: Paths
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    paths: options.Paths,
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 

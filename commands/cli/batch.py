@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import make_batch_judge
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command, tournament_view
 from commands.cli.shared.ledger import read_tournament
-from commands.cli.shared.options import Paths
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
@@ -54,7 +53,7 @@ def list_(source: JudgedTournament) -> Table:
 
 @app.command()
 @command
-def wait(paths: Paths) -> None:
+def wait(paths: options.Paths) -> None:
     """Wait for open batches, record their replies, reconcile.
 
     Example: tourney batch wait
@@ -74,7 +73,7 @@ def wait(paths: Paths) -> None:
 
 @app.command()
 @command
-def adopt(batch: BatchArgument, paths: Paths) -> None:
+def adopt(batch: BatchArgument, paths: options.Paths) -> None:
     """Adopt a batch that was sent but not recorded.
 
     Example: tourney batch adopt msgbatch_01
@@ -87,7 +86,7 @@ def adopt(batch: BatchArgument, paths: Paths) -> None:
 
 @app.command()
 @command
-def cancel(batch: BatchArgument, paths: Paths) -> None:
+def cancel(batch: BatchArgument, paths: options.Paths) -> None:
     """Cancel the queries of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
@@ -106,7 +105,7 @@ def cancel(batch: BatchArgument, paths: Paths) -> None:
 
 @app.command()
 @command
-def forget(batch: BatchArgument, paths: Paths) -> None:
+def forget(batch: BatchArgument, paths: options.Paths) -> None:
     """Forget a batch that the provider deleted.
 
     Example: tourney batch forget msgbatch_01

@@ -3,24 +3,17 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from commands.cli.project.bt_views import imported_set
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
+from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.ledger import head_at
-from commands.cli.shared.options import (
-    AsOfOption,
-    EntrantOption,
-    EvaluationOption,
-    Paths,
-    TournamentOption,
-)
 from commands.cli.shared.output import say, write_lines
-from commands.cli.shared.reading import Selection, read_set, read_verdicts, require_no_tournament
+from commands.cli.shared.reading import Selection, read_verdicts
 from commands.cli.tables.bradley_terry import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
@@ -38,49 +31,11 @@ from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 
-
-def ratings_of_tournament(source: JudgedTournament) -> Fields:
-    """Rate a tournament's entrants by its recorded settings; print which are not comparable.
-
-    Raises:
-        CannotRate: There is no such rating.
-    """
-    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
-    boards = by_dimension(source.settlements, parameters, source.roster)
-    _say_order(boards)
-    return rating_records(
-        boards, parameters, arena=source.state.stream, judge_model=source.judge_model
-    )
-
-
-def ratings_of_imported(selection: Selection, name: str) -> Fields:
-    """Rate the entrants of imported battles by default settings; print which are not comparable.
-
-    Raises:
-        ConfigurationError: There is no such set, or an option applies to tournaments only.
-        CannotRate: There is no such rating.
-    """
-    require_no_tournament(selection)
-    imported, parameters = imported_set(selection, name), BradleyTerryParameters()
-    among = rate_with_anchors(imported.battles, parameters, soft=True)
-    judges, boards = [*imported.judges], [board_of(name, among.ratings)]
-    _say_order(boards)
-    return rating_records(
-        boards,
-        parameters,
-        arena=name,
-        judge_model=judges[0] if len(judges) == 1 else None,
-        sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
-    )
-
-
-def _say_order(boards: Iterable[Leaderboard]) -> None:
-    for board in boards:
-        for note in order_notes(board):
-            say(note)
-
-
 app = typer.Typer(no_args_is_help=True)
+_SEVERAL: Final = (
+    "the file holds {} dimensions, in the field `dimension`, which readers of JudgeArena's format"
+    " ignore: export one of them with --dimension"
+)
 
 OutputOption: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="The file to write. Default: standard output.")
@@ -88,7 +43,6 @@ OutputOption: TypeAlias = Annotated[
 NameOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--name",
         autocompletion=completion.imported_sets,
         help="Export this imported set. Default: the tournament's own battles.",
     ),
@@ -102,7 +56,9 @@ def export() -> None:
 
 @app.command(name="events")
 @command
-def export_events(paths: Paths, output: OutputOption = None, as_of: AsOfOption = None) -> None:
+def export_events(
+    paths: options.Paths, output: OutputOption = None, as_of: options.AsOf = None
+) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
@@ -122,9 +78,11 @@ def export_battles(
     Example: tourney export battles -o battles.jsonl
     """
     if name is None:
-        source = _said(selection)
-        _tell_of_several(source)
-        _write(_lines(_records(source)), output)
+        records = [*_records(_said(selection))]
+        n_dimensions = len({record["dimension"] for record in records})
+        if n_dimensions > 1:
+            say(_SEVERAL.format(n_dimensions))
+        _write(_lines(records), output)
     else:
         require_no_tournament(selection)
         _write(_lines(of_imported(read_set(selection, name).events)), output)
@@ -139,11 +97,10 @@ def export_elo_ratings(
 
     Example: tourney export elo-ratings -o elo_ratings.json
     """
-    records = (
-        ratings_of_tournament(_said(selection))
-        if name is None
-        else ratings_of_imported(selection, name)
-    )
+    if name is None:
+        records = _ratings_of_tournament(_said(selection))
+    else:
+        records = _ratings_of_imported(selection, name)
     text = json.dumps(records, indent=2, allow_nan=False)
     _write([f"{text}\n".encode()], output)
 
@@ -151,12 +108,12 @@ def export_elo_ratings(
 @app.command(name="results")
 @command
 def export_results(
-    paths: Paths,
+    paths: options.Paths,
     output: OutputOption = None,
-    entrant: EntrantOption = None,
-    evaluation: EvaluationOption = None,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
+    entrant: options.Entrant = None,
+    evaluation: options.Evaluation = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
 ) -> None:
     """Write an entrant's evaluation results as results.json.
 
@@ -173,11 +130,7 @@ def export_results(
 
 
 def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRun]]:
-    """Return the evaluated entrant with its runs.
-
-    Raises:
-        ConfigurationError: Several entrants were evaluated, or none.
-    """
+    """Return the only entrant that was evaluated, with its runs."""
     entrants = sorted({run.plan.entrant.label for run in source.runs})
     if not entrants:
         raise ConfigurationError([NOTHING_EVALUATED])
@@ -197,21 +150,43 @@ def _said(selection: Selection) -> JudgedTournament:
     return source
 
 
-def _tell_of_several(source: JudgedTournament) -> None:
-    """Warn if several dimensions go into one file: most readers take them for one."""
-    n_dimensions = len({record["dimension"] for record in _records(source)})
-    if n_dimensions > 1:
-        say(
-            f"the file holds {n_dimensions} dimensions, in the field `dimension`, which readers of"
-            " JudgeArena's format ignore: export one of them with --dimension"
-        )
-
-
 def _records(source: JudgedTournament) -> Iterator[Fields]:
     """Yield a tournament's battles by dimension, each with its dimension."""
     for dimension, settlements in source.settlements.items():
         for record in of_settlements(settlements, source.judge_model):
             yield record | {"dimension": dimension}
+
+
+def _ratings_of_tournament(source: JudgedTournament) -> Fields:
+    """Rate a tournament's entrants by its recorded settings; print which are not comparable."""
+    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
+    boards = by_dimension(source.settlements, parameters, source.roster)
+    _say_order(boards)
+    return rating_records(
+        boards, parameters, arena=source.state.stream, judge_model=source.judge_model
+    )
+
+
+def _ratings_of_imported(selection: Selection, name: str) -> Fields:
+    """Rate the entrants of imported battles by default settings; print which are not comparable."""
+    require_no_tournament(selection)
+    imported, parameters = read_set(selection, name), BradleyTerryParameters()
+    among = rate_with_anchors(imported.battles, parameters, soft=True)
+    judges, boards = imported.judges, [board_of(name, among.ratings)]
+    _say_order(boards)
+    return rating_records(
+        boards,
+        parameters,
+        arena=name,
+        judge_model=judges[0] if len(judges) == 1 else None,
+        sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
+    )
+
+
+def _say_order(boards: Iterable[Leaderboard]) -> None:
+    for board in boards:
+        for note in order_notes(board):
+            say(note)
 
 
 def _lines(records: Iterable[Fields]) -> Iterator[bytes]:

@@ -9,9 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import Paths, SkipBadOption
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.history import conflicts_table
@@ -46,9 +45,9 @@ def responses(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    skip_bad: SkipBadOption = False,
+    skip_bad: options.SkipBad = False,
 ) -> None:
     """Import responses that tap's scripts cached, to judge them without generating again.
 
@@ -85,7 +84,7 @@ def import_events(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file that `export events` wrote.")
     ],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
 ) -> None:
     """Import exported events. Repeating it is harmless.
@@ -117,7 +116,7 @@ def import_battles(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
     ],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
     source: Annotated[
         str,
@@ -130,12 +129,11 @@ def import_battles(
     name: Annotated[
         str | None,
         typer.Option(
-            "--name",
             autocompletion=completion.imported_sets,
             help="Name of the set to import into. Default: the format's name.",
         ),
     ] = None,
-    skip_bad: SkipBadOption = False,
+    skip_bad: options.SkipBad = False,
 ) -> None:
     """Import battles of others.
 
@@ -157,14 +155,12 @@ def import_elo_ratings(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
     ],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
     name: Annotated[
         str,
         typer.Option(
-            "--name",
-            autocompletion=completion.imported_sets,
-            help="Name of the set to import into.",
+            autocompletion=completion.imported_sets, help="Name of the set to import into."
         ),
     ] = "judgearena",
 ) -> None:
@@ -186,28 +182,19 @@ def import_hydra_weights(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write.")],
     writer: Writer,
     security: Annotated[
-        Path | None,
-        typer.Option("--security", metavar="DIR", help="The folder of the security shards."),
+        Path | None, typer.Option(metavar="DIR", help="The folder of the security shards.")
     ] = None,
     robustness: Annotated[
         Path | None,
-        typer.Option(
-            "--robustness",
-            metavar="DIR",
-            help="The folder of the robustness shards, at every step.",
-        ),
+        typer.Option(metavar="DIR", help="The folder of the robustness shards, at every step."),
     ] = None,
     uncertainty: Annotated[
-        Path | None,
-        typer.Option("--uncertainty", metavar="DIR", help="The folder of the uncertainty head."),
+        Path | None, typer.Option(metavar="DIR", help="The folder of the uncertainty head.")
     ] = None,
-    heads: Annotated[
-        int, typer.Option("--heads", min=1, help="The number of shards in each set.")
-    ] = 9,
+    heads: Annotated[int, typer.Option(min=1, help="The number of shards in each set.")] = 9,
     heads_depth: Annotated[
         int | None,
         typer.Option(
-            "--heads-depth",
             min=1,
             help="The number of layers of a head. Default: as the security shards' manifest.json"
             f" says, else {DEFAULT_DEPTH}.",
@@ -229,7 +216,7 @@ def import_hydra_weights(
 @command
 def merge(
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="The other ledger.")],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
 ) -> None:
     """Merge another ledger into this one. Repeating it is harmless.

@@ -6,14 +6,8 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import make_inference_factory, make_token_counter
+from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import (
-    AskedJudgeOption,
-    EntrantOption,
-    EvaluationOption,
-    ModeOption,
-    Paths,
-)
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
@@ -44,7 +38,10 @@ WORK_REMAINS = 9  # exit code
 @app.command()
 @command
 def generate(
-    paths: Paths, writer: Writer, mode: ModeOption = "headline", exit_code: ExitCodeOption = False
+    paths: options.Paths,
+    writer: Writer,
+    mode: options.Mode = "headline",
+    exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the missing responses.
 
@@ -64,10 +61,10 @@ def generate(
 @app.command()
 @command
 def judge(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    mode: ModeOption = "headline",
-    judge: AskedJudgeOption = None,
+    mode: options.Mode = "headline",
+    judge: options.AskedJudge = None,
     count_tokens: Annotated[
         bool,
         typer.Option(
@@ -120,10 +117,10 @@ def _rehearsed(place: Workspace) -> Tournament:
 @app.command()
 @command
 def evaluate(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    entrant: EntrantOption = None,
-    evaluation: EvaluationOption = None,
+    entrant: options.Entrant = None,
+    evaluation: options.Evaluation = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the missing evaluation samples.

@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.options import ConfigOption, Paths
 from commands.cli.shared.output import Writer
 from commands.cli.tables.spending import prices_table
 from commands.cli.tables.status import status_table
@@ -27,7 +27,7 @@ from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
 @command
-def status(paths: Paths, writer: Writer) -> None:
+def status(paths: options.Paths, writer: Writer) -> None:
     """Show what is on record for every tournament.
 
     Example: tourney status
@@ -53,7 +53,7 @@ def _on_record(ledger: Ledger) -> Table:
 
 
 @command
-def doctor(paths: Paths, writer: Writer) -> None:
+def doctor(paths: options.Paths, writer: Writer) -> None:
     """Check that this machine is ready for a run.
 
     Example: tourney doctor
@@ -74,7 +74,7 @@ def doctor(paths: Paths, writer: Writer) -> None:
 
 
 @command
-def prices(writer: Writer, config: ConfigOption = DEFAULT_CONFIG) -> None:
+def prices(writer: Writer, config: options.Config = DEFAULT_CONFIG) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from commands.cli.project.bradley_terry import with_imported
 from commands.cli.project.bt_options import SoftScoring
-from commands.cli.project.bt_views import with_imported
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened

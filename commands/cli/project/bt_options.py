@@ -13,6 +13,7 @@ from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
 from ledger.identity import Json
+from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
 
@@ -24,13 +25,11 @@ class ModelOptions(NamedTuple):
     """The model and its intervals; None: as recorded."""
 
     ties: Annotated[
-        TieModel | None,
-        typer.Option("--ties", help="half: half a win for each; davidson: a third outcome."),
+        TieModel | None, typer.Option(help="half: half a win for each; davidson: a third outcome.")
     ] = None
     anchor: Annotated[
         str | None,
         typer.Option(
-            "--anchor",
             metavar="ENTRANT[=RATING]",
             autocompletion=completion.entrants,
             help="Fix this entrant's rating. Default: fix the mean.",
@@ -38,20 +37,16 @@ class ModelOptions(NamedTuple):
     ] = None
     prior_sd: Annotated[
         float | None,
-        typer.Option(
-            "--prior-sd", help="Standard deviation of the prior on ratings, in Elo points."
-        ),
+        typer.Option(help="Standard deviation of the prior on ratings, in Elo points."),
     ] = None
-    interval: Annotated[
-        IntervalKind | None, typer.Option("--interval", help="The method for intervals.")
-    ] = None
+    interval: Annotated[IntervalKind | None, typer.Option(help="The method for intervals.")] = None
     unit: Annotated[
         IntervalUnit | None,
-        typer.Option("--unit", help="The clusters of intervals: prompts or single battles."),
+        typer.Option(help="The clusters of intervals: prompts or single battles."),
     ] = None
-    level: Annotated[
-        float | None, typer.Option("--level", help="The level of intervals, such as 0.95.")
-    ] = None
+    level: Annotated[float | None, typer.Option(help="The level of intervals, such as 0.95.")] = (
+        None
+    )
     resamples: Annotated[
         int | None,
         typer.Option(
@@ -59,9 +54,7 @@ class ModelOptions(NamedTuple):
             help="The number of bootstrap resamples of bayesian and multinomial intervals.",
         ),
     ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="The seed of the bootstrap resamples.")
-    ] = None
+    seed: Annotated[int | None, typer.Option(help="The seed of the bootstrap resamples.")] = None
 
     def parameters(self, recorded: Mapping[str, object]) -> BradleyTerryParameters:
         """Return the recorded parameters, overridden by the chosen ones.
@@ -88,8 +81,7 @@ class TableKind(NamedTuple):
     control: Annotated[
         str | None,
         typer.Option(
-            "--control",
-            help="Control for style features: 'style' (all), or any of length,headers,lists,bold.",
+            help="Control for style features: 'style' (all), or any of length,headers,lists,bold."
         ),
     ] = None
     with_set: Annotated[
@@ -104,28 +96,20 @@ class TableKind(NamedTuple):
     name: Annotated[
         str | None,
         typer.Option(
-            "--name",
             autocompletion=completion.imported_sets,
             help="Rate this imported set of battles instead of the tournament.",
         ),
     ] = None
 
-    def require_one(self) -> None:
-        """Refuse more than one.
+    def require_consistent(self, soft: "SoftOptions") -> None:
+        """Refuse several kinds, and options for imported battles without any.
 
         Raises:
-            ConfigurationError: Several are given.
+            ConfigurationError: They are given.
         """
         if sum(each is not None for each in self) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
-
-    def require_imports(self, given: Mapping[str, object]) -> None:
-        """Refuse options that apply to imported battles only, without any.
-
-        Raises:
-            ConfigurationError: One is given.
-        """
-        for option, value in given.items():
+        for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
             if value is not None and self.with_set is None and self.name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
@@ -195,10 +179,7 @@ def _one_of(option: str, name: str, known: Collection[str]) -> str:
 Prefs: TypeAlias = Literal["soft", "hard"]
 MadeAtOption: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        "--made-at",
-        help=f"The temperature of imported preferences. Default: {TEMPERATURE}.",
-    ),
+    typer.Option(help=f"The temperature of imported preferences. Default: {TEMPERATURE}."),
 ]
 
 
@@ -219,6 +200,12 @@ class SoftScoring(NamedTuple):
         """Return whether imported preferences count, not only who won."""
         return self.prefs == "soft"
 
+    def applied_to(self, battles: BattleTable) -> BattleTable:
+        """Return battles with their preferences at the temperature."""
+        if self.temperature is None:
+            return battles
+        return battles.at_temperature(self.temperature, made_at=self.made_at)
+
     @property
     def facts(self) -> dict[str, Json]:
         """The fields of JSON beside ratings of imported battles."""
@@ -229,14 +216,11 @@ class SoftOptions(NamedTuple):
     """Whether and how preferences and scores count; None: as the model of ties allows."""
 
     prefs: Annotated[
-        Prefs | None,
-        typer.Option("--prefs", help="soft: use imported preferences; hard: only who won."),
+        Prefs | None, typer.Option(help="soft: use imported preferences; hard: only who won.")
     ] = None
     temperature: Annotated[
         float | None,
-        typer.Option(
-            "--temperature", help="Turn a judge's scores into soft scores at this temperature."
-        ),
+        typer.Option(help="Turn a judge's scores into soft scores at this temperature."),
     ] = None
     made_at: MadeAtOption = None
 

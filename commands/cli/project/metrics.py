@@ -7,16 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, stream_of
-from commands.cli.shared.options import (
-    AsOfOption,
-    EntrantOption,
-    EvaluationOption,
-    Paths,
-    TournamentOption,
-)
 from commands.cli.shared.output import Writer
 from commands.cli.tables.metrics import NOTHING_EVALUATED, differences_table, metrics_table
 from commands.errors import ConfigurationError
@@ -78,25 +71,23 @@ def read_evaluations(
 
 @command
 def metrics(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    evaluation: EvaluationOption = None,
-    entrant: EntrantOption = None,
+    evaluation: options.Evaluation = None,
+    entrant: options.Entrant = None,
     rescore: Annotated[
-        bool,
-        typer.Option("--rescore", help="Score the recorded answers again with today's code."),
+        bool, typer.Option("--rescore", help="Score the recorded answers again with today's code.")
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare",
             metavar="A B",
             autocompletion=completion.entrants,
             help="Show B minus A on the samples that both have.",
         ),
     ] = None,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
 ) -> None:
     """Show the results of evaluations.
 

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from commands.cli.shared import options
 from commands.cli.shared.command import (
     command,
     outcomes_view,
@@ -13,7 +14,6 @@ from commands.cli.shared.command import (
     with_source,
 )
 from commands.cli.shared.ledger import position_of, tournament_section
-from commands.cli.shared.options import AsOfOption, Paths
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.tables.imports import imported_ratings_table
@@ -42,7 +42,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @command
-def imported(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
+def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
     """List imported ratings.
 
     Example: tourney project imported

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from commands.backends.wiring import package_versions
+from commands.cli.shared import options
 from commands.cli.shared.ledger import allows_network
-from commands.cli.shared.options import Paths
 from commands.cli.shared.output import say
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from ledger.events.registration import Provider
 from ledger.store import Ledger
 
 
-def workspace(paths: Paths, *, provider: Provider | None = None) -> Workspace:
+def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Workspace:
     """Read the settings and all files that they name; a provider replaces that of [judge].
 
     Raises:
@@ -22,7 +22,7 @@ def workspace(paths: Paths, *, provider: Provider | None = None) -> Workspace:
 
 
 @contextmanager
-def ledger_to_write(paths: Paths) -> Iterator[Ledger]:
+def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
     network = allows_network(paths.config)
     with open_for_writing(paths.of_ledger, say, allow_network=network) as opened:
