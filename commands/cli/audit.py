@@ -11,13 +11,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.tables.history import (
-    checkpoint_table,
-    differences_table,
-    event_fields,
-    faults_table,
-    log_table,
-)
+from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
 from commands.runs.events import find_events
@@ -62,7 +56,7 @@ def log(
         head, chosen = opened.head.position, position_of(opened, as_of)
         until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
-    writer.write(log_table(rows))
+    writer.write(history.log_table(rows))
     if follow:
         _follow(path, event_type, until)
 
@@ -71,7 +65,7 @@ def _follow(path: Path, event_type: str | None, after: int) -> None:
     """Print each new event as a line of JSON, whatever the table's format was."""
     for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
-            Writer(Format.JSONL).write(log_table([row]))
+            Writer(Format.JSONL).write(history.log_table([row]))
 
 
 @command
@@ -88,7 +82,7 @@ def show(
     with Ledger.read_only(paths.of_ledger) as opened:
         found = find_events(opened, name)
     for each in found:
-        write_json(event_fields(each))
+        write_json(history.event_fields(each))
 
 
 @command
@@ -111,7 +105,7 @@ def verify(
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    writer.write(faults_table(verified))
+    writer.write(history.faults_table(verified))
     if verified.faults:
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
 
@@ -144,7 +138,7 @@ def replay(
             against=against,
             out=output,
         )
-    writer.write(differences_table(replayed))
+    writer.write(history.differences_table(replayed))
     if replayed.differences:
         files = ", ".join(f"{each.run}/{each.path}" for each in replayed.differences)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -160,7 +154,7 @@ def checkpoint(paths: options.Paths, writer: Writer, as_of: options.AsOf = None)
     """
     with Ledger.read_only(paths.of_ledger) as opened:
         head = head_at(opened, as_of)
-    writer.write(checkpoint_table(head))
+    writer.write(history.checkpoint_table(head))
 
 
 @command

@@ -14,16 +14,10 @@ from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
+from commands.judging import session
 from commands.judging.batches import reconciling
 from commands.judging.receiving import forget_batch, receive_batches
 from commands.judging.recovery import adopt_named
-from commands.judging.session import (
-    JudgingOptions,
-    asking_rules,
-    batch_options,
-    reporting_open_batches,
-    require_key,
-)
 from commands.ports import BatchJudge
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
@@ -65,9 +59,9 @@ def wait(paths: options.Paths) -> None:
             return
         port = _port(place, recorder.state)
         section, book = place.settings.judge, price_book(place.settings, place.folder)
-        how = batch_options(recorder, section, book, JudgingOptions(), talk)
-        rules = asking_rules(section)
-        with reporting_open_batches(recorder, talk), reconciling(recorder, rules):
+        how = session.batch_options(recorder, section, book, session.JudgingOptions(), talk)
+        rules = session.asking_rules(section)
+        with session.reporting_open_batches(recorder, talk), reconciling(recorder, rules):
             receive_batches(recorder, port, how)
 
 
@@ -121,5 +115,5 @@ def _port(place: Workspace, state: Tournament) -> BatchJudge:
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
     judge = state.judges[state.own_batches[-1].planned.judge]
-    require_key(judge)
+    session.require_key(judge)
     return make_batch_judge(place.settings, judge)

@@ -121,9 +121,8 @@ def export_results(
 
     Example: tourney export results --entrant base
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
-        source = read_evaluations(opened, tournament, as_of, paths.config)
-    source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
+    source = read_evaluations(paths, tournament, as_of)
+    source = source.of_evaluation(evaluation).of_entrant(entrant)
     name, runs = _only_entrant(source)
     results = results_of(name, runs, project=source.stream, as_of=source.head)
     _write([results_file(results)], output)

@@ -13,13 +13,8 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
+from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
-from commands.cli.tables.imports import (
-    battles_table,
-    imported_ratings_table,
-    imported_responses_table,
-    imported_table,
-)
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import bad_rows
@@ -64,7 +59,7 @@ def responses(
         say(line)
     if imported.new:
         say(_CLAIM)
-    writer.write(imported_responses_table(imported))
+    writer.write(tables.imported_responses_table(imported))
 
 
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -146,7 +141,7 @@ def import_battles(
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
     for row in bad_rows(file, taken):
         say(row)
-    writer.write(battles_table(chosen, of, taken))
+    writer.write(tables.battles_table(chosen, of, taken))
 
 
 @app.command(name="elo-ratings")
@@ -170,7 +165,7 @@ def import_elo_ratings(
     """
     with ledger_to_write(paths) as opened:
         imported = import_ratings(opened, file, name=_set_name(name))
-    writer.write(imported_ratings_table({name: imported}))
+    writer.write(tables.imported_ratings_table({name: imported}))
 
 
 @app.command(name="hydra-weights")
@@ -209,7 +204,7 @@ def import_hydra_weights(
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    writer.write(imported_table(out, imported))
+    writer.write(tables.imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 

@@ -11,7 +11,7 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer
 from commands.cli.tables.spending import prices_table
 from commands.cli.tables.status import status_table
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table, columns
 from commands.errors import NotReady
 from commands.runs.doctor import findings
 from commands.settings.lookup import judge_providers
@@ -64,7 +64,7 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",
-        columns=(Column("what", "What"), Column("grade", "Grade"), Column("says", "Found")),
+        columns=columns("what", "grade", says="Found"),
         rows=tuple(each._asdict() for each in found),
     )
     writer.write(table)

@@ -16,13 +16,8 @@ from commands.cli.shared.command import (
 from commands.cli.shared.ledger import position_of, tournament_section
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
+from commands.cli.tables import outcomes as tables
 from commands.cli.tables.imports import imported_ratings_table
-from commands.cli.tables.outcomes import (
-    matches_table,
-    progress_table,
-    responses_table,
-    winrates_table,
-)
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -60,7 +55,7 @@ def matches(source: JudgedTournament) -> Table:
     Example: tourney project matches --json
     """
     settlements = (each for group in source.settlements.values() for each in group)
-    return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
+    return tables.matches_table(settlements, notes=notes_of(source), facts=_facts(source))
 
 
 @ratings_view
@@ -71,7 +66,7 @@ def winrates(source: JudgedTournament) -> Table:
     """
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
-    return winrates_table(
+    return tables.winrates_table(
         win_rates(settlements), counted=counted, notes=notes_of(source), facts=_facts(source)
     )
 
@@ -86,7 +81,7 @@ def responses(source: JudgedTournament) -> Table:
 
     Example: tourney project responses --format jsonl
     """
-    return responses_table(source.state)
+    return tables.responses_table(source.state)
 
 
 @outcomes_view
@@ -102,7 +97,7 @@ def progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge)
+    return tables.progress_table(found, source.judge)
 
 
 @table_command_without_rule

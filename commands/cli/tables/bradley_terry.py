@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table, columns
 from commands.errors import MOST_NAMES, counted, joined_names
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
@@ -148,8 +148,8 @@ def bt_table(
     Args:
         boards: The leaderboards.
         parameters: Of the model and its intervals.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
+        notes: What is told above the notes on intervals.
+        facts: Further fields of JSON.
         sources: Who judged each entrant's battles; None: no such column.
         zeros: The reference of each rating (anchor or group mean); None: as the leaderboards say.
     """
@@ -160,16 +160,12 @@ def bt_table(
         schema="tourney/bt@1",
         title=f"Bradley-Terry, {_model(parameters)}",
         columns=(
-            Column("dimension", "Dimension"),
-            *([Column("group", "Group")] if any(map(_is_divided, boards)) else ()),
-            Column("entrant", "Entrant"),
-            Column("rating", "Rating", 1),
-            Column("low", f"{percent} low", 1),
-            Column("high", f"{percent} high", 1),
-            Column("rank", "Rank"),
-            Column("worst_rank", "At worst"),
-            Column("n_battles", "Battles"),
-            *([Column("source", "Source")] if sources else ()),
+            *columns("dimension"),
+            *(columns("group") if any(map(_is_divided, boards)) else ()),
+            *columns("entrant"),
+            *columns("rating", digits=1, low=f"{percent} low", high=f"{percent} high"),
+            *columns("rank", worst_rank="At worst", n_battles="Battles"),
+            *(columns("source") if sources else ()),
         ),
         rows=tuple(_rows(boards, sources)),
         notes=(

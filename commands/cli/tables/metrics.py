@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.runs.rows import MetricRow
 from ledger.events.evaluations import SampleUnscorable
@@ -13,6 +13,7 @@ from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
+_SE: Final = "\N{PLUS-MINUS SIGN} s.e."
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
     " C / (C - 1) for C clusters). Low and high: 95 % interval."
@@ -29,12 +30,9 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
         schema="tourney/metrics@1",
         title="Metrics",
         columns=(
-            *plain("entrant", "evaluation", "metric"),
-            Column("value", "Value", 4),
-            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
-            Column("low", "Low", 4),
-            Column("high", "High", 4),
-            Column("n", "n"),
+            *columns("entrant", "evaluation", "metric"),
+            *columns("value", digits=4, standard_error=_SE, low="Low", high="High"),
+            *columns(n="n"),
             Column("n_unscorable", "Unscorable", is_counted=True),
             Column("n_length_limited", "Length-limited", is_counted=True),
             Column("n_truncated", "Truncated", is_counted=True),
@@ -88,12 +86,12 @@ def differences_table(
         schema="tourney/metric-differences@1",
         title=f"{second} minus {first}",
         columns=(
-            *plain("evaluation", "metric"),
+            *columns("evaluation", "metric"),
             Column("difference", "Difference", 4, is_signed=True),
-            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
+            *columns(digits=4, standard_error=_SE),
             Column("low", "Low", 4, is_signed=True),
             Column("high", "High", 4, is_signed=True),
-            *plain("n_pairs", "n_left_out"),
+            *columns("n_pairs", "n_left_out"),
         ),
         rows=tuple(_difference(each, metric) for each in every for metric in each.metrics),
         notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
@@ -35,25 +35,17 @@ def winrates_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of entrants; a comes before b in the alphabet.
+    """Return a row for each pair of entrants, of whose pairs of responses or orders are counted.
 
-    Args:
-        rows: The counts.
-        counted: Whether pairs or their orders are counted.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
+    In a row, a comes before b in the alphabet. Notes and facts are added to the table's.
     """
     return Table(
         schema="tourney/winrates@1",
         title=_TITLES[counted],
         columns=(
-            Column("dimension", "Dimension"),
-            Column("entrant_a", "A"),
-            Column("entrant_b", "B"),
-            *plain("a_wins", "b_wins", "ties", "inconsistent", "missing"),
-            Column("win_rate", "A's share", 3),
-            Column("ci95_low", "95 % low", 3),
-            Column("ci95_high", "95 % high", 3),
+            *columns("dimension", entrant_a="A", entrant_b="B"),
+            *columns("a_wins", "b_wins", "ties", "inconsistent", "missing"),
+            *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
         ),
         rows=tuple(WinRateRow.of(row, counted)._asdict() for row in rows),
         notes=(*notes, _NOTES[counted]),
@@ -69,24 +61,16 @@ def matches_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of responses, or for each of its orders, with its outcome.
-
-    Args:
-        settlements: The outcomes.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
-    """
+    """Return a row for each pair of responses, or for each of its orders, with its outcome."""
     settlements = tuple(settlements)
     by_order = any(each.order for each in settlements)
     return Table(
         schema="tourney/matches@1",
         title="Matches",
         columns=(
-            *plain("dimension", "prompt"),
-            Column("entrant_a", "A"),
-            Column("entrant_b", "B"),
-            *([Column("order", "Order")] if by_order else ()),
-            *plain("status", "winner"),
+            *columns("dimension", "prompt", entrant_a="A", entrant_b="B"),
+            *(columns("order") if by_order else ()),
+            *columns("status", "winner"),
         ),
         rows=tuple(
             {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
@@ -116,11 +100,9 @@ def responses_table(tournament: Tournament) -> Table:
         schema="tourney/responses@1",
         title="Responses",
         columns=(
-            *plain("prompt", "entrant"),
-            Column("finish_reason", "Finish"),
-            Column("n_tokens", "Tokens"),
-            *((Column("p_correct", "P(correct)", 3),) if rated else ()),
-            Column("text", "Response"),
+            *columns("prompt", "entrant", finish_reason="Finish", n_tokens="Tokens"),
+            *(columns(digits=3, p_correct="P(correct)") if rated else ()),
+            *columns(text="Response"),
         ),
         rows=tuple(_response_fields(tournament, row) for row in rows),
     )
@@ -155,12 +137,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
     return Table(
         schema="tourney/progress@1",
         title=f"Progress, judge {judge.judge_id}",
-        columns=(
-            Column("entrant", "Entrant"),
-            Column("generated", "Responses"),
-            Column("failed", "Failed"),
-            Column("owed", "Missing"),
-        ),
+        columns=columns("entrant", generated="Responses", failed="Failed", owed="Missing"),
         rows=tuple(
             {
                 "entrant": row.entrant_id,

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.evaluating.evaluate import OwedSamples
 from commands.spending.consent import dollars
@@ -90,9 +90,6 @@ def endpoint_fields(costs: Iterable[EndpointCost]) -> list[Json]:
     return [asdict(cost) for cost in costs]
 
 
-TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"))
-
-
 def owed_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
@@ -102,7 +99,7 @@ def owed_responses_table(
     return Table(
         schema="tourney/plan-generate@1",
         title="Missing responses",
-        columns=plain("entrant", "n_responses", "n_tokens_at_most"),
+        columns=columns("entrant", "n_responses", "n_tokens_at_most"),
         rows=tuple(
             {
                 "entrant": row.entrant_id,
@@ -128,11 +125,7 @@ def owed_samples_table(
     return Table(
         schema="tourney/plan-evaluate@1",
         title="Missing samples",
-        columns=(
-            *plain("entrant", "evaluation", "kind"),
-            Column("n_planned", "Samples"),
-            Column("n_owed", "Missing"),
-        ),
+        columns=(*columns("entrant", "evaluation", "kind", n_planned="Samples", n_owed="Missing"),),
         rows=tuple(row._asdict() for row in rows),
         notes=(
             f"{total} samples are missing" if total else "nothing remains to be evaluated",
@@ -152,9 +145,8 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
         schema="tourney/plan-judge@1",
         title="Open judge queries",
         columns=(
-            *plain("dimension", "n_pairs", "n_queries"),
-            Column("n_waiting", "Waiting pairs"),
-            *(TOKENS if cost else ()),
+            *columns("dimension", "n_pairs", "n_queries", n_waiting="Waiting pairs"),
+            *(columns(n_input="Tokens in", n_output="Tokens out") if cost else ()),
         ),
         rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(

@@ -26,9 +26,14 @@ class Column:
     is_counted: bool = False  # left out of a table if all are zero
 
 
-def plain(*keys: str) -> tuple[Column, ...]:
-    """Return columns whose headings are their keys in words: `n_left_out` is "Left out"."""
-    return tuple(Column(key, key.removeprefix("n_").replace("_", " ").capitalize()) for key in keys)
+def columns(
+    *keys: str, digits: int | None = None, unknown: str = Column.unknown, **headings: str
+) -> tuple[Column, ...]:
+    """Return columns of one kind: first those without a heading, `n_left_out` as "Left out"."""
+    plain = {key: key.removeprefix("n_").replace("_", " ").capitalize() for key in keys}
+    return tuple(
+        Column(key, heading, digits, unknown) for key, heading in (plain | headings).items()
+    )
 
 
 @dataclass(frozen=True)
