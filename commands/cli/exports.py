@@ -49,11 +49,6 @@ NameOption: TypeAlias = Annotated[
 ]
 
 
-@app.callback()
-def export() -> None:
-    """Write the ledger's contents to a file."""
-
-
 @app.command(name="events")
 @command
 def export_events(

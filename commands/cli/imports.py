@@ -29,12 +29,15 @@ from commands.runs.workspace import require_sound
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
+app = typer.Typer(no_args_is_help=True)
+_NAME: Final = re.compile(r"[\w.-]+")
 _CLAIM: Final = (
     "tourney cannot check that these responses are by the configured entrants to the configured"
     " prompts: the files hold only ids; each response records its file's digest as imported_from"
 )
 
 
+@app.command()
 @command
 def responses(
     files: Annotated[
@@ -62,23 +65,10 @@ def responses(
     writer.write(tables.imported_responses_table(imported))
 
 
-_NAME: Final = re.compile(r"[\w.-]+")
-
-app = typer.Typer(no_args_is_help=True)
-app.command()(responses)
-
-
-@app.callback()
-def import_() -> None:
-    """Import files of other programs."""
-
-
 @app.command(name="events")
 @command
 def import_events(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file that `export events` wrote.")
-    ],
+    file: Annotated[Path, typer.Argument(help="A file that `export events` wrote.")],
     paths: options.Paths,
     writer: Writer,
 ) -> None:
@@ -108,9 +98,7 @@ _PLAIN_TABLE: Final = (
 @app.command(name="battles", epilog=_PLAIN_TABLE)
 @command
 def import_battles(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
-    ],
+    file: Annotated[Path, typer.Argument(help="A .csv, .json, .jsonl or .parquet file.")],
     paths: options.Paths,
     writer: Writer,
     source: Annotated[
@@ -147,9 +135,7 @@ def import_battles(
 @app.command(name="elo-ratings")
 @command
 def import_elo_ratings(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
-    ],
+    file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     paths: options.Paths,
     writer: Writer,
     name: Annotated[
@@ -171,10 +157,8 @@ def import_elo_ratings(
 @app.command(name="hydra-weights")
 @command
 def import_hydra_weights(
-    weights: Annotated[
-        Path, typer.Argument(metavar="WEIGHTS", help="The folder of the base model.")
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write.")],
+    weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
+    out: Annotated[Path, typer.Argument(help="The new folder to write.")],
     writer: Writer,
     security: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the security shards.")
@@ -210,7 +194,7 @@ def import_hydra_weights(
 
 @command
 def merge(
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The other ledger.")],
+    other: Annotated[Path, typer.Argument(help="The other ledger.")],
     paths: options.Paths,
     writer: Writer,
 ) -> None:
@@ -225,11 +209,7 @@ def merge(
 
 
 def _format_of(name: str) -> BattleFormat:
-    """Return the format that --from names.
-
-    Raises:
-        ConfigurationError: There is no such format.
-    """
+    """Return the format that --from names."""
     if name in FORMATS:
         return FORMATS[name]
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
@@ -238,11 +218,7 @@ def _format_of(name: str) -> BattleFormat:
 
 
 def _set_name(name: str) -> str:
-    """Return the name of a set of battles.
-
-    Raises:
-        ConfigurationError: It has other characters than letters, digits, dots, dashes, underscores.
-    """
+    """Return the name of a set of battles, refusing other characters than these."""
     if _NAME.fullmatch(name):
         return name
     raise ConfigurationError(

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from commands.cli.project import bt_options
-from commands.cli.project.bt_options import SoftScoring
 from commands.cli.shared.command import table_command, with_source
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
@@ -42,13 +41,13 @@ def bt(
     kind.require_consistent(soft)
     if kind.name is not None:
         parameters = model.parameters({})
-        return _of_imported(selection, kind.name, parameters, soft.scoring(parameters.ties))
+        return _of_imported(selection, kind.name, parameters, soft.settled(parameters.ties))
     if soft.temperature is not None:
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection)
     parameters = model.parameters(bradley_terry_settings(source.state))
-    scoring = soft.scoring(parameters.ties)
+    scoring = soft.settled(parameters.ties)
     return with_source(_rated(source, selection, kind, parameters, scoring), source)
 
 
@@ -57,7 +56,7 @@ def _rated(
     selection: Selection,
     kind: bt_options.TableKind,
     parameters: BradleyTerryParameters,
-    scoring: SoftScoring,
+    scoring: bt_options.SoftOptions,
 ) -> Table:
     """Return the chosen table of a tournament."""
     if kind.overall_by is not None:
@@ -157,7 +156,7 @@ def with_imported(
     selection: Selection,
     name: str,
     parameters: BradleyTerryParameters,
-    scoring: SoftScoring,
+    scoring: bt_options.SoftOptions,
 ) -> Table:
     """Rate a tournament's entrants together with those of imported battles.
 
@@ -189,7 +188,7 @@ def with_imported(
         ),
         facts={
             **_facts_of(source),
-            **scoring.facts,
+            **scoring._asdict(),
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: each.mae for dimension, each in rated.items()},
@@ -203,7 +202,10 @@ def with_imported(
 
 
 def _of_imported(
-    selection: Selection, name: str, parameters: BradleyTerryParameters, scoring: SoftScoring
+    selection: Selection,
+    name: str,
+    parameters: BradleyTerryParameters,
+    scoring: bt_options.SoftOptions,
 ) -> Table:
     """Rate the entrants of imported battles alone."""
     require_no_tournament(selection)
@@ -212,7 +214,7 @@ def _of_imported(
     if scoring.temperature is not None and not _has_preferences(battles):
         raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
     notes = _imported_notes(name, battles, scoring)
-    facts: dict[str, Json] = {**scoring.facts, "battles": name, "as_of": imported.as_of}
+    facts: dict[str, Json] = {**scoring._asdict(), "battles": name, "as_of": imported.as_of}
     among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
     if not battles.is_human.all():
         notes.append(tables.among_note(name, among))
@@ -222,7 +224,7 @@ def _of_imported(
     return tables.bt_table([board], parameters, notes=notes, facts=facts, sources=sources)
 
 
-def _imported_notes(name: str, battles: BattleTable, scoring: SoftScoring) -> list[str]:
+def _imported_notes(name: str, battles: BattleTable, scoring: bt_options.SoftOptions) -> list[str]:
     """Return the notes on what a set holds, and on how it is scored."""
     note = tables.imported_note(name, battles, soft=scoring.is_soft)
     if scoring.temperature is None:

@@ -12,7 +12,6 @@ from commands.errors import ConfigurationError, as_option
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
-from ledger.identity import Json
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
@@ -183,37 +182,8 @@ MadeAtOption: TypeAlias = Annotated[
 ]
 
 
-class SoftScoring(NamedTuple):
-    """How preferences and a judge's scores count.
-
-    prefs: whether imported preferences count, or only who won; temperature: turns a judge's scores
-    into soft scores, None: preferences stay as they are; made_at: the temperature of imported
-    preferences.
-    """
-
-    prefs: Prefs
-    temperature: float | None
-    made_at: float = TEMPERATURE
-
-    @property
-    def is_soft(self) -> bool:
-        """Return whether imported preferences count, not only who won."""
-        return self.prefs == "soft"
-
-    def applied_to(self, battles: BattleTable) -> BattleTable:
-        """Return battles with their preferences at the temperature."""
-        if self.temperature is None:
-            return battles
-        return battles.at_temperature(self.temperature, made_at=self.made_at)
-
-    @property
-    def facts(self) -> dict[str, Json]:
-        """The fields of JSON beside ratings of imported battles."""
-        return {**self._asdict(), "made_at": None if self.temperature is None else self.made_at}
-
-
 class SoftOptions(NamedTuple):
-    """Whether and how preferences and scores count; None: as the model of ties allows."""
+    """Whether preferences count, or only who won; a temperature turns scores into soft scores."""
 
     prefs: Annotated[
         Prefs | None, typer.Option(help="soft: use imported preferences; hard: only who won.")
@@ -224,8 +194,13 @@ class SoftOptions(NamedTuple):
     ] = None
     made_at: MadeAtOption = None
 
-    def scoring(self, ties: TieModel) -> SoftScoring:
-        """Return how scores and preferences count; Davidson's model of ties needs whole outcomes.
+    @property
+    def is_soft(self) -> bool:
+        """Return whether imported preferences count, not only who won."""
+        return self.prefs == "soft"
+
+    def settled(self, ties: TieModel) -> "SoftOptions":
+        """Return the options with none left open; Davidson's model of ties needs whole outcomes.
 
         Raises:
             ConfigurationError: The options contradict each other, or are out of range.
@@ -239,10 +214,17 @@ class SoftOptions(NamedTuple):
             )
         if self.made_at is not None and self.temperature is None:
             raise ConfigurationError(["--made-at needs --temperature"])
-        for option, value in (("--temperature", self.temperature), ("--made-at", self.made_at)):
-            require_temperature(option, value)
-        made_at = TEMPERATURE if self.made_at is None else self.made_at
-        return SoftScoring(chosen, self.temperature, made_at)
+        require_temperature("--temperature", self.temperature)
+        require_temperature("--made-at", self.made_at)
+        if self.temperature is None or self.made_at is not None:
+            return self._replace(prefs=chosen)
+        return self._replace(prefs=chosen, made_at=TEMPERATURE)
+
+    def applied_to(self, battles: BattleTable) -> BattleTable:
+        """Return battles with their preferences at the temperature."""
+        if self.temperature is None or self.made_at is None:
+            return battles
+        return battles.at_temperature(self.temperature, made_at=self.made_at)
 
 
 def require_temperature(option: str, temperature: float | None) -> None:

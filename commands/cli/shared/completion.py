@@ -19,8 +19,6 @@ from ledger.events.registration import TournamentOpened
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import BATCH_EVENTS, open_batches
-from projections.verdicts.parsers import PARSERS
-from projections.verdicts.policies import POLICY_NAMES
 
 _Kind = TypeVar("_Kind", EvaluationPlanned, RatingsPublished, TournamentOpened)
 Completion: TypeAlias = Callable[[typer.Context], list[str]]
@@ -87,13 +85,3 @@ runs: Final = _on_record(
         line.config.parent / "runs" / each.publication.run for each in line.events(RatingsPublished)
     )
 )
-
-
-def policies() -> list[str]:
-    """Return the policies by name."""
-    return [*POLICY_NAMES]
-
-
-def parsers() -> list[str]:
-    """Return the parsers by name, without their versions."""
-    return [*dict.fromkeys(name.partition("@")[0] for name in PARSERS)]

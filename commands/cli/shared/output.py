@@ -1,6 +1,5 @@
 """Write results to standard output, and everything else to standard error."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.render import Format, print_table, shown, shown_json
+from commands.cli.tables.render import Format, as_json, print_table, shown
 from commands.cli.tables.table import Table
 from ledger.errors import TourneyError
 from ledger.identity import Json
@@ -51,9 +50,8 @@ class Writer(NamedTuple):
 
 def write_json(value: Json) -> None:
     """Print a value as JSON on stdout."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     with _arriving():
-        _stdout().print(Text(shown_json(text)), soft_wrap=True)
+        sys.stdout.write(as_json(value, indent=2))
 
 
 def write_lines(lines: Iterable[bytes]) -> None:

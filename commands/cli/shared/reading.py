@@ -17,6 +17,7 @@ from commands.cli.tables.table import judged_by
 from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from ledger.store import Ledger
+from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import (
     CONCATENATE,
     DEFAULT_POLICY,
@@ -45,14 +46,14 @@ class Selection(NamedTuple):
     policy: Annotated[
         str,
         typer.Option(
-            autocompletion=completion.policies,
+            autocompletion=lambda: [*POLICY_NAMES],
             help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
         ),
     ] = DEFAULT_POLICY
     parser: Annotated[
         str | None,
         typer.Option(
-            autocompletion=completion.parsers,
+            autocompletion=lambda: sorted({each.partition("@")[0] for each in PARSERS}),
             help="Read the stored replies again with this parser, at no cost.",
         ),
     ] = None

@@ -1,7 +1,6 @@
 """Win rates, matches, responses and progress as tables."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Final, Literal
 
 from commands.cli.tables.table import Table, columns
@@ -81,13 +80,11 @@ def matches_table(
     )
 
 
-_NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
-    {
-        **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
-        "draft_head_idx": None,
-        "bypass_jury": None,
-    }
-)
+_NO_HEADS: Final[Mapping[str, Json]] = {
+    **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
+    "draft_head_idx": None,
+    "bypass_jury": None,
+}
 """The diagnostics of a response that no Hydra wrote: the same keys, empty."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
@@ -14,15 +13,13 @@ from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
 from projections.tournament.estimate import Basis
 
-_BASES: Final[Mapping[Basis, str]] = MappingProxyType(
-    {
-        "replies": "tokens: as in this judge's recorded replies",
-        "another judge": "tokens: estimated from another judge's replies; to measure them, run"
-        " `tourney apply judge --limit 36`, then plan again",
-        "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
-        "nothing": "tokens: estimated from bytes; a pilot measures them",
-    }
-)
+_BASES: Final[Mapping[Basis, str]] = {
+    "replies": "tokens: as in this judge's recorded replies",
+    "another judge": "tokens: estimated from another judge's replies; to measure them, run"
+    " `tourney apply judge --limit 36`, then plan again",
+    "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
+    "nothing": "tokens: estimated from bytes; a pilot measures them",
+}
 
 
 def cost_notes(cost: PlannedCost) -> Iterator[str]:

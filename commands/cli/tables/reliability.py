@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from types import MappingProxyType
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
@@ -13,15 +12,13 @@ from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import Measure
 from projections.reliability.calibration import Bin, Calibration
 
-_CASES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "order consistency": "pairs",
-        "share of A": "verdicts",
-        "tie rate": "verdicts",
-        "Spearman's rho": "entrants",
-        "Kendall's tau-b": "entrants",
-    }
-)
+_CASES: Final[Mapping[str, str]] = {
+    "order consistency": "pairs",
+    "share of A": "verdicts",
+    "tie rate": "verdicts",
+    "Spearman's rho": "entrants",
+    "Kendall's tau-b": "entrants",
+}
 
 
 def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
