@@ -12,11 +12,10 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import DoneWithGaps, counted
-from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
+from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.runs.register import selected_prompts
-from commands.runs.workspace import Workspace
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
 from projections.tournament.progress import progress
@@ -117,30 +116,24 @@ def evaluate(
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     with inferences_on_replicas(place.settings) as inference_of:
-        if inference_of is not None:
-            planned = plan_evaluations(
-                place.settings,
-                place.folder,
-                place.opening,
-                inference_of,
-                entrant=entrant,
-                evaluation=evaluation,
-            )
-            _evaluate(place, planned, spending, allow_gaps=allow_gaps)
-
-
-def _evaluate(
-    place: Workspace, planned: EvaluationPlans, spending: SpendingOptions, *, allow_gaps: bool
-) -> None:
-    book = price_book(place.settings, place.folder)
-    with place.recorder(say) as recorder, console() as talk:
-        recorder.record(place.opening)
-        done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
-    say(
-        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
-        f" {done.n_unscorable} unscorable; see `tourney project metrics`"
-    )
-    if n_gaps and not allow_gaps:
-        raise DoneWithGaps(
-            f"{counted(n_gaps, 'sample')} could not be scored; see `tourney project metrics`"
+        if inference_of is None:  # a replica, whose share is done
+            return
+        planned = plan_evaluations(
+            place.settings,
+            place.folder,
+            place.opening,
+            inference_of,
+            entrant=entrant,
+            evaluation=evaluation,
         )
+        book = price_book(place.settings, place.folder)
+        with place.recorder(say) as recorder, console() as talk:
+            recorder.record(place.opening)
+            done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
+        say(
+            f"{done.n_owed} samples were missing: {done.n_observed} observed,"
+            f" {done.n_unscorable} unscorable; see `tourney project metrics`"
+        )
+        if n_gaps and not allow_gaps:
+            samples = counted(n_gaps, "sample")
+            raise DoneWithGaps(f"{samples} could not be scored; see `tourney project metrics`")

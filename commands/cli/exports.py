@@ -1,14 +1,14 @@
 """`tourney export`: write events, battles, ratings or evaluation results to a file."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
-from commands.cli.shared import completion, options
+from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.ledger import head_at
@@ -26,7 +26,6 @@ from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import Fields, of_imported, of_settlements, rating_records
-from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
@@ -42,10 +41,7 @@ OutputOption: TypeAlias = Annotated[
 ]
 NameOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        autocompletion=completion.imported_sets,
-        help="Export this imported set. Default: the tournament's own battles.",
-    ),
+    options.of_set("Export this imported set. Default: the tournament's own battles."),
 ]
 
 
@@ -117,14 +113,15 @@ def export_results(
     Example: tourney export results --entrant base
     """
     source = read_evaluations(paths, tournament, as_of)
-    source = source.of_evaluation(evaluation).of_entrant(entrant)
-    name, runs = _only_entrant(source)
-    results = results_of(name, runs, project=source.stream, as_of=source.head)
+    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    results = results_of(
+        _only_entrant(source), source.runs, project=source.stream, as_of=source.head
+    )
     _write([results_file(results)], output)
 
 
-def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRun]]:
-    """Return the only entrant that was evaluated, with its runs."""
+def _only_entrant(source: EvaluationReading) -> str:
+    """Return the only entrant that was evaluated."""
     entrants = sorted({run.plan.entrant.label for run in source.runs})
     if not entrants:
         raise ConfigurationError([NOTHING_EVALUATED])
@@ -133,7 +130,7 @@ def _only_entrant(source: EvaluationReading) -> tuple[str, Sequence[EvaluationRu
         raise ConfigurationError(
             [f"results.json holds one entrant; evaluated: {known}; choose one with --entrant"]
         )
-    return entrants[0], source.runs
+    return entrants[0]
 
 
 def _said(selection: Selection) -> JudgedTournament:

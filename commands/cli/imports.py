@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
-from commands.cli.shared import completion, options
+from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
@@ -110,11 +110,7 @@ def import_battles(
         ),
     ] = "plain",
     name: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.imported_sets,
-            help="Name of the set to import into. Default: the format's name.",
-        ),
+        str | None, options.of_set("Name of the set to import into. Default: the format's name.")
     ] = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
@@ -138,12 +134,7 @@ def import_elo_ratings(
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     paths: options.Paths,
     writer: Writer,
-    name: Annotated[
-        str,
-        typer.Option(
-            autocompletion=completion.imported_sets, help="Name of the set to import into."
-        ),
-    ] = "judgearena",
+    name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
 ) -> None:
     """Import ratings that JudgeArena computed.
 

@@ -158,14 +158,7 @@ def with_imported(
     parameters: BradleyTerryParameters,
     scoring: bt_options.SoftOptions,
 ) -> Table:
-    """Rate a tournament's entrants together with those of imported battles.
-
-    Args:
-        source: The tournament.
-        selection: Gives the position up to which both are read.
-        name: The set of imported battles.
-        parameters: Of the ratings.
-        scoring: How scores and preferences count.
+    """Rate a tournament's entrants together with those of imported battles, as of one position.
 
     Raises:
         ConfigurationError: No such battles were imported.

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.errors import ConfigurationError, as_option
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
@@ -85,19 +85,12 @@ class TableKind(NamedTuple):
     ] = None
     with_set: Annotated[
         str | None,
-        typer.Option(
-            "--with",
-            metavar="NAME",
-            autocompletion=completion.imported_sets,
-            help="Rate together with this imported set of battles.",
+        options.of_set(
+            "Rate together with this imported set of battles.", "--with", metavar="NAME"
         ),
     ] = None
     name: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.imported_sets,
-            help="Rate this imported set of battles instead of the tournament.",
-        ),
+        str | None, options.of_set("Rate this imported set of battles instead of the tournament.")
     ] = None
 
     def require_consistent(self, soft: "SoftOptions") -> None:

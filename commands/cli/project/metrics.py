@@ -1,6 +1,6 @@
 """`tourney project metrics`: results of evaluations, and paired differences of two entrants."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, NamedTuple
 
@@ -32,34 +32,25 @@ class EvaluationReading(NamedTuple):
         """The fields of JSON that name the source of a result."""
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
-    def of_entrant(self, name: str | None, option: str = "--entrant") -> "EvaluationReading":
-        """Keep the runs of one entrant; None: of all.
+    def only(self, option: str, name: str | None) -> "EvaluationReading":
+        """Keep the runs that an option names, of one evaluation or one entrant; None: all.
 
         Raises:
-            ConfigurationError: It was not evaluated.
+            ConfigurationError: There are none.
         """
-        return self._only(name, option, lambda run: run.plan.entrant.label)
-
-    def of_evaluation(self, name: str | None) -> "EvaluationReading":
-        """Keep the runs of one evaluation; None: of all.
-
-        Raises:
-            ConfigurationError: No entrant was evaluated on it.
-        """
-        return self._only(name, "--evaluation", lambda run: run.plan.evaluation)
-
-    def _only(
-        self, name: str | None, option: str, label: Callable[[EvaluationRun], str]
-    ) -> "EvaluationReading":
         if name is None:
             return self
         if not self.runs:
             raise ConfigurationError([NOTHING_EVALUATED])
-        chosen = tuple(run for run in self.runs if label(run) == name)
+        chosen = tuple(run for run in self.runs if _label(run, option) == name)
         if not chosen:
-            known = ", ".join(sorted({*map(label, self.runs)}))
+            known = ", ".join(sorted({_label(run, option) for run in self.runs}))
             raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {known}"])
         return self._replace(runs=chosen)
+
+
+def _label(run: EvaluationRun, option: str) -> str:
+    return run.plan.evaluation if option == "--evaluation" else run.plan.entrant.label
 
 
 def read_evaluations(
@@ -104,7 +95,7 @@ def metrics(
     if entrant is not None and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     source = read_evaluations(paths, tournament, as_of)
-    source = source.of_evaluation(evaluation).of_entrant(entrant)
+    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
@@ -118,7 +109,7 @@ def metrics(
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
     """Compare two entrants on each evaluation in which both observed the same item."""
-    first, second = (source.of_entrant(name, "--compare").runs for name in pair)
+    first, second = (source.only("--compare", name).runs for name in pair)
     others = {run.plan.evaluation: run for run in second}
     both = [run for run in first if run.plan.evaluation in others]
     compared = [compare_runs(run, others[run.plan.evaluation]) for run in both]

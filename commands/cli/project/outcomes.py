@@ -25,7 +25,6 @@ from commands.runs.judged_tournament import JudgedTournament
 from commands.settings.lookup import price_file
 from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
 from commands.spending.prices import PriceTable, price_table
-from ledger.identity import Json
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
@@ -55,7 +54,9 @@ def matches(source: JudgedTournament) -> Table:
     Example: tourney project matches --json
     """
     settlements = (each for group in source.settlements.values() for each in group)
-    return tables.matches_table(settlements, notes=notes_of(source), facts=_facts(source))
+    return tables.matches_table(
+        settlements, notes=notes_of(source), facts={"judge": source.judge_id}
+    )
 
 
 @ratings_view
@@ -67,12 +68,11 @@ def winrates(source: JudgedTournament) -> Table:
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
     return tables.winrates_table(
-        win_rates(settlements), counted=counted, notes=notes_of(source), facts=_facts(source)
+        win_rates(settlements),
+        counted=counted,
+        notes=notes_of(source),
+        facts={"judge": source.judge_id},
     )
-
-
-def _facts(source: JudgedTournament) -> dict[str, Json]:
-    return {"judge": source.judge_id}
 
 
 @tournament_view

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from commands.cli.project.bt_options import MadeAtOption, require_temperature
-from commands.cli.shared import completion
+from commands.cli.shared import options
 from commands.cli.shared.command import outcomes_view, table_command_without_rule, with_source
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
@@ -70,18 +70,12 @@ def temperature(
     selection: Selection,
     *,
     against: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=completion.imported_sets,
-            help="Imported set with human votes to compare against.",
-        ),
+        str, options.of_set("Imported set with human votes to compare against.", metavar="NAME")
     ],
     name: Annotated[
         str | None,
-        typer.Option(
-            autocompletion=completion.imported_sets,
-            help="Imported set with a judge's preferences, instead of the tournament's scores.",
+        options.of_set(
+            "Imported set with a judge's preferences, instead of the tournament's scores."
         ),
     ] = None,
     made_at: MadeAtOption = None,

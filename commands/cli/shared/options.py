@@ -2,7 +2,7 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
@@ -73,6 +73,11 @@ Provider: TypeAlias = Annotated[
 Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Agree to the cost in advance, within the cap.")
 ]
+
+
+def of_set(says: str, *names: str, metavar: str | None = None) -> Any:  # noqa: ANN401  # as typer's
+    """Return an option that names an imported set of battles or ratings."""
+    return typer.Option(*names, metavar=metavar, autocompletion=completion.imported_sets, help=says)
 
 
 def _amount(usd: float | None) -> float | None:

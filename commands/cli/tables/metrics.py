@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.runs.rows import MetricRow
-from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 
@@ -65,15 +65,12 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
         samples = counted(counts.n_planned, "sample")
         resume = "continue with `tourney apply evaluate`"
         yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
-    for reason, fates in groupby(sorted(each.run.unscorable, key=_reason), _reason):
+    by_reason = attrgetter("reason")
+    for reason, fates in groupby(sorted(each.run.unscorable, key=by_reason), by_reason):
         first, *others = fates
         yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
     if len(plan.items) < plan.n_available:
         yield f"{name}: {len(plan.items)} of {counted(plan.n_available, 'item')} were planned"
-
-
-def _reason(fate: SampleUnscorable) -> str:
-    return fate.reason
 
 
 def differences_table(
@@ -127,19 +124,17 @@ def _of_pair(each: RunComparison) -> Iterator[str]:
     if each.n_left_out:
         samples = counted(each.n_left_out, "sample")
         yield f"{name}: {samples} left out, which only one of them has"
-    apart = [each_.name for each_ in each.metrics if _is_apart(each_)]
+    unknown = (metric for metric in each.metrics if metric.estimate.value is None)
+    apart = [metric.name for metric in unknown if metric.estimate.n > 0]
     if apart:
         yield f"{name}: {', '.join(apart)} cannot be compared: the tokenizers differ"
-
-
-def _is_apart(metric: Metric) -> bool:
-    return metric.estimate.n > 0 and metric.estimate.value is None
 
 
 def _settings(each: RunComparison) -> str:
     """Return the settings in which two runs differ."""
     first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
-    differing = sorted(
-        key for key in first.keys() | second.keys() if first.get(key) != second.get(key)
+    return ", ".join(
+        f"{key} {first.get(key)} and {second.get(key)}"
+        for key in sorted(first.keys() | second.keys())
+        if first.get(key) != second.get(key)
     )
-    return ", ".join(f"{key} {first.get(key)} and {second.get(key)}" for key in differing)

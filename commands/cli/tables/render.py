@@ -135,43 +135,35 @@ def _csv(table: Table) -> str:
     return stream.getvalue()
 
 
+_MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
+_LATEX: Final = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+
+
 def _markdown(table: Table) -> str:
     rule = ["---"] * len(table.columns)
-    lines = [[column.heading for column in table.columns], rule, *_cells(table, _md_escaped)]
+    lines = [[column.heading for column in table.columns], rule, *_cells(table, _MD)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _latex(table: Table) -> str:
-    heading = " & ".join(_latex_escaped(column.heading) for column in table.columns)
-    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _latex_escaped))
+    heading = " & ".join(column.heading.translate(_LATEX) for column in table.columns)
+    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _LATEX))
     return (
         f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}\n\\hline\n{heading} \\\\\n\\hline\n"
         f"{body}\\hline\n\\end{{tabular}}\n"
     )
 
 
-def _cells(table: Table, escaped: Callable[[str], str]) -> list[list[str]]:
+def _cells(table: Table, escapes: Mapping[int, str]) -> list[list[str]]:
     return [
-        [escaped(_cell(row[column.key], column)) for column in table.columns] for row in table.rows
+        [_cell(row[column.key], column).translate(escapes) for column in table.columns]
+        for row in table.rows
     ]
 
 
-def _md_escaped(text: str) -> str:
-    for character in "\\`*_[]<>|":
-        text = text.replace(character, f"\\{character}")
-    return text
-
-
-def _latex_escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-_LATEX: Final = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-}
 _WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = {
     Format.JSON: _json,
     Format.JSONL: _jsonl,

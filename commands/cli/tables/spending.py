@@ -114,14 +114,12 @@ def spend_table(
             ),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
         ),
-        rows=tuple({**_named(key), **bill.fields} for key, bill in bills),
+        rows=tuple(
+            {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills
+        ),
         notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
         facts={"total": total.fields, "entrants": [each._asdict() for each in served]},
     )
-
-
-def _named(key: SpendKey) -> dict[str, Json]:
-    return {"judge": key.judge, "dimension": key.dimension, "day": key.day.isoformat()}
 
 
 def _notes(total: Bill) -> Iterator[str]:
