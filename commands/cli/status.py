@@ -32,8 +32,7 @@ def status(paths: options.Paths, writer: Writer) -> None:
 
     Example: tourney status
     """
-    path = paths.of_ledger
-    with Ledger.read_only(path) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         table = _on_record(opened)
     writer.write(table)
 
@@ -83,5 +82,4 @@ def prices(writer: Writer, config: options.Config = DEFAULT_CONFIG) -> None:
         table = price_table()
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
-    today = datetime.now(UTC).date()
-    writer.write(prices_table(table, today))
+    writer.write(prices_table(table, datetime.now(UTC).date()))

@@ -29,27 +29,42 @@ def command(act: Command) -> Command:
 
 def tournament_view(view: View) -> Command:
     """Turn a view of a tournament into a command: its own options, then the shared ones."""
-    return _printing(_read_first(view), without=_OF_OUTCOMES)
+    return table_command(_read_first(view), without=_OF_OUTCOMES)
 
 
 def outcomes_view(view: View) -> Command:
     """Turn a view of outcomes into a command with --policy and --parser."""
-    return _printing(_read_first(view), without={"diff"})
+    return table_command(_read_first(view), without={"diff"})
 
 
 def ratings_view(view: View) -> Command:
     """Turn a view of outcomes into a command with --policy, --parser and --diff."""
-    return _printing(_read_first(view))
+    return table_command(_read_first(view))
 
 
-def table_command(table_of: TableOf) -> Command:
-    """Turn a function that reads on its own into a command with all shared options."""
-    return _printing(table_of)
+def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
+    """Turn a function that reads on its own into a command with all shared options.
+
+    It prints the table, or with --diff what changed in it.
+    """
+
+    @wraps(table_of)
+    def show(selection: Selection, writer: Writer, **own: object) -> None:
+        table = table_of(selection, **own)
+        if selection.diff is not None:
+            with Ledger.read_only(selection.path) as opened:
+                since = position_at(opened, selection.diff, option="--diff")
+            table = _difference(table_of(selection._replace(as_of=str(since)), **own), table)
+        writer.write(table)
+
+    groups = {"selection": Selection, "writer": Writer}
+    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
+    return _command(show, [*_parameters(table_of)[1:], *shared], without)
 
 
 def table_command_without_rule(table_of: TableOf) -> Command:
     """Turn a function that reads on its own into a command without --policy, --parser, --diff."""
-    return _printing(table_of, without=_OF_OUTCOMES)
+    return table_command(table_of, without=_OF_OUTCOMES)
 
 
 def _read_first(view: View) -> TableOf:
@@ -61,21 +76,6 @@ def _read_first(view: View) -> TableOf:
         return with_source(view(source, **own), source)
 
     return table_of
-
-
-def _printing(table_of: TableOf, without: Collection[str] = ()) -> Command:
-    """Return a command that prints a table, or with --diff what changed in it."""
-
-    @wraps(table_of)
-    def show(selection: Selection, writer: Writer, **own: object) -> None:
-        table = table_of(selection, **own)
-        if selection.diff is not None:
-            table = _difference(table_of(_since(selection, selection.diff), **own), table)
-        writer.write(table)
-
-    groups = {"selection": Selection, "writer": Writer}
-    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
-    return _command(show, [*_parameters(table_of)[1:], *shared], without)
 
 
 def _parameters(function: Callable[..., object]) -> list[Parameter]:
@@ -111,11 +111,6 @@ def _command(
 
 def _is_group(annotation: object) -> bool:
     return isinstance(annotation, type) and hasattr(annotation, "_fields")
-
-
-def _since(selection: Selection, diff: str) -> Selection:
-    with Ledger.read_only(selection.path) as opened:
-        return selection._replace(as_of=str(position_at(opened, diff, option="--diff")))
 
 
 def _difference(then: Table, now: Table) -> Table:

@@ -77,11 +77,8 @@ _BARS: Final = _Bars()  # one terminal a process: a question must stop its bars
 def console() -> Iterator[Console]:
     """Yield the console of a use case: messages, bars and questions on stderr."""
     with progress_on_stderr() as on_progress:
-        yield Console(say, _confirm if _is_at_a_terminal() else None, on_progress)
-
-
-def _is_at_a_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()  # None: closed
+        is_at_a_terminal = sys.stdin is not None and sys.stdin.isatty()  # None: closed
+        yield Console(say, _confirm if is_at_a_terminal else None, on_progress)
 
 
 def _confirm(question: str) -> bool:
