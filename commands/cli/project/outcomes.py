@@ -24,7 +24,7 @@ from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
 from commands.settings.lookup import price_file
 from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
-from commands.spending.prices import PriceTable, price_table
+from commands.spending.prices import price_table
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
@@ -125,9 +125,5 @@ def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend
         return ()
     with Ledger.read_only(source.ledger) as opened:
         used = endpoint_usage(opened, source.state, until=source.until)
-    return endpoint_spend(used, _prices(config))
-
-
-def _prices(config: Path) -> PriceTable:
-    """Return the prices that the settings name, or else the shipped ones."""
-    return price_table(price_file(config, os.environ) if tournament_section(config) else None)
+    named = price_file(config, os.environ) if tournament_section(config) else None
+    return endpoint_spend(used, price_table(named))

@@ -34,10 +34,7 @@ def winrates_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of entrants, of whose pairs of responses or orders are counted.
-
-    In a row, a comes before b in the alphabet. Notes and facts are added to the table's.
-    """
+    """Return a row for each pair of entrants; a comes before b in the alphabet."""
     return Table(
         schema="tourney/winrates@1",
         title=_TITLES[counted],

@@ -82,11 +82,6 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
 
 
-def endpoint_fields(costs: Iterable[EndpointCost]) -> list[Json]:
-    """Return the same as JSON; null: unknown."""
-    return [asdict(cost) for cost in costs]
-
-
 def owed_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
@@ -109,7 +104,7 @@ def owed_responses_table(
             f"{total} responses are missing" if total else "nothing remains to be generated",
             *endpoint_notes(costs),
         ),
-        facts={"n_owed": total, "served": endpoint_fields(costs)},
+        facts={"n_owed": total, "served": [asdict(cost) for cost in costs]},
     )
 
 
@@ -129,7 +124,11 @@ def owed_samples_table(
             *endpoint_notes(costs),
             *refused,
         ),
-        facts={"n_owed": total, "served": endpoint_fields(costs), "refused": list(refused)},
+        facts={
+            "n_owed": total,
+            "served": [asdict(cost) for cost in costs],
+            "refused": list(refused),
+        },
     )
 
 

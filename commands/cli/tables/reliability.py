@@ -153,11 +153,8 @@ def temperature_table(
         columns=(
             *columns("dimension"),
             *columns("temperature", digits=3, low=f"{percent} low", high=f"{percent} high"),
-            *columns(
-                digits=2,
-                log_likelihood="Log-likelihood",
-                log_likelihood_usual=f"At {TEMPERATURE:g}",
-            ),
+            *columns(digits=2, log_likelihood="Log-likelihood"),
+            *columns(digits=2, log_likelihood_usual=f"At {TEMPERATURE:g}"),
             *columns("n_prompts", "n_pairs", "n_ties"),
         ),
         rows=tuple(map(_temperature_row, calibrated)),

@@ -105,13 +105,8 @@ def spend_table(
             *columns("judge", "dimension", "day", "n_replies", n_failed="No verdict"),
             *columns("n_input", "n_output", n_cache_write_5m="Write 5m"),
             *columns(n_cache_write_1h="Write 1h", n_cache_read="Read"),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                usd="Dollars",
-                failed_usd="On no verdict",
-                cache_saved_usd="Cache saved",
-            ),
+            *columns(digits=_FRACTIONS, unknown="?", usd="Dollars", failed_usd="On no verdict"),
+            *columns(digits=_FRACTIONS, unknown="?", cache_saved_usd="Cache saved"),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
         ),
         rows=tuple(
