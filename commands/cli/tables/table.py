@@ -58,15 +58,15 @@ def difference_table(then: Table, now: Table) -> Table:
 
     Both tables are the same view, of an earlier and a later position.
     """
-    columns = {column.key: column for column in (*then.columns, *now.columns)}
+    held = {column.key: column for column in (*then.columns, *now.columns)}
     rows, since = tuple(_rows(then, now)), then.facts["as_of"]
     return Table(
         schema=now.schema.replace("@", "-diff@"),
         title=f"{now.title}: since position {since}",
         columns=(
-            *(columns[key] for key in now.named_by),
-            *(each for key in now.beside if key in columns for each in _both(columns[key])),
-            *(each for key in now.compared for each in _three(columns[key])),
+            *(held[key] for key in now.named_by),
+            *(each for key in now.beside if key in held for each in _both(held[key])),
+            *(each for key in now.compared for each in _three(held[key])),
             *([Column("mark", "Row", unknown="")] if any(row["mark"] for row in rows) else ()),
         ),
         rows=rows,
