@@ -269,5 +269,7 @@ def _fit(board: Leaderboard) -> Json:
 
 def _known(values: Floats) -> Json:
     """Return numbers of any shape as lists, with null for those that are not finite."""
-    known: Json = np.where(np.isfinite(values), values, None).tolist()
-    return known
+    known = values.astype(object)
+    known[~np.isfinite(values)] = None
+    numbers: Json = known.tolist()
+    return numbers
