@@ -14,7 +14,7 @@ import typer
 from commands.cli.app import COMMANDS, Entry, Group, command_line
 
 ROOT = Path(__file__).parent.parent
-ENTRIES = [entry for panel in COMMANDS for entry in panel.entries]
+ENTRIES = [entry for entries in COMMANDS.values() for entry in entries]
 HEAVY = ("torch", "transformers", "peft", "anthropic", "openai", "sacrebleu")
 
 

@@ -8,9 +8,10 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from types import ModuleType
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -43,13 +44,6 @@ class Group(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-class Panel(NamedTuple):
-    """Commands that help lists under one heading."""
-
-    heading: str
-    entries: tuple[Entry | Group, ...]
-
-
 _PROJECTIONS: Final = (
     Entry("project.elo", "elo", "Compute Elo ratings."),
     Entry("project.bradley_terry", "bt", "Compute Bradley-Terry ratings."),
@@ -64,56 +58,42 @@ _PROJECTIONS: Final = (
     Entry("project.reliability", "temperature", "Fit the temperature of a judge's scores."),
     Entry("project.outcomes", "imported", "List imported ratings."),
 )
-COMMANDS: Final = (
-    Panel(
-        "Run",
-        (
-            Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
-            Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
-            Entry(
-                "plan",
-                "plan",
-                "Show what remains to be done and what it costs (read-only).",
-                is_group=True,
-            ),
-            Entry("apply", "apply", "Do what remains to be done.", is_group=True),
+COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
+    "Run": (
+        Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
+        Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
+        Entry(
+            "plan",
+            "plan",
+            "Show what remains to be done and what it costs (read-only).",
+            is_group=True,
         ),
+        Entry("apply", "apply", "Do what remains to be done.", is_group=True),
     ),
-    Panel(
-        "Read",
-        (
-            Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
-            Entry("status", "status", "Show what is on record for every tournament."),
-            Entry("audit", "log", "List events, the newest last."),
-            Entry("audit", "show", "Print the events of an ID as JSON."),
-        ),
+    "Read": (
+        Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
+        Entry("status", "status", "Show what is on record for every tournament."),
+        Entry("audit", "log", "List events, the newest last."),
+        Entry("audit", "show", "Print the events of an ID as JSON."),
     ),
-    Panel(
-        "Money",
-        (
-            Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
-            Entry("status", "prices", "Show the price table and its date."),
-        ),
+    "Money": (
+        Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
+        Entry("status", "prices", "Show the price table and its date."),
     ),
-    Panel(
-        "Audit",
-        (
-            Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
-            Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
-            Entry("audit", "checkpoint", "Print the ledger's current hash."),
-            Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
-            Entry("status", "doctor", "Check that this machine is ready for a run."),
-        ),
+    "Audit": (
+        Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
+        Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
+        Entry("audit", "checkpoint", "Print the ledger's current hash."),
+        Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
+        Entry("status", "doctor", "Check that this machine is ready for a run."),
     ),
-    Panel(
-        "Exchange",
-        (
-            Entry("imports", "import", "Import files of other programs.", is_group=True),
-            Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
-            Entry("imports", "merge", "Merge another ledger into this one."),
-        ),
+    "Exchange": (
+        Entry("imports", "import", "Import files of other programs.", is_group=True),
+        Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
+        Entry("imports", "merge", "Merge another ledger into this one."),
     ),
-)
+}
+"""The commands under the headings of their panels in help."""
 
 
 def main() -> None:
@@ -168,8 +148,8 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback(invoke_without_command=True)(tourney)
-    for panel in COMMANDS:
-        _add_all(app, panel.entries, words, panel.heading)
+    for heading, entries in COMMANDS.items():
+        _add_all(app, entries, words, heading)
     return app
 
 
@@ -180,31 +160,29 @@ def _add_all(
     panel: str | None = None,
 ) -> None:
     for entry in entries:
-        if words is None or entry.name in words[:1]:
-            _add(app, entry, words and words[1:], panel)
-        else:
+        if words is not None and entry.name not in words[:1]:
             app.command(entry.name, help=entry.help, rich_help_panel=panel)(_not_imported)
+        elif isinstance(entry, Group) or entry.is_group:
+            group = _group(entry, words and words[1:])
+            app.add_typer(
+                group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel
+            )
+        else:
+            act = getattr(_module(entry), entry.name)
+            app.command(entry.name, rich_help_panel=panel)(act)
 
 
-def _add(
-    app: typer.Typer, entry: Entry | Group, words: Sequence[str] | None, panel: str | None
-) -> None:
-    if isinstance(entry, Group):
-        group = typer.Typer(no_args_is_help=True)
-        _add_all(group, entry.entries, words)
-        _add_group(app, group, entry, panel)
-        return
-    module = import_module(f"commands.cli.{entry.module}")
-    if entry.is_group:
-        _add_group(app, module.app, entry, panel)
-    else:
-        app.command(entry.name, rich_help_panel=panel)(getattr(module, entry.name))
+def _group(entry: Entry | Group, words: Sequence[str] | None) -> typer.Typer:
+    if isinstance(entry, Entry):
+        group: typer.Typer = _module(entry).app
+        return group
+    group = typer.Typer(no_args_is_help=True)
+    _add_all(group, entry.entries, words)
+    return group
 
 
-def _add_group(
-    app: typer.Typer, group: typer.Typer, entry: Entry | Group, panel: str | None
-) -> None:
-    app.add_typer(group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel)
+def _module(entry: Entry) -> ModuleType:
+    return import_module(f"commands.cli.{entry.module}")
 
 
 def _not_imported() -> None:

@@ -5,29 +5,17 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import ConfiguredBackends, inferences_on_replicas
+from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import (
-    AllowGapsOption,
-    AskedJudgeOption,
-    EntrantOption,
-    EvaluationOption,
-    LimitOption,
-    MaxUsdOption,
-    ModeOption,
-    Paths,
-    ProviderOption,
-    YesOption,
-)
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import DoneWithGaps, counted
-from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
+from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.runs.register import selected_prompts
-from commands.runs.workspace import Workspace
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
 from projections.tournament.progress import progress
@@ -38,12 +26,12 @@ app = typer.Typer(no_args_is_help=True)
 @app.command()
 @command
 def generate(
-    paths: Paths,
-    mode: ModeOption = "headline",
-    yes: YesOption = False,
-    max_usd: MaxUsdOption = None,
-    limit: LimitOption = None,
-    allow_gaps: AllowGapsOption = False,
+    paths: options.Paths,
+    mode: options.Mode = "headline",
+    yes: options.Yes = False,
+    max_usd: options.MaxUsd = None,
+    limit: options.Limit = None,
+    allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Generate the missing responses.
 
@@ -70,18 +58,18 @@ def generate(
 @app.command()
 @command
 def judge(
-    paths: Paths,
-    mode: ModeOption = "headline",
-    judge: AskedJudgeOption = None,
-    provider: ProviderOption = None,
-    yes: YesOption = False,
-    max_usd: MaxUsdOption = None,
+    paths: options.Paths,
+    mode: options.Mode = "headline",
+    judge: options.AskedJudge = None,
+    provider: options.Provider = None,
+    yes: options.Yes = False,
+    max_usd: options.MaxUsd = None,
     no_wait: Annotated[
         bool,
         typer.Option("--no-wait", help="Send the queries and exit 7; receive the replies later."),
     ] = False,
-    limit: LimitOption = None,
-    allow_gaps: AllowGapsOption = False,
+    limit: options.Limit = None,
+    allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Ask the judge all open queries.
 
@@ -91,10 +79,10 @@ def judge(
     settings, folder = place.settings, place.folder
     prompts = selected_prompts(place.opening.bank, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    options = JudgingOptions(mode, judge, waits=not no_wait, spending=spending)
+    how = JudgingOptions(mode, judge, waits=not no_wait, spending=spending)
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
-        plan = plan_judging(recorder, settings, folder, prompts, options, talk)
+        plan = plan_judging(recorder, settings, folder, prompts, how, talk)
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         accounts = progress(recorder.state, prompts, plan.judge).accounts
     say(
@@ -113,13 +101,13 @@ def judge(
 @app.command()
 @command
 def evaluate(
-    paths: Paths,
-    entrant: EntrantOption = None,
-    evaluation: EvaluationOption = None,
-    yes: YesOption = False,
-    max_usd: MaxUsdOption = None,
-    limit: LimitOption = None,
-    allow_gaps: AllowGapsOption = False,
+    paths: options.Paths,
+    entrant: options.Entrant = None,
+    evaluation: options.Evaluation = None,
+    yes: options.Yes = False,
+    max_usd: options.MaxUsd = None,
+    limit: options.Limit = None,
+    allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Run the missing evaluation samples.
 
@@ -128,30 +116,24 @@ def evaluate(
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     with inferences_on_replicas(place.settings) as inference_of:
-        if inference_of is not None:
-            planned = plan_evaluations(
-                place.settings,
-                place.folder,
-                place.opening,
-                inference_of,
-                entrant=entrant,
-                evaluation=evaluation,
-            )
-            _evaluate(place, planned, spending, allow_gaps=allow_gaps)
-
-
-def _evaluate(
-    place: Workspace, planned: EvaluationPlans, spending: SpendingOptions, *, allow_gaps: bool
-) -> None:
-    book = price_book(place.settings, place.folder)
-    with place.recorder(say) as recorder, console() as talk:
-        recorder.record(place.opening)
-        done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
-    say(
-        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
-        f" {done.n_unscorable} unscorable; see `tourney project metrics`"
-    )
-    if n_gaps and not allow_gaps:
-        raise DoneWithGaps(
-            f"{counted(n_gaps, 'sample')} could not be scored; see `tourney project metrics`"
+        if inference_of is None:  # a replica, whose share is done
+            return
+        planned = plan_evaluations(
+            place.settings,
+            place.folder,
+            place.opening,
+            inference_of,
+            entrant=entrant,
+            evaluation=evaluation,
         )
+        book = price_book(place.settings, place.folder)
+        with place.recorder(say) as recorder, console() as talk:
+            recorder.record(place.opening)
+            done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
+        say(
+            f"{done.n_owed} samples were missing: {done.n_observed} observed,"
+            f" {done.n_unscorable} unscorable; see `tourney project metrics`"
+        )
+        if n_gaps and not allow_gaps:
+            samples = counted(n_gaps, "sample")
+            raise DoneWithGaps(f"{samples} could not be scored; see `tourney project metrics`")

@@ -6,19 +6,12 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, position_of, stream_of
-from commands.cli.shared.options import AsOfOption, LimitOption, Paths, TournamentOption
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.tables.history import (
-    checkpoint_table,
-    differences_table,
-    event_fields,
-    faults_table,
-    log_table,
-)
+from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
 from commands.runs.events import find_events
@@ -36,16 +29,16 @@ _LOOKS_EVERY_S: Final = 0.5
 
 @command
 def log(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    as_of: AsOfOption = None,
+    as_of: options.AsOf = None,
     event_type: Annotated[
         str | None,
         typer.Option(
             "--type", autocompletion=lambda: [*EVENTS.types], help="Only events of this type."
         ),
     ] = None,
-    limit: LimitOption = None,
+    limit: options.Limit = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
@@ -63,7 +56,7 @@ def log(
         head, chosen = opened.head.position, position_of(opened, as_of)
         until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
-    writer.write(log_table(rows))
+    writer.write(history.log_table(rows))
     if follow:
         _follow(path, event_type, until)
 
@@ -72,7 +65,7 @@ def _follow(path: Path, event_type: str | None, after: int) -> None:
     """Print each new event as a line of JSON, whatever the table's format was."""
     for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
         if event_type in {None, row.type}:
-            Writer(Format.JSONL).write(log_table([row]))
+            Writer(Format.JSONL).write(history.log_table([row]))
 
 
 @command
@@ -80,7 +73,7 @@ def show(
     name: Annotated[
         str, typer.Argument(metavar="ID", help="A position, a label, or the start of a key.")
     ],
-    paths: Paths,
+    paths: options.Paths,
 ) -> None:
     """Print the events of an ID as JSON.
 
@@ -89,17 +82,16 @@ def show(
     with Ledger.read_only(paths.of_ledger) as opened:
         found = find_events(opened, name)
     for each in found:
-        write_json(event_fields(each))
+        write_json(history.event_fields(each))
 
 
 @command
 def verify(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
-            "--checkpoint",
             metavar="FILE|DIGEST@POSITION",
             help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
@@ -113,27 +105,24 @@ def verify(
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    writer.write(faults_table(verified))
+    writer.write(history.faults_table(verified))
     if verified.faults:
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
 
 
 @command
 def replay(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the rebuilt runs into this folder."),
+        Path | None, typer.Option("--output", "-o", help="Write the rebuilt runs into this folder.")
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against",
-            autocompletion=completion.runs,
-            help="Compare this run's folder byte for byte.",
+            autocompletion=completion.runs, help="Compare this run's folder byte for byte."
         ),
     ] = None,
 ) -> None:
@@ -149,7 +138,7 @@ def replay(
             against=against,
             out=output,
         )
-    writer.write(differences_table(replayed))
+    writer.write(history.differences_table(replayed))
     if replayed.differences:
         files = ", ".join(f"{each.run}/{each.path}" for each in replayed.differences)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -158,19 +147,20 @@ def replay(
 
 
 @command
-def checkpoint(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
+def checkpoint(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
     """Print the ledger's current hash. Keep it elsewhere to detect tampering.
 
     Example: tourney checkpoint > note.txt
     """
     with Ledger.read_only(paths.of_ledger) as opened:
         head = head_at(opened, as_of)
-    writer.write(checkpoint_table(head))
+    writer.write(history.checkpoint_table(head))
 
 
 @command
 def backup(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")], paths: Paths
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    paths: options.Paths,
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 

@@ -5,26 +5,19 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command, tournament_view
 from commands.cli.shared.ledger import read_tournament
-from commands.cli.shared.options import Paths
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
+from commands.judging import session
 from commands.judging.batches import reconciling
 from commands.judging.receiving import BatchReceiver, forget_batch
 from commands.judging.recovery import adopt_named
-from commands.judging.session import (
-    JudgingOptions,
-    asking_rules,
-    batch_options,
-    reporting_open_batches,
-    require_key,
-)
 from commands.ports import BatchJudge
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
@@ -54,7 +47,7 @@ def list_(source: JudgedTournament) -> Table:
 
 @app.command()
 @command
-def wait(paths: Paths) -> None:
+def wait(paths: options.Paths) -> None:
     """Wait for open batches, record their replies, reconcile.
 
     Example: tourney batch wait
@@ -66,15 +59,15 @@ def wait(paths: Paths) -> None:
             return
         port = _port(place, recorder.state)
         section, book = place.settings.judge, price_book(place.settings, place.folder)
-        how = batch_options(recorder, section, book, JudgingOptions(), talk)
-        rules = asking_rules(section)
-        with reporting_open_batches(recorder, talk), reconciling(recorder, rules):
+        how = session.batch_options(recorder, section, book, session.JudgingOptions(), talk)
+        rules = session.asking_rules(section)
+        with session.reporting_open_batches(recorder, talk), reconciling(recorder, rules):
             BatchReceiver(recorder, port, how).receive_all()
 
 
 @app.command()
 @command
-def adopt(batch: BatchArgument, paths: Paths) -> None:
+def adopt(batch: BatchArgument, paths: options.Paths) -> None:
     """Adopt a batch that was sent but not recorded.
 
     Example: tourney batch adopt msgbatch_01
@@ -87,7 +80,7 @@ def adopt(batch: BatchArgument, paths: Paths) -> None:
 
 @app.command()
 @command
-def cancel(batch: BatchArgument, paths: Paths) -> None:
+def cancel(batch: BatchArgument, paths: options.Paths) -> None:
     """Cancel the queries of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
@@ -106,7 +99,7 @@ def cancel(batch: BatchArgument, paths: Paths) -> None:
 
 @app.command()
 @command
-def forget(batch: BatchArgument, paths: Paths) -> None:
+def forget(batch: BatchArgument, paths: options.Paths) -> None:
     """Forget a batch that the provider deleted.
 
     Example: tourney batch forget msgbatch_01
@@ -122,5 +115,5 @@ def _port(place: Workspace, state: Tournament) -> BatchJudge:
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
     judge = state.judges[state.own_batches[-1].planned.judge]
-    require_key(judge)
+    session.require_key(judge)
     return ConfiguredBackends(place.settings, place.folder).batch_judge(judge)

@@ -9,18 +9,12 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
-from commands.cli.shared import completion
+from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import Paths, SkipBadOption
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
+from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
-from commands.cli.tables.imports import (
-    battles_table,
-    imported_ratings_table,
-    imported_responses_table,
-    imported_table,
-)
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import bad_rows
@@ -35,20 +29,23 @@ from commands.runs.workspace import require_sound
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
+app = typer.Typer(no_args_is_help=True)
+_NAME: Final = re.compile(r"[\w.-]+")
 _CLAIM: Final = (
     "tourney cannot check that these responses are by the configured entrants to the configured"
     " prompts: the files hold only ids; each response records its file's digest as imported_from"
 )
 
 
+@app.command()
 @command
 def responses(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    skip_bad: SkipBadOption = False,
+    skip_bad: options.SkipBad = False,
 ) -> None:
     """Import responses that tap's scripts cached, to judge them without generating again.
 
@@ -65,27 +62,14 @@ def responses(
         say(line)
     if imported.new:
         say(_CLAIM)
-    writer.write(imported_responses_table(imported))
-
-
-_NAME: Final = re.compile(r"[\w.-]+")
-
-app = typer.Typer(no_args_is_help=True)
-app.command()(responses)
-
-
-@app.callback()
-def import_() -> None:
-    """Import files of other programs."""
+    writer.write(tables.imported_responses_table(imported))
 
 
 @app.command(name="events")
 @command
 def import_events(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file that `export events` wrote.")
-    ],
-    paths: Paths,
+    file: Annotated[Path, typer.Argument(help="A file that `export events` wrote.")],
+    paths: options.Paths,
     writer: Writer,
 ) -> None:
     """Import exported events. Repeating it is harmless.
@@ -114,10 +98,8 @@ _PLAIN_TABLE: Final = (
 @app.command(name="battles", epilog=_PLAIN_TABLE)
 @command
 def import_battles(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A .csv, .json, .jsonl or .parquet file.")
-    ],
-    paths: Paths,
+    file: Annotated[Path, typer.Argument(help="A .csv, .json, .jsonl or .parquet file.")],
+    paths: options.Paths,
     writer: Writer,
     source: Annotated[
         str,
@@ -128,14 +110,9 @@ def import_battles(
         ),
     ] = "plain",
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            autocompletion=completion.imported_sets,
-            help="Name of the set to import into. Default: the format's name.",
-        ),
+        str | None, options.of_set("Name of the set to import into. Default: the format's name.")
     ] = None,
-    skip_bad: SkipBadOption = False,
+    skip_bad: options.SkipBad = False,
 ) -> None:
     """Import battles of others.
 
@@ -148,25 +125,16 @@ def import_battles(
         taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
     for row in bad_rows(file, taken):
         say(row)
-    writer.write(battles_table(chosen, of, taken))
+    writer.write(tables.battles_table(chosen, of, taken))
 
 
 @app.command(name="elo-ratings")
 @command
 def import_elo_ratings(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An elo_ratings.json as JudgeArena writes it.")
-    ],
-    paths: Paths,
+    file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
+    paths: options.Paths,
     writer: Writer,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name",
-            autocompletion=completion.imported_sets,
-            help="Name of the set to import into.",
-        ),
-    ] = "judgearena",
+    name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
 ) -> None:
     """Import ratings that JudgeArena computed.
 
@@ -174,40 +142,29 @@ def import_elo_ratings(
     """
     with ledger_to_write(paths) as opened:
         imported = import_ratings(opened, file, name=_set_name(name))
-    writer.write(imported_ratings_table({name: imported}))
+    writer.write(tables.imported_ratings_table({name: imported}))
 
 
 @app.command(name="hydra-weights")
 @command
 def import_hydra_weights(
-    weights: Annotated[
-        Path, typer.Argument(metavar="WEIGHTS", help="The folder of the base model.")
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder to write.")],
+    weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
+    out: Annotated[Path, typer.Argument(help="The new folder to write.")],
     writer: Writer,
     security: Annotated[
-        Path | None,
-        typer.Option("--security", metavar="DIR", help="The folder of the security shards."),
+        Path | None, typer.Option(metavar="DIR", help="The folder of the security shards.")
     ] = None,
     robustness: Annotated[
         Path | None,
-        typer.Option(
-            "--robustness",
-            metavar="DIR",
-            help="The folder of the robustness shards, at every step.",
-        ),
+        typer.Option(metavar="DIR", help="The folder of the robustness shards, at every step."),
     ] = None,
     uncertainty: Annotated[
-        Path | None,
-        typer.Option("--uncertainty", metavar="DIR", help="The folder of the uncertainty head."),
+        Path | None, typer.Option(metavar="DIR", help="The folder of the uncertainty head.")
     ] = None,
-    heads: Annotated[
-        int, typer.Option("--heads", min=1, help="The number of shards in each set.")
-    ] = 9,
+    heads: Annotated[int, typer.Option(min=1, help="The number of shards in each set.")] = 9,
     heads_depth: Annotated[
         int | None,
         typer.Option(
-            "--heads-depth",
             min=1,
             help="The number of layers of a head. Default: as the security shards' manifest.json"
             f" says, else {DEFAULT_DEPTH}.",
@@ -222,14 +179,14 @@ def import_hydra_weights(
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    writer.write(imported_table(out, imported))
+    writer.write(tables.imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
 @command
 def merge(
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The other ledger.")],
-    paths: Paths,
+    other: Annotated[Path, typer.Argument(help="The other ledger.")],
+    paths: options.Paths,
     writer: Writer,
 ) -> None:
     """Merge another ledger into this one. Repeating it is harmless.
@@ -243,11 +200,7 @@ def merge(
 
 
 def _format_of(name: str) -> BattleFormat:
-    """Return the format that --from names.
-
-    Raises:
-        ConfigurationError: There is no such format.
-    """
+    """Return the format that --from names."""
     if name in FORMATS:
         return FORMATS[name]
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
@@ -256,11 +209,7 @@ def _format_of(name: str) -> BattleFormat:
 
 
 def _set_name(name: str) -> str:
-    """Return the name of a set of battles.
-
-    Raises:
-        ConfigurationError: It has other characters than letters, digits, dots, dashes, underscores.
-    """
+    """Return the name of a set of battles, refusing other characters than these."""
     if _NAME.fullmatch(name):
         return name
     raise ConfigurationError(

@@ -1,19 +1,14 @@
 """`tourney plan`: what remains to be done and what it costs. Nothing is written."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from commands.backends.wiring import make_inference_factory, make_token_counter
+from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import (
-    AskedJudgeOption,
-    EntrantOption,
-    EvaluationOption,
-    ModeOption,
-    Paths,
-)
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
@@ -28,8 +23,8 @@ from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
-from projections.evaluations.state import EVALUATION_EVENTS, Evaluations, evaluations_of
-from projections.fold import fold
+from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
+from projections.fold import Projection, State, fold
 from projections.tournament.progress import missing_responses, open_queries
 from projections.tournament.state import Tournament, tournament_of
 
@@ -44,7 +39,10 @@ WORK_REMAINS = 9  # exit code
 @app.command()
 @command
 def generate(
-    paths: Paths, writer: Writer, mode: ModeOption = "headline", exit_code: ExitCodeOption = False
+    paths: options.Paths,
+    writer: Writer,
+    mode: options.Mode = "headline",
+    exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the missing responses.
 
@@ -64,10 +62,10 @@ def generate(
 @app.command()
 @command
 def judge(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    mode: ModeOption = "headline",
-    judge: AskedJudgeOption = None,
+    mode: options.Mode = "headline",
+    judge: options.AskedJudge = None,
     count_tokens: Annotated[
         bool,
         typer.Option(
@@ -108,22 +106,13 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
         say(f"{priced.source.title} are {days} days old and may have changed; see `tourney prices`")
 
 
-def _rehearsed(place: Workspace) -> Tournament:
-    """Return the recorded tournament as the settings would reopen it, in memory only."""
-    projection = tournament_of(place.stream)
-    if not place.ledger.exists():
-        return rehearse(projection.initial, place.opening)
-    with Ledger.read_only(place.ledger) as ledger:
-        return rehearse(fold(projection, ledger.read()), place.opening)
-
-
 @app.command()
 @command
 def evaluate(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    entrant: EntrantOption = None,
-    evaluation: EvaluationOption = None,
+    entrant: options.Entrant = None,
+    evaluation: options.Evaluation = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the missing evaluation samples.
@@ -139,7 +128,7 @@ def evaluate(
         entrant=entrant,
         evaluation=evaluation,
     )
-    known = _known_evaluations(place)
+    known = _recorded(place, evaluations_of(place.stream), EVALUATION_EVENTS)
     rows = owed_samples(known, planned.evaluations)
     requests = owed_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
@@ -148,10 +137,16 @@ def evaluate(
         raise typer.Exit(WORK_REMAINS)
 
 
-def _known_evaluations(place: Workspace) -> Evaluations:
-    """Return the recorded evaluations."""
-    projection = evaluations_of(place.stream)
+def _rehearsed(place: Workspace) -> Tournament:
+    """Return the recorded tournament as the settings would reopen it, in memory only."""
+    return rehearse(_recorded(place, tournament_of(place.stream)), place.opening)
+
+
+def _recorded(
+    place: Workspace, projection: Projection[State], types: Collection[str] | None = None
+) -> State:
+    """Fold what is on record; there need be no ledger yet."""
     if not place.ledger.exists():
         return projection.initial
     with Ledger.read_only(place.ledger) as ledger:
-        return fold(projection, ledger.read(types=EVALUATION_EVENTS))
+        return fold(projection, ledger.read(types=types))

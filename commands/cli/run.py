@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
+from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.options import AllowGapsOption, MaxUsdOption, ModeOption, Paths, YesOption
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
@@ -31,22 +31,22 @@ _UNREADABLE: Final = (
 
 @command
 def run(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    mode: ModeOption = "headline",
-    yes: YesOption = False,
-    max_usd: MaxUsdOption = None,
-    allow_gaps: AllowGapsOption = False,
+    mode: options.Mode = "headline",
+    yes: options.Yes = False,
+    max_usd: options.MaxUsd = None,
+    allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
     Example: tourney run --mode pilot
     """
     place = workspace(paths)
-    options = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
+    how = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
     backends = ConfiguredBackends(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:
-        summary = run_tournament(recorder, place, options, backends, talk, now=utc_now())
+        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now())
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)

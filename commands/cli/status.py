@@ -5,13 +5,13 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.options import ConfigOption, Paths
 from commands.cli.shared.output import Writer
 from commands.cli.tables.spending import prices_table
 from commands.cli.tables.status import status_table
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table, columns
 from commands.errors import NotReady
 from commands.runs.doctor import findings
 from commands.settings.lookup import judge_providers
@@ -27,13 +27,12 @@ from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
 @command
-def status(paths: Paths, writer: Writer) -> None:
+def status(paths: options.Paths, writer: Writer) -> None:
     """Show what is on record for every tournament.
 
     Example: tourney status
     """
-    path = paths.of_ledger
-    with Ledger.read_only(path) as opened:
+    with Ledger.read_only(paths.of_ledger) as opened:
         table = _on_record(opened)
     writer.write(table)
 
@@ -53,7 +52,7 @@ def _on_record(ledger: Ledger) -> Table:
 
 
 @command
-def doctor(paths: Paths, writer: Writer) -> None:
+def doctor(paths: options.Paths, writer: Writer) -> None:
     """Check that this machine is ready for a run.
 
     Example: tourney doctor
@@ -64,7 +63,7 @@ def doctor(paths: Paths, writer: Writer) -> None:
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",
-        columns=(Column("what", "What"), Column("grade", "Grade"), Column("says", "Found")),
+        columns=columns("what", "grade", says="Found"),
         rows=tuple(each._asdict() for each in found),
     )
     writer.write(table)
@@ -74,7 +73,7 @@ def doctor(paths: Paths, writer: Writer) -> None:
 
 
 @command
-def prices(writer: Writer, config: ConfigOption = DEFAULT_CONFIG) -> None:
+def prices(writer: Writer, config: options.Config = DEFAULT_CONFIG) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
@@ -83,5 +82,4 @@ def prices(writer: Writer, config: ConfigOption = DEFAULT_CONFIG) -> None:
         table = price_table()
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
-    today = datetime.now(UTC).date()
-    writer.write(prices_table(table, today))
+    writer.write(prices_table(table, datetime.now(UTC).date()))

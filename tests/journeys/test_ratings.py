@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_options import SoftScoring
-from commands.cli.project.bt_views import with_imported
+from commands.cli.project.bradley_terry import with_imported
+from commands.cli.project.bt_options import SoftOptions
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
@@ -22,7 +22,7 @@ from tests.support.command_line.settled import fields, head_of
 
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
-PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft", None)
+PLAIN, SOFT = BradleyTerryParameters(), SoftOptions("soft")
 RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
 LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
 WINNERS = ("model_a", "model_b")

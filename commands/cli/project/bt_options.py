@@ -7,12 +7,12 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.errors import ConfigurationError, as_option
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from ledger.events.values import MAX_POINTS
-from ledger.identity import Json
+from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
 
@@ -24,13 +24,11 @@ class ModelOptions(NamedTuple):
     """The model and its intervals; None: as recorded."""
 
     ties: Annotated[
-        TieModel | None,
-        typer.Option("--ties", help="half: half a win for each; davidson: a third outcome."),
+        TieModel | None, typer.Option(help="half: half a win for each; davidson: a third outcome.")
     ] = None
     anchor: Annotated[
         str | None,
         typer.Option(
-            "--anchor",
             metavar="ENTRANT[=RATING]",
             autocompletion=completion.entrants,
             help="Fix this entrant's rating. Default: fix the mean.",
@@ -38,20 +36,16 @@ class ModelOptions(NamedTuple):
     ] = None
     prior_sd: Annotated[
         float | None,
-        typer.Option(
-            "--prior-sd", help="Standard deviation of the prior on ratings, in Elo points."
-        ),
+        typer.Option(help="Standard deviation of the prior on ratings, in Elo points."),
     ] = None
-    interval: Annotated[
-        IntervalKind | None, typer.Option("--interval", help="The method for intervals.")
-    ] = None
+    interval: Annotated[IntervalKind | None, typer.Option(help="The method for intervals.")] = None
     unit: Annotated[
         IntervalUnit | None,
-        typer.Option("--unit", help="The clusters of intervals: prompts or single battles."),
+        typer.Option(help="The clusters of intervals: prompts or single battles."),
     ] = None
-    level: Annotated[
-        float | None, typer.Option("--level", help="The level of intervals, such as 0.95.")
-    ] = None
+    level: Annotated[float | None, typer.Option(help="The level of intervals, such as 0.95.")] = (
+        None
+    )
     resamples: Annotated[
         int | None,
         typer.Option(
@@ -59,9 +53,7 @@ class ModelOptions(NamedTuple):
             help="The number of bootstrap resamples of bayesian and multinomial intervals.",
         ),
     ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="The seed of the bootstrap resamples.")
-    ] = None
+    seed: Annotated[int | None, typer.Option(help="The seed of the bootstrap resamples.")] = None
 
     def parameters(self, recorded: Mapping[str, object]) -> BradleyTerryParameters:
         """Return the recorded parameters, overridden by the chosen ones.
@@ -88,44 +80,28 @@ class TableKind(NamedTuple):
     control: Annotated[
         str | None,
         typer.Option(
-            "--control",
-            help="Control for style features: 'style' (all), or any of length,headers,lists,bold.",
+            help="Control for style features: 'style' (all), or any of length,headers,lists,bold."
         ),
     ] = None
     with_set: Annotated[
         str | None,
-        typer.Option(
-            "--with",
-            metavar="NAME",
-            autocompletion=completion.imported_sets,
-            help="Rate together with this imported set of battles.",
+        options.of_set(
+            "Rate together with this imported set of battles.", "--with", metavar="NAME"
         ),
     ] = None
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            autocompletion=completion.imported_sets,
-            help="Rate this imported set of battles instead of the tournament.",
-        ),
+        str | None, options.of_set("Rate this imported set of battles instead of the tournament.")
     ] = None
 
-    def require_one(self) -> None:
-        """Refuse more than one.
+    def require_consistent(self, soft: "SoftOptions") -> None:
+        """Refuse several kinds, and options for imported battles without any.
 
         Raises:
-            ConfigurationError: Several are given.
+            ConfigurationError: They are given.
         """
         if sum(each is not None for each in self) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
-
-    def require_imports(self, given: Mapping[str, object]) -> None:
-        """Refuse options that apply to imported battles only, without any.
-
-        Raises:
-            ConfigurationError: One is given.
-        """
-        for option, value in given.items():
+        for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
             if value is not None and self.with_set is None and self.name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
@@ -195,53 +171,29 @@ def _one_of(option: str, name: str, known: Collection[str]) -> str:
 Prefs: TypeAlias = Literal["soft", "hard"]
 MadeAtOption: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        "--made-at",
-        help=f"The temperature of imported preferences. Default: {TEMPERATURE}.",
-    ),
+    typer.Option(help=f"The temperature of imported preferences. Default: {TEMPERATURE}."),
 ]
 
 
-class SoftScoring(NamedTuple):
-    """How preferences and a judge's scores count.
+class SoftOptions(NamedTuple):
+    """Whether preferences count, or only who won; a temperature turns scores into soft scores."""
 
-    prefs: whether imported preferences count, or only who won; temperature: turns a judge's scores
-    into soft scores, None: preferences stay as they are; made_at: the temperature of imported
-    preferences.
-    """
-
-    prefs: Prefs
-    temperature: float | None
-    made_at: float = TEMPERATURE
+    prefs: Annotated[
+        Prefs | None, typer.Option(help="soft: use imported preferences; hard: only who won.")
+    ] = None
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Turn a judge's scores into soft scores at this temperature."),
+    ] = None
+    made_at: MadeAtOption = None
 
     @property
     def is_soft(self) -> bool:
         """Return whether imported preferences count, not only who won."""
         return self.prefs == "soft"
 
-    @property
-    def facts(self) -> dict[str, Json]:
-        """The fields of JSON beside ratings of imported battles."""
-        return {**self._asdict(), "made_at": None if self.temperature is None else self.made_at}
-
-
-class SoftOptions(NamedTuple):
-    """Whether and how preferences and scores count; None: as the model of ties allows."""
-
-    prefs: Annotated[
-        Prefs | None,
-        typer.Option("--prefs", help="soft: use imported preferences; hard: only who won."),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            "--temperature", help="Turn a judge's scores into soft scores at this temperature."
-        ),
-    ] = None
-    made_at: MadeAtOption = None
-
-    def scoring(self, ties: TieModel) -> SoftScoring:
-        """Return how scores and preferences count; Davidson's model of ties needs whole outcomes.
+    def settled(self, ties: TieModel) -> "SoftOptions":
+        """Return the options with none left open; Davidson's model of ties needs whole outcomes.
 
         Raises:
             ConfigurationError: The options contradict each other, or are out of range.
@@ -255,10 +207,17 @@ class SoftOptions(NamedTuple):
             )
         if self.made_at is not None and self.temperature is None:
             raise ConfigurationError(["--made-at needs --temperature"])
-        for option, value in (("--temperature", self.temperature), ("--made-at", self.made_at)):
-            require_temperature(option, value)
-        made_at = TEMPERATURE if self.made_at is None else self.made_at
-        return SoftScoring(chosen, self.temperature, made_at)
+        require_temperature("--temperature", self.temperature)
+        require_temperature("--made-at", self.made_at)
+        if self.temperature is None or self.made_at is not None:
+            return self._replace(prefs=chosen)
+        return self._replace(prefs=chosen, made_at=TEMPERATURE)
+
+    def applied_to(self, battles: BattleTable) -> BattleTable:
+        """Return battles with their preferences at the temperature."""
+        if self.temperature is None or self.made_at is None:
+            return battles
+        return battles.at_temperature(self.temperature, made_at=self.made_at)
 
 
 def require_temperature(option: str, temperature: float | None) -> None:

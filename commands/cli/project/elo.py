@@ -17,26 +17,17 @@ from projections.ratings.standings import standings
 class EloOptions(NamedTuple):
     """How Elo ratings are computed; None: as recorded."""
 
-    k: Annotated[float | None, typer.Option("--k", help="The largest rating change per match.")] = (
-        None
-    )
-    k_sweep: Annotated[
-        str, typer.Option("--k-sweep", help="Also rate with these K, such as 1,4,8,32.")
-    ] = ""
+    k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None
+    k_sweep: Annotated[str, typer.Option(help="Also rate with these K, such as 1,4,8,32.")] = ""
     permutations: Annotated[
-        int | None,
-        typer.Option("--permutations", help="The number of match orders averaged."),
+        int | None, typer.Option(help="The number of match orders averaged.")
     ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="The seed of match orders and resamples.")
-    ] = None
+    seed: Annotated[int | None, typer.Option(help="The seed of match orders and resamples.")] = None
     initial_rating: Annotated[
-        float | None,
-        typer.Option("--initial-rating", help="The rating that all start from."),
+        float | None, typer.Option(help="The rating that all start from.")
     ] = None
     ties: Annotated[
-        TieRule | None,
-        typer.Option("--ties", help="drop: ties do not count; half: half a win for each."),
+        TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
     ] = None
     bootstraps: Annotated[
         int | None,

@@ -1,22 +1,14 @@
 """`tourney project metrics`: results of evaluations, and paired differences of two entrants."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared import completion
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, stream_of
-from commands.cli.shared.options import (
-    AsOfOption,
-    EntrantOption,
-    EvaluationOption,
-    Paths,
-    TournamentOption,
-)
 from commands.cli.shared.output import Writer
 from commands.cli.tables.metrics import NOTHING_EVALUATED, differences_table, metrics_table
 from commands.errors import ConfigurationError
@@ -40,63 +32,61 @@ class EvaluationReading(NamedTuple):
         """The fields of JSON that name the source of a result."""
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
-    def of_entrant(self, name: str | None, option: str) -> "EvaluationReading":
-        """Keep the runs of one entrant; None: of all.
+    def only(self, option: str, name: str | None) -> "EvaluationReading":
+        """Keep the runs that an option names, of one evaluation or one entrant; None: all.
 
         Raises:
-            ConfigurationError: It was not evaluated.
+            ConfigurationError: There are none.
         """
-        entrants = {run.plan.entrant.label for run in self.runs}
-        _require(option, name, entrants)
-        tournament_section = (run for run in self.runs if name in {None, run.plan.entrant.label})
-        return self._replace(runs=tuple(tournament_section))
+        if name is None:
+            return self
+        if not self.runs:
+            raise ConfigurationError([NOTHING_EVALUATED])
+        chosen = tuple(run for run in self.runs if _label(run, option) == name)
+        if not chosen:
+            known = ", ".join(sorted({_label(run, option) for run in self.runs}))
+            raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {known}"])
+        return self._replace(runs=chosen)
 
-    def of_evaluation(self, name: str | None) -> "EvaluationReading":
-        """Keep the runs of one evaluation; None: of all.
 
-        Raises:
-            ConfigurationError: No entrant was evaluated on it.
-        """
-        _require("--evaluation", name, {run.plan.evaluation for run in self.runs})
-        tournament_section = (run for run in self.runs if name in {None, run.plan.evaluation})
-        return self._replace(runs=tuple(tournament_section))
+def _label(run: EvaluationRun, option: str) -> str:
+    return run.plan.evaluation if option == "--evaluation" else run.plan.entrant.label
 
 
 def read_evaluations(
-    ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
+    paths: options.Paths, tournament: str | None, as_of: str | None
 ) -> EvaluationReading:
-    """Read a tournament's evaluations from an open ledger; no other event is read.
+    """Read a tournament's evaluations; no other event is read.
 
     Raises:
         ConfigurationError: The tournament is ambiguous, or the position is invalid.
         NothingRecorded: There is no such tournament.
     """
-    stream, head = stream_of(ledger, tournament, config), head_at(ledger, as_of)
-    events = ledger.read(until=head.position, types=EVALUATION_EVENTS)
-    return EvaluationReading(stream, head, fold(evaluations_of(stream), events).runs)
+    with Ledger.read_only(paths.of_ledger) as opened:
+        stream, head = stream_of(opened, tournament, paths.config), head_at(opened, as_of)
+        events = opened.read(until=head.position, types=EVALUATION_EVENTS)
+        return EvaluationReading(stream, head, fold(evaluations_of(stream), events).runs)
 
 
 @command
 def metrics(
-    paths: Paths,
+    paths: options.Paths,
     writer: Writer,
-    evaluation: EvaluationOption = None,
-    entrant: EntrantOption = None,
+    evaluation: options.Evaluation = None,
+    entrant: options.Entrant = None,
     rescore: Annotated[
-        bool,
-        typer.Option("--rescore", help="Score the recorded answers again with today's code."),
+        bool, typer.Option("--rescore", help="Score the recorded answers again with today's code.")
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare",
             metavar="A B",
             autocompletion=completion.entrants,
             help="Show B minus A on the samples that both have.",
         ),
     ] = None,
-    tournament: TournamentOption = None,
-    as_of: AsOfOption = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
 ) -> None:
     """Show the results of evaluations.
 
@@ -104,9 +94,8 @@ def metrics(
     """
     if entrant is not None and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
-    with Ledger.read_only(paths.of_ledger) as opened:
-        source = read_evaluations(opened, tournament, as_of, paths.config)
-    source = source.of_evaluation(evaluation).of_entrant(entrant, "--entrant")
+    source = read_evaluations(paths, tournament, as_of)
+    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
@@ -114,36 +103,18 @@ def metrics(
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:
-        table = differences_table(compare, compared_in(source, compare), source.facts)
+        table = differences_table(compare, _compared(source, compare), source.facts)
     writer.write(table)
 
 
-def compared_in(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
-    """Compare two entrants on each evaluation in which both observed the same item.
-
-    Raises:
-        ConfigurationError: There is none, or one of them was not evaluated.
-    """
-    first, second = (source.of_entrant(name, "--compare").runs for name in pair)
-    found = [each for each in _compared(first, second) if each.n_pairs]
+def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
+    """Compare two entrants on each evaluation in which both observed the same item."""
+    first, second = (source.only("--compare", name).runs for name in pair)
+    others = {run.plan.evaluation: run for run in second}
+    both = [run for run in first if run.plan.evaluation in others]
+    compared = [compare_runs(run, others[run.plan.evaluation]) for run in both]
+    found = [each for each in compared if each.n_pairs]
     if not found:
         shared = f"{pair[0]!r} and {pair[1]!r} share no evaluated item"
         raise ConfigurationError([f"--compare: {shared}; evaluate both on the same items"])
     return found
-
-
-def _compared(
-    first: Sequence[EvaluationRun], second: Sequence[EvaluationRun]
-) -> Iterator[RunComparison]:
-    others = {run.plan.evaluation: run for run in second}
-    for run in first:
-        if run.plan.evaluation in others:
-            yield compare_runs(run, others[run.plan.evaluation])
-
-
-def _require(option: str, name: str | None, known: Collection[str]) -> None:
-    if name is not None and name not in known:
-        if not known:
-            raise ConfigurationError([NOTHING_EVALUATED])
-        those = ", ".join(sorted(known))
-        raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {those}"])

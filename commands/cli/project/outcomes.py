@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from commands.cli.shared import options
 from commands.cli.shared.command import (
     command,
     outcomes_view,
@@ -13,24 +14,17 @@ from commands.cli.shared.command import (
     with_source,
 )
 from commands.cli.shared.ledger import position_of, tournament_section
-from commands.cli.shared.options import AsOfOption, Paths
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
+from commands.cli.tables import outcomes as tables
 from commands.cli.tables.imports import imported_ratings_table
-from commands.cli.tables.outcomes import (
-    matches_table,
-    progress_table,
-    responses_table,
-    winrates_table,
-)
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
 from commands.settings.lookup import price_file
 from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
-from commands.spending.prices import PriceTable, price_table
-from ledger.identity import Json
+from commands.spending.prices import price_table
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
@@ -42,7 +36,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @command
-def imported(paths: Paths, writer: Writer, as_of: AsOfOption = None) -> None:
+def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
     """List imported ratings.
 
     Example: tourney project imported
@@ -60,7 +54,9 @@ def matches(source: JudgedTournament) -> Table:
     Example: tourney project matches --json
     """
     settlements = (each for group in source.settlements.values() for each in group)
-    return matches_table(settlements, notes=notes_of(source), facts=_facts(source))
+    return tables.matches_table(
+        settlements, notes=notes_of(source), facts={"judge": source.judge_id}
+    )
 
 
 @ratings_view
@@ -71,13 +67,12 @@ def winrates(source: JudgedTournament) -> Table:
     """
     settlements = [each for group in source.settlements.values() for each in group]
     counted = account_of(settlements).counted
-    return winrates_table(
-        win_rates(settlements), counted=counted, notes=notes_of(source), facts=_facts(source)
+    return tables.winrates_table(
+        win_rates(settlements),
+        counted=counted,
+        notes=notes_of(source),
+        facts={"judge": source.judge_id},
     )
-
-
-def _facts(source: JudgedTournament) -> dict[str, Json]:
-    return {"judge": source.judge_id}
 
 
 @tournament_view
@@ -86,7 +81,7 @@ def responses(source: JudgedTournament) -> Table:
 
     Example: tourney project responses --format jsonl
     """
-    return responses_table(source.state)
+    return tables.responses_table(source.state)
 
 
 @outcomes_view
@@ -102,7 +97,7 @@ def progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge)
+    return tables.progress_table(found, source.judge)
 
 
 @table_command_without_rule
@@ -130,9 +125,5 @@ def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend
         return ()
     with Ledger.read_only(source.ledger) as opened:
         used = endpoint_usage(opened, source.state, until=source.until)
-    return endpoint_spend(used, _prices(config))
-
-
-def _prices(config: Path) -> PriceTable:
-    """Return the prices that the settings name, or else the shipped ones."""
-    return price_table(price_file(config, os.environ) if tournament_section(config) else None)
+    named = price_file(config, os.environ) if tournament_section(config) else None
+    return endpoint_spend(used, price_table(named))

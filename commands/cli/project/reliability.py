@@ -5,16 +5,10 @@ from typing import Annotated, Literal
 import typer
 
 from commands.cli.project.bt_options import MadeAtOption, require_temperature
-from commands.cli.project.bt_views import imported_set
-from commands.cli.shared import completion
+from commands.cli.shared import options
 from commands.cli.shared.command import outcomes_view, table_command_without_rule, with_source
-from commands.cli.shared.reading import (
-    Selection,
-    notes_of,
-    pinned,
-    read_verdicts,
-    require_no_tournament,
-)
+from commands.cli.shared.imported_set import read_set, require_no_tournament
+from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -53,8 +47,7 @@ def calibration(
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
-            "--against",
-            help="gold: the response contains the gold answer; judged: its share of wins.",
+            help="gold: the response contains the gold answer; judged: its share of wins."
         ),
     ] = "gold",
 ) -> Table:
@@ -77,20 +70,12 @@ def temperature(
     selection: Selection,
     *,
     against: Annotated[
-        str,
-        typer.Option(
-            "--against",
-            metavar="NAME",
-            autocompletion=completion.imported_sets,
-            help="Imported set with human votes to compare against.",
-        ),
+        str, options.of_set("Imported set with human votes to compare against.", metavar="NAME")
     ],
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            autocompletion=completion.imported_sets,
-            help="Imported set with a judge's preferences, instead of the tournament's scores.",
+        options.of_set(
+            "Imported set with a judge's preferences, instead of the tournament's scores."
         ),
     ] = None,
     made_at: MadeAtOption = None,
@@ -109,7 +94,7 @@ def temperature(
         return _of_tournament(selection, against)
     require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
-    judged = imported_set(selection, name)
+    judged = read_set(selection, name)
     marked = scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
         [calibrate_judge(name, marked, _votes(selection, against))],
@@ -117,7 +102,7 @@ def temperature(
         facts={
             "battles": name,
             "against": against,
-            "judges": sorted(judged.judges),
+            "judges": list(judged.judges),
             "made_at": made_at,
             "as_of": judged.as_of,
         },
@@ -136,13 +121,10 @@ def _of_tournament(selection: Selection, against: str) -> Table:
 
 
 def _votes(selection: Selection, name: str) -> Battles:
-    """Return the human votes of an imported set.
-
-    Raises:
-        ConfigurationError: There are none.
-    """
-    table = imported_set(selection, name).battles
+    """Return the human votes of an imported set, at least one."""
+    table = read_set(selection, name).battles
     if not table.is_human.any():
-        fault = f"--against {name!r} has no human votes: its source is llm-judge"
-        raise ConfigurationError([fault])
+        raise ConfigurationError(
+            [f"--against {name!r} has no human votes: its source is llm-judge"]
+        )
     return table.where(table.is_human).battles(soft=False)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import Parameter
-from typing import Concatenate, ParamSpec, TypeAlias
+from typing import Concatenate, Final, TypeAlias
 
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
@@ -16,66 +16,66 @@ from commands.runs.judged_tournament import JudgedTournament
 from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED
 
-Own = ParamSpec("Own")
-View: TypeAlias = Callable[Concatenate[JudgedTournament, Own], Table]
-TableOf: TypeAlias = Callable[Concatenate[Selection, Own], Table]
+Command: TypeAlias = Callable[..., None]
+View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
+TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
+_OF_OUTCOMES: Final = frozenset({"policy", "parser", "diff"})
 
 
-def command(act: Callable[..., None]) -> Callable[..., None]:
+def command(act: Command) -> Command:
     """Turn a function into a command: its own options come first, then those of groups."""
     return _command(act, _parameters(act))
 
 
-def tournament_view(view: View[Own]) -> Callable[..., None]:
+def tournament_view(view: View) -> Command:
     """Turn a view of a tournament into a command: its own options, then the shared ones."""
-    return _printing(_read_first(view), without={"policy", "parser", "diff"})
+    return table_command(_read_first(view), without=_OF_OUTCOMES)
 
 
-def outcomes_view(view: View[Own]) -> Callable[..., None]:
+def outcomes_view(view: View) -> Command:
     """Turn a view of outcomes into a command with --policy and --parser."""
-    return _printing(_read_first(view), without={"diff"})
+    return table_command(_read_first(view), without={"diff"})
 
 
-def ratings_view(view: View[Own]) -> Callable[..., None]:
+def ratings_view(view: View) -> Command:
     """Turn a view of outcomes into a command with --policy, --parser and --diff."""
-    return _printing(_read_first(view))
+    return table_command(_read_first(view))
 
 
-def table_command(table_of: TableOf[Own]) -> Callable[..., None]:
-    """Turn a function that reads on its own into a command with all shared options."""
-    return _printing(table_of)
+def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
+    """Turn a function that reads on its own into a command with all shared options.
 
-
-def table_command_without_rule(table_of: TableOf[Own]) -> Callable[..., None]:
-    """Turn a function that reads on its own into a command without --policy, --parser, --diff."""
-    return _printing(table_of, without={"policy", "parser", "diff"})
-
-
-def _read_first(view: View[Own]) -> TableOf[Own]:
-    """Return a function that reads the selected tournament and returns a view of it."""
-
-    @wraps(view)
-    def table_of(selection: Selection, /, *args: Own.args, **own: Own.kwargs) -> Table:
-        source = read_verdicts(selection)
-        return with_source(view(source, *args, **own), source)
-
-    return table_of
-
-
-def _printing(table_of: TableOf[Own], without: Collection[str] = ()) -> Callable[..., None]:
-    """Return a command that prints a table, or with --diff what changed in it."""
+    It prints the table, or with --diff what changed in it.
+    """
 
     @wraps(table_of)
     def show(selection: Selection, writer: Writer, **own: object) -> None:
-        table = table_of(selection, **own)  # type: ignore[arg-type, call-arg]  # typer passes what its signature asks for
+        table = table_of(selection, **own)
         if selection.diff is not None:
-            then = table_of(_since(selection, selection.diff), **own)  # type: ignore[arg-type, call-arg]  # as above
-            table = _difference(then, table)
+            with Ledger.read_only(selection.path) as opened:
+                since = position_at(opened, selection.diff, option="--diff")
+            table = _difference(table_of(selection._replace(as_of=str(since)), **own), table)
         writer.write(table)
 
-    kinds = {"selection": Selection, "writer": Writer}
-    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kinds[name]) for name in kinds]
+    groups = {"selection": Selection, "writer": Writer}
+    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
     return _command(show, [*_parameters(table_of)[1:], *shared], without)
+
+
+def table_command_without_rule(table_of: TableOf) -> Command:
+    """Turn a function that reads on its own into a command without --policy, --parser, --diff."""
+    return table_command(table_of, without=_OF_OUTCOMES)
+
+
+def _read_first(view: View) -> TableOf:
+    """Return a function that reads the selected tournament and returns a view of it."""
+
+    @wraps(view)
+    def table_of(selection: Selection, /, **own: object) -> Table:
+        source = read_verdicts(selection)
+        return with_source(view(source, **own), source)
+
+    return table_of
 
 
 def _parameters(function: Callable[..., object]) -> list[Parameter]:
@@ -83,32 +83,28 @@ def _parameters(function: Callable[..., object]) -> list[Parameter]:
 
 
 def _command(
-    act: Callable[..., None], parameters: Sequence[Parameter], without: Collection[str] = ()
-) -> Callable[..., None]:
+    act: Command, parameters: Sequence[Parameter], without: Collection[str] = ()
+) -> Command:
     """Return a command whose signature lists its options, since typer reads them there.
 
-    Args:
-        act: What the command does; it gives the command its name and help.
-        parameters: Of the function: options, and NamedTuples with an option for each field.
-        without: Options that the command lacks.
+    A parameter is an option, or a NamedTuple with an option for each field.
     """
     groups = {each.name: each.annotation for each in parameters if _is_group(each.annotation)}
     own = [each for each in parameters if each.name not in groups]
     shared = [each for group in groups.values() for each in _parameters(group)]
-    options = {
-        each.name: each.replace(kind=Parameter.KEYWORD_ONLY)
+    options = [
+        each.replace(kind=Parameter.KEYWORD_ONLY)
         for each in (*own, *shared)
         if each.name not in without
-    }
+    ]
 
     def command(**given: object) -> None:
         for name, group in groups.items():
-            chosen = {key: given.pop(key) for key in group._fields if key in given}
-            given[name] = group(**chosen)
+            given[name] = group(**{key: given.pop(key) for key in group._fields if key in given})
         act(**given)
 
-    command.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]  # typer reads it
-    command.__annotations__ = {name: each.annotation for name, each in options.items()}
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {each.name: each.annotation for each in options}
     command.__name__, command.__doc__ = act.__name__, act.__doc__
     return command
 
@@ -117,18 +113,8 @@ def _is_group(annotation: object) -> bool:
     return isinstance(annotation, type) and hasattr(annotation, "_fields")
 
 
-def _since(selection: Selection, diff: str) -> Selection:
-    """Return the selection as of --diff."""
-    with Ledger.read_only(selection.path) as opened:
-        return selection._replace(as_of=str(position_at(opened, diff, option="--diff")))
-
-
 def _difference(then: Table, now: Table) -> Table:
-    """Compare the tables of two positions.
-
-    Raises:
-        ConfigurationError: They are by different judges.
-    """
+    """Compare the tables of two positions, which must be by the same judge."""
     before, after = then.facts.get("judge"), now.facts.get("judge")
     if before != after:
         raise ConfigurationError(

@@ -4,10 +4,10 @@ The ledger is the one that the line names so far, or the default one. Only event
 hold the names are decoded.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
@@ -16,11 +16,11 @@ from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.imports import set_of
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import TournamentOpened
+from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import BATCH_EVENTS, open_batches
-from projections.verdicts.parsers import PARSERS
-from projections.verdicts.policies import POLICY_NAMES
 
+_Kind = TypeVar("_Kind", EvaluationPlanned, RatingsPublished, TournamentOpened)
 Completion: TypeAlias = Callable[[typer.Context], list[str]]
 
 
@@ -29,18 +29,19 @@ class _TypedLine(NamedTuple):
 
     ledger: Ledger
     config: Path
-    tournament: str | None
+    tournament: StreamId | None
 
-    def openings(self) -> Iterator[TournamentOpened]:
-        """Yield the openings of the tournament that the line names, or of all, newest first."""
-        found = [*self.ledger.read(types={"TournamentOpened"})]
-        for recorded in reversed(found):
-            is_wanted = self.tournament in {None, recorded.stream}
-            if isinstance(recorded.event, TournamentOpened) and is_wanted:
-                yield recorded.event
+    def events(self, kind: type[_Kind], stream: StreamId | None = None) -> list[_Kind]:
+        """Return the events of one type, of one stream or of all."""
+        found = self.ledger.read(stream=stream, types={kind.__name__})
+        return [each.event for each in found if isinstance(each.event, kind)]
+
+    def openings(self) -> Iterable[TournamentOpened]:
+        """Return the openings of the tournament that the line names, or of all, newest first."""
+        return reversed(self.events(TournamentOpened, self.tournament))
 
 
-def _on_record(names: Callable[[_TypedLine], Iterable[str]]) -> Completion:
+def _on_record(names: Callable[[_TypedLine], Iterable[object]]) -> Completion:
     """Return a completion that reads names from the ledger, and offers none where it cannot."""
 
     def offered(context: typer.Context) -> list[str]:
@@ -56,34 +57,10 @@ def _on_record(names: Callable[[_TypedLine], Iterable[str]]) -> Completion:
     return offered
 
 
-def _sets(line: _TypedLine) -> Iterator[str]:
-    yield from filter(None, map(set_of, line.ledger.streams()))
-
-
-def _tournaments(line: _TypedLine) -> Iterator[str]:
-    yield from (stream for stream in line.ledger.streams() if set_of(stream) is None)
-
-
-def _batches(line: _TypedLine) -> Iterator[str]:
-    for batch in open_batches(line.ledger.read(types=BATCH_EVENTS)):
-        if batch.submitted is not None:
-            yield batch.submitted.provider_batch_id
-
-
-def _evaluations(line: _TypedLine) -> Iterator[str]:
-    for recorded in line.ledger.read(types={"EvaluationPlanned"}):
-        if isinstance(recorded.event, EvaluationPlanned):
-            yield recorded.event.evaluation
-
-
-def _runs(line: _TypedLine) -> Iterator[str]:
-    for recorded in line.ledger.read(types={"RatingsPublished"}):
-        if isinstance(recorded.event, RatingsPublished):
-            yield str(line.config.parent / "runs" / recorded.event.publication.run)
-
-
-tournaments: Final = _on_record(_tournaments)
-imported_sets: Final = _on_record(_sets)
+tournaments: Final = _on_record(
+    lambda line: (stream for stream in line.ledger.streams() if set_of(stream) is None)
+)
+imported_sets: Final = _on_record(lambda line: filter(None, map(set_of, line.ledger.streams())))
 dimensions: Final = _on_record(
     lambda line: (each.label for opening in line.openings() for each in opening.rubrics)
 )
@@ -93,16 +70,18 @@ entrants: Final = _on_record(
 judges: Final = _on_record(
     lambda line: (each.label for opening in line.openings() for each in opening.judges)
 )
-evaluations: Final = _on_record(_evaluations)
-batches: Final = _on_record(_batches)
-runs: Final = _on_record(_runs)
-
-
-def policies() -> list[str]:
-    """Return the policies by name."""
-    return [*POLICY_NAMES]
-
-
-def parsers() -> list[str]:
-    """Return the parsers by name, without their versions."""
-    return [*dict.fromkeys(name.partition("@")[0] for name in PARSERS)]
+evaluations: Final = _on_record(
+    lambda line: (each.evaluation for each in line.events(EvaluationPlanned))
+)
+batches: Final = _on_record(
+    lambda line: (
+        batch.submitted.provider_batch_id
+        for batch in open_batches(line.ledger.read(types=BATCH_EVENTS))
+        if batch.submitted is not None
+    )
+)
+runs: Final = _on_record(
+    lambda line: (
+        line.config.parent / "runs" / each.publication.run for each in line.events(RatingsPublished)
+    )
+)

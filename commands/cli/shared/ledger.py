@@ -6,7 +6,6 @@ from pathlib import Path
 
 from commands.runs.choices import position_at, stream_named, tournament_at
 from commands.settings.lookup import TournamentLocation, tournament_location
-from commands.settings.toml import variable
 from ledger.chain import Head
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -30,13 +29,6 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
         return ledger
     found = tournament_section(config)
     return config.parent / found.ledger if found else DEFAULT_LEDGER
-
-
-def allows_network(config: Path) -> bool:
-    """Return whether the settings allow a ledger on a network file system."""
-    found = tournament_section(config)
-    said = os.environ.get(variable(("tournament", "network_ledger")), "false")
-    return found.network_ledger if found else said.lower() in {"true", "1"}
 
 
 def read_tournament(

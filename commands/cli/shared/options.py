@@ -2,21 +2,18 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
 from commands.cli.shared import completion
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.cli.tables.render import Format
-from ledger.events.ratings import Mode
-from ledger.events.registration import Provider
-from projections.verdicts.policies import POLICY_NAMES
+from ledger.events import ratings, registration
 
-ConfigOption: TypeAlias = Annotated[
+Config: TypeAlias = Annotated[
     Path, typer.Option("--config", "-c", help="The tournament's settings.")
 ]
-LedgerOption: TypeAlias = Annotated[
+Ledger: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
@@ -30,8 +27,8 @@ LedgerOption: TypeAlias = Annotated[
 class Paths(NamedTuple):
     """Which settings and which ledger a command works on."""
 
-    config: ConfigOption = DEFAULT_CONFIG
-    ledger: LedgerOption = None
+    config: Config = DEFAULT_CONFIG
+    ledger: Ledger = None
 
     @property
     def of_ledger(self) -> Path:
@@ -39,89 +36,48 @@ class Paths(NamedTuple):
         return ledger_path(self.ledger, self.config)
 
 
-TournamentOption: TypeAlias = Annotated[
+Tournament: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--tournament",
-        autocompletion=completion.tournaments,
-        help="Which tournament, if the ledger holds several.",
+        autocompletion=completion.tournaments, help="Which tournament, if the ledger holds several."
     ),
 ]
-AsOfOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--as-of", help="Read the ledger up to this position or time (ISO 8601)."),
+AsOf: TypeAlias = Annotated[
+    str | None, typer.Option(help="Read the ledger up to this position or time (ISO 8601).")
 ]
-DiffOption: TypeAlias = Annotated[
-    str | None, typer.Option("--diff", help="Show what changed since this position or time.")
+Mode: TypeAlias = Annotated[
+    ratings.Mode, typer.Option(help="headline: the whole bank; pilot: a stratified subset.")
 ]
-JudgeOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--judge",
-        autocompletion=completion.judges,
-        help="Use this judge's verdicts. Default: the first judge with outcomes.",
-    ),
-]
-PolicyOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--policy",
-        autocompletion=completion.policies,
-        help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
-    ),
-]
-ParserOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--parser",
-        autocompletion=completion.parsers,
-        help="Read the stored replies again with this parser, at no cost.",
-    ),
-]
-DimensionOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--dimension", autocompletion=completion.dimensions, help="Only this dimension."),
-]
-ModeOption: TypeAlias = Annotated[
-    Mode, typer.Option("--mode", help="headline: the whole bank; pilot: a stratified subset.")
-]
-FormatOption: TypeAlias = Annotated[
-    Format, typer.Option("--format", help="The format of the output.")
-]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-SkipBadOption: TypeAlias = Annotated[
+SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out rows or lines with errors.")
 ]
-EntrantOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--entrant", autocompletion=completion.entrants, help="Only this entrant."),
+Entrant: TypeAlias = Annotated[
+    str | None, typer.Option(autocompletion=completion.entrants, help="Only this entrant.")
 ]
-EvaluationOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--evaluation", autocompletion=completion.evaluations, help="Only this evaluation."
-    ),
+Evaluation: TypeAlias = Annotated[
+    str | None, typer.Option(autocompletion=completion.evaluations, help="Only this evaluation.")
 ]
-LimitOption: TypeAlias = Annotated[
-    int | None, typer.Option("--limit", min=1, help="At most this many, in order.")
-]
-AllowGapsOption: TypeAlias = Annotated[
+Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
+AllowGaps: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
 ]
-AskedJudgeOption: TypeAlias = Annotated[
+AskedJudge: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--judge",
-        autocompletion=completion.judges,
-        help="The judge to ask. Default: the judge of the mode.",
+        autocompletion=completion.judges, help="The judge to ask. Default: the judge of the mode."
     ),
 ]
-ProviderOption: TypeAlias = Annotated[
-    Provider | None, typer.Option("--provider", help="Use this instead of [judge] provider.")
+Provider: TypeAlias = Annotated[
+    registration.Provider | None, typer.Option(help="Use this instead of [judge] provider.")
 ]
-YesOption: TypeAlias = Annotated[
+Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Agree to the cost in advance, within the cap.")
 ]
+
+
+def of_set(says: str, *names: str, metavar: str | None = None) -> Any:  # noqa: ANN401  # as typer's
+    """Return an option that names an imported set of battles or ratings."""
+    return typer.Option(*names, metavar=metavar, autocompletion=completion.imported_sets, help=says)
 
 
 def _amount(usd: float | None) -> float | None:
@@ -131,10 +87,9 @@ def _amount(usd: float | None) -> float | None:
     return usd
 
 
-MaxUsdOption: TypeAlias = Annotated[
+MaxUsd: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--max-usd",
         min=0,
         callback=_amount,
         help="Dollar cap, including what this tournament has already spent.",

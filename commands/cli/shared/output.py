@@ -1,18 +1,17 @@
 """Write results to standard output, and everything else to standard error."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.shared.options import FormatOption, JsonOption
-from commands.cli.tables.render import Format, print_table, shown, shown_json
+from commands.cli.tables.render import Format, as_json, print_table, shown
 from commands.cli.tables.table import Table
 from ledger.errors import TourneyError
 from ledger.identity import Json
@@ -34,8 +33,10 @@ class NotShown(TourneyError):
 class Writer(NamedTuple):
     """How a command writes its table."""
 
-    output_format: FormatOption = Format.TABLE
-    as_json: JsonOption = False
+    output_format: Annotated[Format, typer.Option("--format", help="The format of the output.")] = (
+        Format.TABLE
+    )
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False
 
     def write(self, table: Table) -> None:
         """Print a table on stdout; formats without room for notes have them on stderr."""
@@ -49,9 +50,8 @@ class Writer(NamedTuple):
 
 def write_json(value: Json) -> None:
     """Print a value as JSON on stdout."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     with _arriving():
-        _stdout().print(Text(shown_json(text)), soft_wrap=True)
+        sys.stdout.write(as_json(value, indent=2))
 
 
 def write_lines(lines: Iterable[bytes]) -> None:

@@ -1,9 +1,11 @@
 """The selection that shared options make, and how it is read from a ledger."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import typer
+
+from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import (
     DEFAULT_CONFIG,
     head_at,
@@ -11,40 +13,53 @@ from commands.cli.shared.ledger import (
     position_of,
     read_tournament,
 )
-from commands.cli.shared.options import (
-    AsOfOption,
-    ConfigOption,
-    DiffOption,
-    DimensionOption,
-    JudgeOption,
-    LedgerOption,
-    ParserOption,
-    PolicyOption,
-    TournamentOption,
-)
 from commands.cli.tables.table import judged_by
-from commands.errors import ConfigurationError
 from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
-from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES
-from projections.fold import fold
-from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, RECORDED, Rule
+from projections.verdicts.parsers import PARSERS
+from projections.verdicts.policies import (
+    CONCATENATE,
+    DEFAULT_POLICY,
+    POLICY_NAMES,
+    Rule,
+)
 
 
 class Selection(NamedTuple):
     """What the shared options select."""
 
-    config: ConfigOption = DEFAULT_CONFIG
-    ledger: LedgerOption = None
-    tournament: TournamentOption = None
-    as_of: AsOfOption = None
-    judge: JudgeOption = None
-    dimension: DimensionOption = None
-    policy: PolicyOption = DEFAULT_POLICY
-    parser: ParserOption = None
-    diff: DiffOption = None
+    config: options.Config = DEFAULT_CONFIG
+    ledger: options.Ledger = None
+    tournament: options.Tournament = None
+    as_of: options.AsOf = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=completion.judges,
+            help="Use this judge's verdicts. Default: the first judge with outcomes.",
+        ),
+    ] = None
+    dimension: Annotated[
+        str | None, typer.Option(autocompletion=completion.dimensions, help="Only this dimension.")
+    ] = None
+    policy: Annotated[
+        str,
+        typer.Option(
+            autocompletion=lambda: [*POLICY_NAMES],
+            help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
+        ),
+    ] = DEFAULT_POLICY
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=lambda: sorted({each.partition("@")[0] for each in PARSERS}),
+            help="Read the stored replies again with this parser, at no cost.",
+        ),
+    ] = None
+    diff: Annotated[
+        str | None, typer.Option(help="Show what changed since this position or time.")
+    ] = None
 
     @property
     def path(self) -> Path:
@@ -88,38 +103,3 @@ def pinned(selection: Selection) -> Selection:
     """Return the selection as of a fixed position, so that several reads see the same events."""
     with Ledger.read_only(selection.path) as opened:
         return selection._replace(as_of=str(head_at(opened, selection.as_of).position))
-
-
-def require_no_tournament(selection: Selection) -> None:
-    """Refuse options that do not apply to imported battles.
-
-    Raises:
-        ConfigurationError: One of them is given.
-    """
-    chosen = (selection.tournament, selection.judge, selection.dimension)
-    if any(chosen) or selection.rule != RECORDED:
-        options = "--tournament, --judge, --dimension, --policy and --parser"
-        raise ConfigurationError([f"{options} apply to a tournament's battles: leave out --name"])
-
-
-class BattleSet(NamedTuple):
-    """An imported set of battles, and the last position read."""
-
-    events: Sequence[BattlesImported]
-    as_of: int
-
-
-def read_set(selection: Selection, name: str) -> BattleSet:
-    """Read an imported set of battles.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set.
-    """
-    with Ledger.read_only(selection.path) as opened:
-        as_of = head_at(opened, selection.as_of).position
-        battles = fold(IMPORTED_BATTLES, opened.read(until=as_of, types={"BattlesImported"}))
-    if name not in battles.names:
-        known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
-        raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
-    return BattleSet(battles.of([name]).events, as_of)

@@ -6,14 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich import progress
 from rich.text import Text
 
 from commands.cli.shared.output import say, stderr
@@ -33,11 +26,6 @@ def progress_on_stderr() -> Iterator[OnProgress]:
         _BARS.put_away()
 
 
-def put_bars_away() -> None:
-    """Stop painting the bars; later output stands below them."""
-    _BARS.put_away()
-
-
 def _plain_lines() -> OnProgress:
     told: dict[str, int] = {}
 
@@ -54,32 +42,32 @@ class _Bars:
     """A bar for each piece of work, from its first report on."""
 
     def __init__(self) -> None:
-        self._shown: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
+        self._shown: progress.Progress | None = None
+        self._tasks: dict[str, progress.TaskID] = {}
 
     def draw(self, what: str, done: int, total: int) -> None:
         if self._shown is None:
-            self._shown, self._tasks = _begun(), {}
+            self._shown, self._tasks = _drawn(), {}
+            self._shown.start()
         if what not in self._tasks:
             self._tasks[what] = self._shown.add_task(what, total=total)
         self._shown.update(self._tasks[what], completed=done, total=total)
 
     def put_away(self) -> None:
+        """Stop painting the bars; later output stands below them."""
         if self._shown is not None:
             self._shown.stop()
             self._shown = None
 
 
-def _begun() -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+def _drawn() -> progress.Progress:
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        console=stderr(),
     )
-    progress = Progress(*columns, console=stderr())
-    progress.start()
-    return progress
 
 
 _BARS: Final = _Bars()  # one terminal a process: a question must stop its bars
@@ -89,16 +77,13 @@ _BARS: Final = _Bars()  # one terminal a process: a question must stop its bars
 def console() -> Iterator[Console]:
     """Yield the console of a use case: messages, bars and questions on stderr."""
     with progress_on_stderr() as on_progress:
-        yield Console(say, _confirm if _is_at_a_terminal() else None, on_progress)
-
-
-def _is_at_a_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()  # None: closed
+        is_at_a_terminal = sys.stdin is not None and sys.stdin.isatty()  # None: closed
+        yield Console(say, _confirm if is_at_a_terminal else None, on_progress)
 
 
 def _confirm(question: str) -> bool:
     """Ask a question below the bars; every answer but yes is a no."""
-    put_bars_away()
+    _BARS.put_away()
     typer.echo(f"{shown(question)} [y/N]: ", nl=False, err=True)
     answer = ""
     try:

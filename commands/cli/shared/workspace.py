@@ -1,18 +1,20 @@
 """Open the settings and the ledger that options name, for commands that write."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from commands.backends.wiring import package_versions
-from commands.cli.shared.ledger import allows_network
-from commands.cli.shared.options import Paths
+from commands.cli.shared import options
+from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
+from commands.settings.toml import variable
 from ledger.events.registration import Provider
 from ledger.store import Ledger
 
 
-def workspace(paths: Paths, *, provider: Provider | None = None) -> Workspace:
+def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Workspace:
     """Read the settings and all files that they name; a provider replaces that of [judge].
 
     Raises:
@@ -22,8 +24,10 @@ def workspace(paths: Paths, *, provider: Provider | None = None) -> Workspace:
 
 
 @contextmanager
-def ledger_to_write(paths: Paths) -> Iterator[Ledger]:
+def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
-    network = allows_network(paths.config)
+    found = tournament_section(paths.config)
+    said = os.environ.get(variable(("tournament", "network_ledger")), "false")
+    network = found.network_ledger if found else said.lower() in {"true", "1"}
     with open_for_writing(paths.of_ledger, say, allow_network=network) as opened:
         yield opened

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table, columns
 from commands.errors import MOST_NAMES, counted, joined_names
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
@@ -37,7 +37,7 @@ def order_notes(board: Leaderboard) -> Iterator[str]:
         yield f"{board.name}: JSON output has the order of all groups."
 
 
-def unanchored_notes(
+def _unanchored_notes(
     board: Leaderboard, anchor: str, zeros: Mapping[tuple[Json, ...], Zero]
 ) -> Iterator[str]:
     """Yield a note on the entrants whose group lacks the anchor."""
@@ -53,7 +53,7 @@ def unanchored_notes(
         )
 
 
-def spread_notes(board: Leaderboard) -> Iterator[str]:
+def _spread_notes(board: Leaderboard) -> Iterator[str]:
     """Yield a note on ratings without an interval, where all clusters agree."""
     ratings = board.ratings
     unknown = np.isnan(ratings.lower) & ~np.isnan(ratings.rating)
@@ -148,28 +148,28 @@ def bt_table(
     Args:
         boards: The leaderboards.
         parameters: Of the model and its intervals.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
+        notes: What is told above the notes on intervals.
+        facts: Further fields of JSON.
         sources: Who judged each entrant's battles; None: no such column.
         zeros: The reference of each rating (anchor or group mean); None: as the leaderboards say.
     """
     boards = tuple(boards)
     zero_of = _zeros(boards, zeros)
     percent = f"{100 * parameters.level:g} %"
+    is_divided = any(
+        len({place.component for place in board.rows if place.rating is not None}) > 1
+        for board in boards
+    )
     return Table(
         schema="tourney/bt@1",
         title=f"Bradley-Terry, {_model(parameters)}",
         columns=(
-            Column("dimension", "Dimension"),
-            *([Column("group", "Group")] if any(map(_is_divided, boards)) else ()),
-            Column("entrant", "Entrant"),
-            Column("rating", "Rating", 1),
-            Column("low", f"{percent} low", 1),
-            Column("high", f"{percent} high", 1),
-            Column("rank", "Rank"),
-            Column("worst_rank", "At worst"),
-            Column("n_battles", "Battles"),
-            *([Column("source", "Source")] if sources else ()),
+            *columns("dimension"),
+            *(columns("group") if is_divided else ()),
+            *columns("entrant"),
+            *columns("rating", digits=1, low=f"{percent} low", high=f"{percent} high"),
+            *columns("rank", worst_rank="At worst", n_battles="Battles"),
+            *(columns("source") if sources else ()),
         ),
         rows=tuple(_rows(boards, sources)),
         notes=(
@@ -199,12 +199,6 @@ def _zeros(
         for board, found in zip(boards, zeros or own, strict=True)
         for entrant, zero in zip(board.ratings.entrants, found, strict=True)
     }
-
-
-def _is_divided(board: Leaderboard) -> bool:
-    """Return whether some ratings do not compare."""
-    rated = {place.component for place in board.rows if place.rating is not None}
-    return len(rated) > 1
 
 
 def _rows(
@@ -243,7 +237,7 @@ def _notes(
     if parameters.anchor != board.ratings.parameters.anchor:
         yield f"{board.name}: the anchor {parameters.anchor} has no battles; the mean is 1000."
     elif parameters.anchor is not None:
-        yield from unanchored_notes(board, parameters.anchor, zeros)
+        yield from _unanchored_notes(board, parameters.anchor, zeros)
     yield from order_notes(board)
     reasons: dict[Unrated, list[str]] = {}
     for place in board.rows:
@@ -252,7 +246,7 @@ def _notes(
     for reason, entrants in reasons.items():
         be = "is" if len(entrants) == 1 else "are"
         yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
-    yield from spread_notes(board)
+    yield from _spread_notes(board)
     if board.ratings.n_without_fit:
         resamples = counted(board.ratings.n_without_fit, "resample")
         yield f"{board.name}: {resamples} had no finite fit and count as beyond both bounds."
@@ -263,19 +257,19 @@ def _fit(board: Leaderboard) -> Json:
     ratings = board.ratings
     return {
         "entrants": list(ratings.entrants),
-        "covariance": _matrix(ratings.covariance),
-        "p_better": _matrix(p_better(ratings)),
+        "covariance": _known(ratings.covariance),
+        "p_better": _known(p_better(ratings)),
         "groups": [list(group) for group in board.groups],
         "above": [list(pair) for pair in board.above],
         "anchor": ratings.parameters.anchor,
-        "nu": _list(ratings.nu),
+        "nu": _known(ratings.nu),
         "n_without_fit": ratings.n_without_fit,
     }
 
 
-def _matrix(values: Floats) -> Json:
-    return [_list(row) for row in values]
-
-
-def _list(values: Floats) -> Json:
-    return [value if np.isfinite(value) else None for value in values.tolist()]
+def _known(values: Floats) -> Json:
+    """Return numbers of any shape as lists, with null for those that are not finite."""
+    known = values.astype(object)
+    known[~np.isfinite(values)] = None
+    numbers: Json = known.tolist()
+    return numbers

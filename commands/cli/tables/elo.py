@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
-from commands.cli.tables.table import Column, Table, judged_by, plain
+from commands.cli.tables.table import Column, Table, columns, judged_by
 from commands.errors import counted
 from commands.runs.rows import EloRow
 from ledger.events.ratings import EloParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.ratings.elo import EloBootstrap
 from projections.ratings.standings import FEWEST_PROMPTS, Standings
 
 
@@ -17,10 +16,7 @@ def elo_table(
 ) -> Table:
     """Return a row for each entrant on each dimension, best first, with a column for each other K.
 
-    Args:
-        standings: By dimension.
-        parameters: Of the ratings.
-        judges: The judge whose verdicts count, or several whose majority counts.
+    The judges are the one whose verdicts count, or several whose majority counts.
     """
     standings = tuple(standings)
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
@@ -29,34 +25,34 @@ def elo_table(
         schema="tourney/elo@1",
         title=f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
         columns=(
-            *plain("dimension", "entrant"),
-            Column("rating", "Elo", 1),
-            Column("ci95_low", "95 % low", 1),
-            Column("ci95_high", "95 % high", 1),
-            Column("order_sem", "Order SEM", 2),
-            Column("n_matches", "Matches"),
+            *columns("dimension", "entrant"),
+            *columns(digits=1, rating="Elo", ci95_low="95 % low", ci95_high="95 % high"),
+            *columns(digits=2, order_sem="Order SEM"),
+            *columns("n_matches"),
             *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
         ),
         rows=rows,
         notes=(
             judged_by(judges),
             *_account_notes(standings, parameters),
-            *_unrated_notes(rows),
+            *(
+                f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."
+                for row in rows
+                if row["rating"] is None
+            ),
         ),
         facts={
             "judge": judges[0].judge_id if len(judges) == 1 else None,
             "parameters": parameters.fields,
             "accounts": {each.dimension: each.account.fields() for each in standings},
-            "intervals": {each.dimension: _interval(each.bootstrap) for each in standings},
+            "intervals": {
+                each.dimension: each.bootstrap.fields() if each.bootstrap else None
+                for each in standings
+            },
         },
         named_by=("dimension", "entrant"),
         compared=("rating", "n_matches"),
     )
-
-
-def _interval(resampled: EloBootstrap | None) -> Json:
-    """Return the method of the interval; null: there is none."""
-    return None if resampled is None else resampled.fields()
 
 
 def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
@@ -92,9 +88,3 @@ def _without_interval_notes(standings: Standings) -> Iterable[str]:
                 else "prompts make no more difference than match order"
             )
             yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."
-
-
-def _unrated_notes(rows: Iterable[Mapping[str, Json]]) -> Iterable[str]:
-    for row in rows:
-        if row["rating"] is None:
-            yield f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."

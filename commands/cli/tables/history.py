@@ -1,8 +1,9 @@
 """Events, audits, replays, checkpoints and merges as tables."""
 
 from collections.abc import Iterable
+from typing import Final
 
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table, columns
 from commands.errors import counted
 from commands.importing.merge import MergeCounts
 from commands.runs.replay import Replayed
@@ -11,31 +12,33 @@ from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
 
+_OF_EVENTS: Final = columns(stream="Tournament", type="Event", key="Of")
+
 
 def log_table(rows: Iterable[StoredEvent]) -> Table:
     """Return a row for each event."""
     return Table(
         schema="tourney/log@1",
         title="Events",
-        columns=(
-            Column("position", "Position"),
-            Column("recorded_at", "Recorded"),
-            Column("stream", "Tournament"),
-            Column("type", "Event"),
-            Column("key", "Of"),
-        ),
+        columns=(*columns("position", recorded_at="Recorded"), *_OF_EVENTS),
         rows=tuple(
             {
                 "position": row.position,
                 "recorded_at": row.decode().recorded_at.isoformat(),
-                "stream": row.stream,
-                "type": row.type,
-                "key": " ".join(row.decode().event.natural_key),
+                **_named(row),
                 "event_id": row.event_id.hex(),
             }
             for row in rows
         ),
     )
+
+
+def _named(row: StoredEvent) -> dict[str, Json]:
+    return {
+        "stream": row.stream,
+        "type": row.type,
+        "key": " ".join(row.decode().event.natural_key),
+    }
 
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
@@ -60,8 +63,8 @@ def faults_table(verified: Verification) -> Table:
     return Table(
         schema="tourney/verify@1",
         title="Faults",
-        columns=(Column("position", "Position"), Column("why", "What is wrong")),
-        rows=tuple({"position": fault.position, "why": fault.why} for fault in faults),
+        columns=columns("position", why="What is wrong"),
+        rows=tuple(fault._asdict() for fault in faults),
         notes=(f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",),
         facts={
             "n_events": head.position,
@@ -78,7 +81,7 @@ def differences_table(replayed: Replayed) -> Table:
     return Table(
         schema="tourney/replay@1",
         title="Differences",
-        columns=(Column("run", "Run"), Column("path", "File"), Column("why", "What is wrong")),
+        columns=columns("run", path="File", why="What is wrong"),
         rows=tuple(each._asdict() for each in replayed.differences),
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
@@ -90,7 +93,7 @@ def checkpoint_table(head: Head) -> Table:
     return Table(
         schema="tourney/checkpoint@1",
         title="Checkpoint",
-        columns=(Column("position", "Position"), Column("chain", "Chain")),
+        columns=columns("position", "chain"),
         rows=(),
         notes=(str(head),),
         facts={"position": head.position, "chain": head.chain, "checkpoint": str(head)},
@@ -111,19 +114,14 @@ def conflicts_table(taken: MergeCounts) -> Table:
         schema="tourney/merge@1",
         title="Conflicts: this ledger's events were kept",
         columns=(
-            Column("position", "Position here"),
-            Column("their_position", "Position there"),
-            Column("stream", "Tournament"),
-            Column("type", "Event"),
-            Column("key", "Of"),
+            *columns(position="Position here", their_position="Position there"),
+            *_OF_EVENTS,
         ),
         rows=tuple(
             {
                 "position": conflict.position,
                 "their_position": conflict.row.position,
-                "stream": conflict.row.stream,
-                "type": conflict.row.type,
-                "key": " ".join(conflict.row.decode().event.natural_key),
+                **_named(conflict.row),
             }
             for conflict in taken.conflicts
         ),

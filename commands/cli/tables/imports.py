@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.entrants.hydra_import import ImportedAdapter
 from commands.errors import counted
 from commands.importing.battles import BattleImport
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
-from ledger.events.imports import ImportedRating, RatingsImported
+from ledger.events.imports import RatingsImported
 
 
 def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
@@ -27,8 +27,8 @@ def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
         schema="tourney/imported-battles@1",
         title="Battles",
         columns=(
-            Column("name", "Set"),
-            *plain("format", "battles", "entrants", "ties", "no_verdict", "skipped", "judges"),
+            *columns(name="Set"),
+            *columns("format", "battles", "entrants", "ties", "no_verdict", "skipped", "judges"),
         ),
         rows=(
             {
@@ -48,26 +48,20 @@ def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
 
 
 def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
-    """Return a row for each imported rating, on its own scale.
-
-    Args:
-        newest: The newest ratings of each set.
-    """
+    """Return a row for each of the newest ratings of each set, on its own scale."""
     none = "no imported ratings; `tourney import elo-ratings` imports some"
     return Table(
         schema="tourney/imported-ratings@1",
         title="Imported ratings",
         columns=(
-            *plain("set", "dimension", "entrant"),
-            Column("rating", "Rating", 1),
-            Column("ci_low", "95 % low", 1),
-            Column("ci_high", "95 % high", 1),
-            *plain("n_battles", "source"),
+            *columns("set", "dimension", "entrant"),
+            *columns("rating", digits=1, ci_low="95 % low", ci_high="95 % high"),
+            *columns("n_battles", "source"),
         ),
         rows=tuple(
             {"set": name, **each.fields}
             for name, event in sorted(newest.items())
-            for each in sorted(event.ratings, key=_from_the_best_down)
+            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
         ),
         notes=() if newest else (none,),
         facts={
@@ -79,16 +73,12 @@ def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
     )
 
 
-def _from_the_best_down(each: ImportedRating) -> tuple[str, float]:
-    return each.dimension or "", -each.rating
-
-
 def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
     """Return a row for each adapter, with its source."""
     return Table(
         schema="tourney/hydra-weights@1",
         title=f"Adapters in {out}",
-        columns=(Column("adapter", "Adapter"), Column("rank", "Rank"), Column("source", "From")),
+        columns=columns("adapter", "rank", source="From"),
         rows=tuple(
             {"adapter": each.name, "rank": each.folder.rank, "source": str(each.source)}
             for each in imported
@@ -107,7 +97,7 @@ def imported_responses_table(imported: ImportedResponses) -> Table:
     return Table(
         schema="tourney/imported-responses@1",
         title="Responses",
-        columns=plain("file", "entrant", "responses", "already_there", "skipped"),
+        columns=columns("file", "entrant", "responses", "already_there", "skipped"),
         rows=tuple(
             {
                 "file": place[0],

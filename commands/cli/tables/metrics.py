@@ -3,16 +3,17 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.runs.rows import MetricRow
-from ledger.events.evaluations import SampleUnscorable
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
+_SE: Final = "\N{PLUS-MINUS SIGN} s.e."
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
     " C / (C - 1) for C clusters). Low and high: 95 % interval."
@@ -29,12 +30,9 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
         schema="tourney/metrics@1",
         title="Metrics",
         columns=(
-            *plain("entrant", "evaluation", "metric"),
-            Column("value", "Value", 4),
-            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
-            Column("low", "Low", 4),
-            Column("high", "High", 4),
-            Column("n", "n"),
+            *columns("entrant", "evaluation", "metric"),
+            *columns("value", digits=4, standard_error=_SE, low="Low", high="High"),
+            *columns(n="n"),
             Column("n_unscorable", "Unscorable", is_counted=True),
             Column("n_length_limited", "Length-limited", is_counted=True),
             Column("n_truncated", "Truncated", is_counted=True),
@@ -67,15 +65,12 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
         samples = counted(counts.n_planned, "sample")
         resume = "continue with `tourney apply evaluate`"
         yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
-    for reason, fates in groupby(sorted(each.run.unscorable, key=_reason), _reason):
+    by_reason = attrgetter("reason")
+    for reason, fates in groupby(sorted(each.run.unscorable, key=by_reason), by_reason):
         first, *others = fates
         yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
     if len(plan.items) < plan.n_available:
         yield f"{name}: {len(plan.items)} of {counted(plan.n_available, 'item')} were planned"
-
-
-def _reason(fate: SampleUnscorable) -> str:
-    return fate.reason
 
 
 def differences_table(
@@ -88,12 +83,12 @@ def differences_table(
         schema="tourney/metric-differences@1",
         title=f"{second} minus {first}",
         columns=(
-            *plain("evaluation", "metric"),
+            *columns("evaluation", "metric"),
             Column("difference", "Difference", 4, is_signed=True),
-            Column("standard_error", "\N{PLUS-MINUS SIGN} s.e.", 4),
+            *columns(digits=4, standard_error=_SE),
             Column("low", "Low", 4, is_signed=True),
             Column("high", "High", 4, is_signed=True),
-            *plain("n_pairs", "n_left_out"),
+            *columns("n_pairs", "n_left_out"),
         ),
         rows=tuple(_difference(each, metric) for each in every for metric in each.metrics),
         notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),
@@ -129,19 +124,17 @@ def _of_pair(each: RunComparison) -> Iterator[str]:
     if each.n_left_out:
         samples = counted(each.n_left_out, "sample")
         yield f"{name}: {samples} left out, which only one of them has"
-    apart = [each_.name for each_ in each.metrics if _is_apart(each_)]
+    unknown = (metric for metric in each.metrics if metric.estimate.value is None)
+    apart = [metric.name for metric in unknown if metric.estimate.n > 0]
     if apart:
         yield f"{name}: {', '.join(apart)} cannot be compared: the tokenizers differ"
-
-
-def _is_apart(metric: Metric) -> bool:
-    return metric.estimate.n > 0 and metric.estimate.value is None
 
 
 def _settings(each: RunComparison) -> str:
     """Return the settings in which two runs differ."""
     first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
-    differing = sorted(
-        key for key in first.keys() | second.keys() if first.get(key) != second.get(key)
+    return ", ".join(
+        f"{key} {first.get(key)} and {second.get(key)}"
+        for key in sorted(first.keys() | second.keys())
+        if first.get(key) != second.get(key)
     )
-    return ", ".join(f"{key} {first.get(key)} and {second.get(key)}" for key in differing)

@@ -1,10 +1,9 @@
 """Win rates, matches, responses and progress as tables."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Final, Literal
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
@@ -35,25 +34,14 @@ def winrates_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of entrants; a comes before b in the alphabet.
-
-    Args:
-        rows: The counts.
-        counted: Whether pairs or their orders are counted.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
-    """
+    """Return a row for each pair of entrants; a comes before b in the alphabet."""
     return Table(
         schema="tourney/winrates@1",
         title=_TITLES[counted],
         columns=(
-            Column("dimension", "Dimension"),
-            Column("entrant_a", "A"),
-            Column("entrant_b", "B"),
-            *plain("a_wins", "b_wins", "ties", "inconsistent", "missing"),
-            Column("win_rate", "A's share", 3),
-            Column("ci95_low", "95 % low", 3),
-            Column("ci95_high", "95 % high", 3),
+            *columns("dimension", entrant_a="A", entrant_b="B"),
+            *columns("a_wins", "b_wins", "ties", "inconsistent", "missing"),
+            *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
         ),
         rows=tuple(WinRateRow.of(row, counted)._asdict() for row in rows),
         notes=(*notes, _NOTES[counted]),
@@ -69,24 +57,16 @@ def matches_table(
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of responses, or for each of its orders, with its outcome.
-
-    Args:
-        settlements: The outcomes.
-        notes: Further notes.
-        facts: Further fields of JSON beside the rows.
-    """
+    """Return a row for each pair of responses, or for each of its orders, with its outcome."""
     settlements = tuple(settlements)
     by_order = any(each.order for each in settlements)
     return Table(
         schema="tourney/matches@1",
         title="Matches",
         columns=(
-            *plain("dimension", "prompt"),
-            Column("entrant_a", "A"),
-            Column("entrant_b", "B"),
-            *([Column("order", "Order")] if by_order else ()),
-            *plain("status", "winner"),
+            *columns("dimension", "prompt", entrant_a="A", entrant_b="B"),
+            *(columns("order") if by_order else ()),
+            *columns("status", "winner"),
         ),
         rows=tuple(
             {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
@@ -97,13 +77,11 @@ def matches_table(
     )
 
 
-_NO_HEADS: Final[Mapping[str, Json]] = MappingProxyType(
-    {
-        **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
-        "draft_head_idx": None,
-        "bypass_jury": None,
-    }
-)
+_NO_HEADS: Final[Mapping[str, Json]] = {
+    **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
+    "draft_head_idx": None,
+    "bypass_jury": None,
+}
 """The diagnostics of a response that no Hydra wrote: the same keys, empty."""
 
 
@@ -116,11 +94,9 @@ def responses_table(tournament: Tournament) -> Table:
         schema="tourney/responses@1",
         title="Responses",
         columns=(
-            *plain("prompt", "entrant"),
-            Column("finish_reason", "Finish"),
-            Column("n_tokens", "Tokens"),
-            *((Column("p_correct", "P(correct)", 3),) if rated else ()),
-            Column("text", "Response"),
+            *columns("prompt", "entrant", finish_reason="Finish", n_tokens="Tokens"),
+            *(columns(digits=3, p_correct="P(correct)") if rated else ()),
+            *columns(text="Response"),
         ),
         rows=tuple(_response_fields(tournament, row) for row in rows),
     )
@@ -155,12 +131,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
     return Table(
         schema="tourney/progress@1",
         title=f"Progress, judge {judge.judge_id}",
-        columns=(
-            Column("entrant", "Entrant"),
-            Column("generated", "Responses"),
-            Column("failed", "Failed"),
-            Column("owed", "Missing"),
-        ),
+        columns=columns("entrant", generated="Responses", failed="Failed", owed="Missing"),
         rows=tuple(
             {
                 "entrant": row.entrant_id,

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.evaluating.evaluate import OwedSamples
 from commands.spending.consent import dollars
@@ -14,15 +13,13 @@ from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
 from projections.tournament.estimate import Basis
 
-_BASES: Final[Mapping[Basis, str]] = MappingProxyType(
-    {
-        "replies": "tokens: as in this judge's recorded replies",
-        "another judge": "tokens: estimated from another judge's replies; to measure them, run"
-        " `tourney apply judge --limit 36`, then plan again",
-        "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
-        "nothing": "tokens: estimated from bytes; a pilot measures them",
-    }
-)
+_BASES: Final[Mapping[Basis, str]] = {
+    "replies": "tokens: as in this judge's recorded replies",
+    "another judge": "tokens: estimated from another judge's replies; to measure them, run"
+    " `tourney apply judge --limit 36`, then plan again",
+    "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
+    "nothing": "tokens: estimated from bytes; a pilot measures them",
+}
 
 
 def cost_notes(cost: PlannedCost) -> Iterator[str]:
@@ -85,14 +82,6 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
 
 
-def endpoint_fields(costs: Iterable[EndpointCost]) -> list[Json]:
-    """Return the same as JSON; null: unknown."""
-    return [asdict(cost) for cost in costs]
-
-
-TOKENS: Final = (Column("n_input", "Tokens in"), Column("n_output", "Tokens out"))
-
-
 def owed_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
@@ -102,7 +91,7 @@ def owed_responses_table(
     return Table(
         schema="tourney/plan-generate@1",
         title="Missing responses",
-        columns=plain("entrant", "n_responses", "n_tokens_at_most"),
+        columns=columns("entrant", "n_responses", "n_tokens_at_most"),
         rows=tuple(
             {
                 "entrant": row.entrant_id,
@@ -115,7 +104,7 @@ def owed_responses_table(
             f"{total} responses are missing" if total else "nothing remains to be generated",
             *endpoint_notes(costs),
         ),
-        facts={"n_owed": total, "served": endpoint_fields(costs)},
+        facts={"n_owed": total, "served": [asdict(cost) for cost in costs]},
     )
 
 
@@ -128,18 +117,18 @@ def owed_samples_table(
     return Table(
         schema="tourney/plan-evaluate@1",
         title="Missing samples",
-        columns=(
-            *plain("entrant", "evaluation", "kind"),
-            Column("n_planned", "Samples"),
-            Column("n_owed", "Missing"),
-        ),
+        columns=(*columns("entrant", "evaluation", "kind", n_planned="Samples", n_owed="Missing"),),
         rows=tuple(row._asdict() for row in rows),
         notes=(
             f"{total} samples are missing" if total else "nothing remains to be evaluated",
             *endpoint_notes(costs),
             *refused,
         ),
-        facts={"n_owed": total, "served": endpoint_fields(costs), "refused": list(refused)},
+        facts={
+            "n_owed": total,
+            "served": [asdict(cost) for cost in costs],
+            "refused": list(refused),
+        },
     )
 
 
@@ -152,9 +141,8 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
         schema="tourney/plan-judge@1",
         title="Open judge queries",
         columns=(
-            *plain("dimension", "n_pairs", "n_queries"),
-            Column("n_waiting", "Waiting pairs"),
-            *(TOKENS if cost else ()),
+            *columns("dimension", "n_pairs", "n_queries", n_waiting="Waiting pairs"),
+            *(columns(n_input="Tokens in", n_output="Tokens out") if cost else ()),
         ),
         rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from types import MappingProxyType
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -13,32 +12,24 @@ from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import Measure
 from projections.reliability.calibration import Bin, Calibration
 
-_CASES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "order consistency": "pairs",
-        "share of A": "verdicts",
-        "tie rate": "verdicts",
-        "Spearman's rho": "entrants",
-        "Kendall's tau-b": "entrants",
-    }
-)
+_CASES: Final[Mapping[str, str]] = {
+    "order consistency": "pairs",
+    "share of A": "verdicts",
+    "tie rate": "verdicts",
+    "Spearman's rho": "entrants",
+    "Kendall's tau-b": "entrants",
+}
 
 
 def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
-    """Return a row for each measure of one judge or of several.
-
-    Args:
-        measures: The measures.
-        by_order: Whether agreement is over single orders, not over pairs.
-    """
+    """Return a row for each measure of one judge, or of several, over pairs or single orders."""
     return Table(
         schema="tourney/agreement@1",
         title="Judges, alone and beside one another",
         columns=(
-            *plain("dimension", "judges", "measure"),
-            Column("value", "Value", 3),
-            Column("n", "n"),
-            Column("n_of", "n of"),
+            *columns("dimension", "judges", "measure"),
+            *columns("value", digits=3),
+            *columns(n="n", n_of="n of"),
         ),
         rows=tuple(
             {
@@ -93,11 +84,9 @@ def calibration_table(
         schema="tourney/calibration@1",
         title="Confidence and share of wins" if judge else "Confidence and correctness",
         columns=(
-            *((Column("dimension", "Dimension"),) if judge else ()),
-            *plain("entrant", "bin"),
-            Column("n", "n"),
-            Column("confidence", "Confidence", 3),
-            Column("correctness", "Win share" if judge else "Correct", 3),
+            *(columns("dimension") if judge else ()),
+            *columns("entrant", "bin", n="n"),
+            *columns("confidence", digits=3, correctness="Win share" if judge else "Correct"),
         ),
         rows=tuple(_bin_row(each, part) for each in calibrations for part in each.bins),
         notes=(*_notes(calibrations, is_judged=judge is not None), *accounts),
@@ -157,23 +146,19 @@ def temperature_table(
     calibrated: Iterable[JudgeCalibration], *, notes: Iterable[str], facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each temperature, with its interval and the fit of the usual temperature."""
+    percent = f"{100 * _LEVEL:g} %"
     return Table(
         schema="tourney/temperature@1",
         title="Temperature of a judge's scores",
         columns=(
-            Column("dimension", "Dimension"),
-            Column("temperature", "Temperature", 3),
-            Column("low", f"{100 * _LEVEL:g} % low", 3),
-            Column("high", f"{100 * _LEVEL:g} % high", 3),
-            Column("log_likelihood", "Log-likelihood", 2),
-            Column("log_likelihood_usual", f"At {TEMPERATURE:g}", 2),
-            *plain("n_prompts", "n_pairs", "n_ties"),
+            *columns("dimension"),
+            *columns("temperature", digits=3, low=f"{percent} low", high=f"{percent} high"),
+            *columns(digits=2, log_likelihood="Log-likelihood"),
+            *columns(digits=2, log_likelihood_usual=f"At {TEMPERATURE:g}"),
+            *columns("n_prompts", "n_pairs", "n_ties"),
         ),
         rows=tuple(map(_temperature_row, calibrated)),
-        notes=(
-            *notes,
-            _METHOD,
-        ),
+        notes=(*notes, _METHOD),
         facts=dict(facts),
     )
 

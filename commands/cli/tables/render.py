@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from rich.console import Console
@@ -80,7 +79,11 @@ def print_table(table: Table, output_format: Format, console: Console) -> None:
 
 def _rich(table: Table) -> RichTable:
     drawn = RichTable(title=Text(one_line(table.title)), title_justify="left")
-    columns = [each for each in table.columns if not each.is_counted or _is_any(table, each.key)]
+    columns = [
+        each
+        for each in table.columns
+        if not each.is_counted or any(row[each.key] for row in table.rows)
+    ]
     for column in columns:
         numeric = any(isinstance(row[column.key], int | float) for row in table.rows)
         drawn.add_column(
@@ -89,10 +92,6 @@ def _rich(table: Table) -> RichTable:
     for row in table.rows:
         drawn.add_row(*(Text(_cell(row[column.key], column)) for column in columns))
     return drawn
-
-
-def _is_any(table: Table, key: str) -> bool:
-    return any(row[key] for row in table.rows)
 
 
 def _cell(value: Json, column: Column) -> str:
@@ -113,15 +112,15 @@ def _cell(value: Json, column: Column) -> str:
 
 
 def _json(table: Table) -> str:
-    whole = {"schema": table.schema, **table.facts, "rows": list(table.rows)}
-    return _dumped(whole, indent=2)
+    return as_json({"schema": table.schema, **table.facts, "rows": list(table.rows)}, indent=2)
 
 
 def _jsonl(table: Table) -> str:
-    return "".join(_dumped(row) for row in table.rows)
+    return "".join(as_json(row) for row in table.rows)
 
 
-def _dumped(value: Json, indent: int | None = None) -> str:
+def as_json(value: Json, indent: int | None = None) -> str:
+    """Return a value as JSON, invisible characters escaped, that ends its line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return f"{shown_json(text)}\n"
 
@@ -136,47 +135,39 @@ def _csv(table: Table) -> str:
     return stream.getvalue()
 
 
+_MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
+_LATEX: Final = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+
+
 def _markdown(table: Table) -> str:
     rule = ["---"] * len(table.columns)
-    lines = [[column.heading for column in table.columns], rule, *_cells(table, _md_escaped)]
+    lines = [[column.heading for column in table.columns], rule, *_cells(table, _MD)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _latex(table: Table) -> str:
-    heading = " & ".join(_latex_escaped(column.heading) for column in table.columns)
-    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _latex_escaped))
+    heading = " & ".join(column.heading.translate(_LATEX) for column in table.columns)
+    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _LATEX))
     return (
         f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}\n\\hline\n{heading} \\\\\n\\hline\n"
         f"{body}\\hline\n\\end{{tabular}}\n"
     )
 
 
-def _cells(table: Table, escaped: Callable[[str], str]) -> list[list[str]]:
+def _cells(table: Table, escapes: Mapping[int, str]) -> list[list[str]]:
     return [
-        [escaped(_cell(row[column.key], column)) for column in table.columns] for row in table.rows
+        [_cell(row[column.key], column).translate(escapes) for column in table.columns]
+        for row in table.rows
     ]
 
 
-def _md_escaped(text: str) -> str:
-    for character in "\\`*_[]<>|":
-        text = text.replace(character, f"\\{character}")
-    return text
-
-
-def _latex_escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-_LATEX: Final[Mapping[str, str]] = MappingProxyType(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-)
-_WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = MappingProxyType(
-    {
-        Format.JSON: _json,
-        Format.JSONL: _jsonl,
-        Format.CSV: _csv,
-        Format.MD: _markdown,
-        Format.LATEX: _latex,
-    }
-)
+_WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = {
+    Format.JSON: _json,
+    Format.JSONL: _jsonl,
+    Format.CSV: _csv,
+    Format.MD: _markdown,
+    Format.LATEX: _latex,
+}

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.spending.consent import dollars
 from commands.spending.endpoints import EndpointSpend
@@ -21,23 +21,24 @@ def prices_table(prices: PriceTable, today: dt.date) -> Table:
     held: dict[str, PricedModel] = {}
     for priced in prices.rows:
         held.setdefault(priced.row.id, priced)
-    money = [
-        ("input_usd", "Input"),
-        ("output_usd", "Output"),
-        ("cache_write_5m_usd", "Write 5m"),
-        ("cache_write_1h_usd", "Write 1h"),
-        ("cache_read_usd", "Read"),
-        ("batch_input_usd", "Batch in"),
-        ("batch_output_usd", "Batch out"),
-    ]
     return Table(
         schema="tourney/prices@1",
         title="Dollars per million tokens",
         columns=(
-            Column("model", "Model"),
-            *(Column(key, heading, _FRACTIONS, unknown="?") for key, heading in money),
-            Column("min_cacheable_tokens", "Caches from", unknown="?"),
-            Column("source", "From"),
+            *columns("model"),
+            *columns(
+                digits=_FRACTIONS,
+                unknown="?",
+                input_usd="Input",
+                output_usd="Output",
+                cache_write_5m_usd="Write 5m",
+                cache_write_1h_usd="Write 1h",
+                cache_read_usd="Read",
+                batch_input_usd="Batch in",
+                batch_output_usd="Batch out",
+            ),
+            *columns(unknown="?", min_cacheable_tokens="Caches from"),
+            *columns(source="From"),
         ),
         rows=tuple(_price_fields(priced) for priced in held.values()),
         notes=(*_long_prompts(held.values()), *age_notes(prices, today)),
@@ -101,25 +102,19 @@ def spend_table(
         schema="tourney/spend@1",
         title="Spent",
         columns=(
-            *plain("judge", "dimension", "day", "n_replies"),
-            Column("n_failed", "No verdict"),
-            *plain("n_input", "n_output"),
-            Column("n_cache_write_5m", "Write 5m"),
-            Column("n_cache_write_1h", "Write 1h"),
-            Column("n_cache_read", "Read"),
-            Column("usd", "Dollars", _FRACTIONS, unknown="?"),
-            Column("failed_usd", "On no verdict", _FRACTIONS, unknown="?"),
-            Column("cache_saved_usd", "Cache saved", _FRACTIONS, unknown="?"),
+            *columns("judge", "dimension", "day", "n_replies", n_failed="No verdict"),
+            *columns("n_input", "n_output", n_cache_write_5m="Write 5m"),
+            *columns(n_cache_write_1h="Write 1h", n_cache_read="Read"),
+            *columns(digits=_FRACTIONS, unknown="?", usd="Dollars", failed_usd="On no verdict"),
+            *columns(digits=_FRACTIONS, unknown="?", cache_saved_usd="Cache saved"),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
         ),
-        rows=tuple({**_named(key), **bill.fields} for key, bill in bills),
+        rows=tuple(
+            {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills
+        ),
         notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
         facts={"total": total.fields, "entrants": [each._asdict() for each in served]},
     )
-
-
-def _named(key: SpendKey) -> dict[str, Json]:
-    return {"judge": key.judge, "dimension": key.dimension, "day": key.day.isoformat()}
 
 
 def _notes(total: Bill) -> Iterator[str]:

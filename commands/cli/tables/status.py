@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, plain
+from commands.cli.tables.table import Table, columns
 from commands.errors import counted
 from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
@@ -23,11 +23,10 @@ def batches_table(state: Tournament, judge: str | None) -> Table:
         schema="tourney/batches@1",
         title="Batches",
         columns=(
-            Column("number", "No."),
-            *plain("batch", "status", "judge", "n_queries"),
-            Column("n_verdicts", "With verdict"),
-            Column("expected_usd", "Expected $", 4),
-            Column("results_kept_until", "Kept until"),
+            *columns(number="No."),
+            *columns("batch", "status", "judge", "n_queries", n_verdicts="With verdict"),
+            *columns(digits=4, expected_usd="Expected $"),
+            *columns(results_kept_until="Kept until"),
         ),
         rows=tuple(_row(state, batch) for batch in rows),
         notes=(f"{n_open} of {len(rows)} are open; `tourney batch wait` receives them",)
@@ -59,9 +58,8 @@ def _minute(moment: datetime | None) -> str | None:
 
 _SOON: Final = timedelta(days=7)
 _COUNTED: Final = (
-    Column("responses", "Responses"),
-    Column("responses_failed", "Failed"),
-    *plain(
+    *columns("responses", responses_failed="Failed"),
+    *columns(
         "tokens",
         "verdicts",
         "without_verdict",
@@ -96,7 +94,7 @@ def status_table(
     return Table(
         schema="tourney/status@1",
         title="On record",
-        columns=(Column("tournament", "Tournament"), *_COUNTED),
+        columns=(*columns("tournament"), *_COUNTED),
         rows=tuple(
             {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
             for stream, each in counts.items()

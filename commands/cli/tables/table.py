@@ -26,9 +26,14 @@ class Column:
     is_counted: bool = False  # left out of a table if all are zero
 
 
-def plain(*keys: str) -> tuple[Column, ...]:
-    """Return columns whose headings are their keys in words: `n_left_out` is "Left out"."""
-    return tuple(Column(key, key.removeprefix("n_").replace("_", " ").capitalize()) for key in keys)
+def columns(
+    *keys: str, digits: int | None = None, unknown: str = Column.unknown, **headings: str
+) -> tuple[Column, ...]:
+    """Return columns of one kind: first those without a heading, `n_left_out` as "Left out"."""
+    plain = {key: key.removeprefix("n_").replace("_", " ").capitalize() for key in keys}
+    return tuple(
+        Column(key, heading, digits, unknown) for key, heading in (plain | headings).items()
+    )
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,15 @@ def difference_table(then: Table, now: Table) -> Table:
 
     Both tables are the same view, of an earlier and a later position.
     """
-    columns = {column.key: column for column in (*then.columns, *now.columns)}
+    held = {column.key: column for column in (*then.columns, *now.columns)}
     rows, since = tuple(_rows(then, now)), then.facts["as_of"]
     return Table(
         schema=now.schema.replace("@", "-diff@"),
         title=f"{now.title}: since position {since}",
         columns=(
-            *(columns[key] for key in now.named_by),
-            *(each for key in now.beside if key in columns for each in _both(columns[key])),
-            *(each for key in now.compared for each in _three(columns[key])),
+            *(held[key] for key in now.named_by),
+            *(each for key in now.beside if key in held for each in _both(held[key])),
+            *(each for key in now.compared for each in _three(held[key])),
             *([Column("mark", "Row", unknown="")] if any(row["mark"] for row in rows) else ()),
         ),
         rows=rows,
@@ -72,8 +77,8 @@ def difference_table(then: Table, now: Table) -> Table:
 
 
 def _both(column: Column) -> Iterator[Column]:
-    yield Column(f"{column.key}_then", f"{column.heading} then", column.digits)
-    yield Column(f"{column.key}_now", f"{column.heading} now", column.digits)
+    for when in ("then", "now"):
+        yield Column(f"{column.key}_{when}", f"{column.heading} {when}", column.digits)
 
 
 def _three(column: Column) -> Iterator[Column]:
@@ -82,7 +87,10 @@ def _three(column: Column) -> Iterator[Column]:
 
 
 def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:
-    before, after = _by_name(then, now), _by_name(now, now)
+    before, after = (
+        {tuple(row[key] for key in now.named_by): row for row in table.rows}
+        for table in (then, now)
+    )
     for name in dict.fromkeys((*after, *before)):
         old, new = before.get(name, {}), after.get(name, {})
         mark = "new" if name not in before else "gone" if name not in after else None
@@ -90,17 +98,10 @@ def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:
         for key in now.beside:
             numbers |= {f"{key}_then": old.get(key), f"{key}_now": new.get(key)}
         for key in now.compared:
-            is_moved = _zero(then, key, name) != _zero(now, key, name)
+            zeros = (table.zeros.get(key, {}).get(name) for table in (then, now))
+            is_moved = len({*zeros}) > 1
             numbers |= _change(key, old.get(key), new.get(key), is_moved=is_moved)
         yield {**dict(zip(now.named_by, name, strict=True)), **numbers, "mark": mark}
-
-
-def _zero(table: Table, key: str, name: tuple[Json, ...]) -> Hashable:
-    return table.zeros.get(key, {}).get(name)
-
-
-def _by_name(table: Table, joined_names: Table) -> dict[tuple[Json, ...], Mapping[str, Json]]:
-    return {tuple(row[key] for key in joined_names.named_by): row for row in table.rows}
 
 
 def _change(key: str, then: Json, now: Json, *, is_moved: bool) -> dict[str, Json]:

@@ -5,12 +5,12 @@ from shutil import copytree
 
 import pytest
 
-from commands.cli.shared.completion import policies
 from commands.importing.formats.catalogue import FORMATS
 from ledger.events.ratings import Publication, RatingsPublished
 from ledger.events.registry import EVENTS
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.verdicts.policies import POLICY_NAMES
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import terms
 from tests.support.builders.evaluations import plan
@@ -67,7 +67,7 @@ class Offered:
         ("tourney project elo --judge ", ["strict", "reference"]),
         ("tourney project elo --tournament main --judge ", ["reference"]),
         ("tourney project elo --tournament ", ["main", "second"]),
-        ("tourney project elo --policy ", policies()),
+        ("tourney project elo --policy ", [*POLICY_NAMES]),
         ("tourney project elo --parser len", ["lenient-tap"]),
         ("tourney project elo --format j", ["json", "jsonl"]),
         ("tourney project bt --with ", ["people"]),

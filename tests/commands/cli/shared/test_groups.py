@@ -21,14 +21,14 @@ def said(*words: str) -> Result:
 def test_commands_stand_under_the_headings_of_their_panels() -> None:
     """From running a tournament to exchanging it, each with its line unshortened."""
     lines = said("--help").stdout.splitlines()
-    headings = [f"{panel.heading}:" for panel in COMMANDS]
+    headings = [f"{heading}:" for heading in COMMANDS]
 
     assert [line for line in lines if line in headings] == headings
     assert headings == ["Run:", "Read:", "Money:", "Audit:", "Exchange:"]
-    for panel in COMMANDS:
-        first = lines.index(f"{panel.heading}:") + 1
-        shown = lines[first : first + len(panel.entries)]
-        assert shown == [f"  {each.name:10}  {each.help}" for each in panel.entries]
+    for heading, entries in COMMANDS.items():
+        first = lines.index(f"{heading}:") + 1
+        shown = lines[first : first + len(entries)]
+        assert shown == [f"  {each.name:10}  {each.help}" for each in entries]
 
 
 def test_elo_is_the_first_of_the_results() -> None:
