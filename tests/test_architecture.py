@@ -55,6 +55,14 @@ def test_a_list_of_commands_imports_none_of_them(
     assert not {name for name in imported if name.startswith(("projections", "numpy", "pydantic"))}
 
 
+def test_status_waits_for_no_arithmetic(tmp_path: Path) -> None:
+    """Counting events needs neither arrays nor the schema of the settings."""
+    imported = modules_after("status", folder=tmp_path)
+
+    assert "commands.cli.status" in imported
+    assert imported.isdisjoint({"numpy", "pydantic", "sqlite_utils"})
+
+
 def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
     """The imports of its neighbours would be a tenth of its start."""
     imported = modules_after("project", "elo", folder=tmp_path)

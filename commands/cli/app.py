@@ -78,14 +78,14 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     ),
     "Money": (
         Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
-        Entry("status", "prices", "Show the price table and its date."),
+        Entry("plan", "prices", "Show the price table and its date."),
     ),
     "Audit": (
         Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
         Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
         Entry("audit", "checkpoint", "Print the ledger's current hash."),
         Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
-        Entry("status", "doctor", "Check that this machine is ready for a run."),
+        Entry("run", "doctor", "Check that this machine is ready for a run."),
     ),
     "Exchange": (
         Entry("imports", "import", "Import files of other programs.", is_group=True),

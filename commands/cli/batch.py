@@ -6,10 +6,11 @@ import typer
 
 from commands.backends.wiring import ConfiguredBackends
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command, tournament_view
+from commands.cli.shared.command import command
 from commands.cli.shared.ledger import read_tournament
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
+from commands.cli.shared.views import tournament_view
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table

@@ -1,5 +1,6 @@
-"""`tourney plan`: what remains to be done and what it costs. Nothing is written."""
+"""`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
 
+import os
 from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated
@@ -9,18 +10,22 @@ import typer
 from commands.backends.wiring import make_inference_factory, make_token_counter
 from commands.cli.shared import options
 from commands.cli.shared.command import command
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
+from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
+from commands.settings.reader import read_settings
 from commands.spending.consent import ANTHROPIC_PROVIDERS
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
+from commands.spending.prices import price_table
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
@@ -150,3 +155,16 @@ def _recorded(
         return projection.initial
     with Ledger.read_only(place.ledger) as ledger:
         return fold(projection, ledger.read(types=types))
+
+
+@command
+def prices(writer: Writer, config: options.Config = DEFAULT_CONFIG) -> None:
+    """Show the price table and its date.
+
+    Example: tourney prices --json
+    """
+    if config == DEFAULT_CONFIG and not config.exists():
+        table = price_table()
+    else:
+        table = price_book(read_settings(config, os.environ), config.parent).table
+    writer.write(prices_table(table, datetime.now(UTC).date()))

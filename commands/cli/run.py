@@ -1,8 +1,11 @@
-"""`tourney run` and `tourney demo`: a whole tournament in one command."""
+"""`tourney run` and `demo`: a whole tournament in one command. `doctor`: is this machine ready?"""
 
+import os
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,10 +18,13 @@ from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.elo import elo_table
-from commands.errors import DoneWithGaps, counted
+from commands.cli.tables.table import Table, columns
+from commands.errors import DoneWithGaps, NotReady, counted
 from commands.judging.session import JudgingOptions
+from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
+from commands.settings.lookup import judge_providers
 from commands.spending.consent import SpendingOptions
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
@@ -101,3 +107,24 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
         say("nothing remains to be done: every response and verdict is on record")
     state = "published in" if published.is_new else "unchanged since"
     say(f"{state} {published.folder}")
+
+
+@command
+def doctor(paths: options.Paths, writer: Writer) -> None:
+    """Check that this machine is ready for a run.
+
+    Example: tourney doctor
+    """
+    path, today = paths.of_ledger, datetime.now(UTC).date()
+    by = judge_providers(paths.config, os.environ) if paths.config.exists() else {}
+    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
+    table = Table(
+        schema="tourney/doctor@1",
+        title="This machine",
+        columns=columns("what", "grade", says="Found"),
+        rows=tuple(each._asdict() for each in found),
+    )
+    writer.write(table)
+    bad = [each.what for each in found if each.grade == "bad"]
+    if bad:
+        raise NotReady(bad)

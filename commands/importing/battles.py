@@ -18,7 +18,7 @@ from ledger.events import imports
 from ledger.identity import Digest
 from ledger.storage.writer import draft
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES
+from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
 
 _MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance

@@ -1,19 +1,16 @@
 """Imported battles as arrays, including those without a verdict."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.events.imports import SIGNS, BattlesImported, CodedColumn, Winner, set_of
-from ledger.identity import Digest
-from ledger.recorded import Recorded
+from ledger.events.imports import SIGNS, BattlesImported, CodedColumn, Winner
 from projections.battles.columns import Battles
 from projections.battles.soft_scores import margin_of, soft_scores
-from projections.fold import Projection
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -143,59 +140,3 @@ def _decoded(codes: str) -> Places:
     """Return the index of the value that each code stands for."""
     places: Places = _PLACE_OF[np.frombuffer(codes.encode("utf-32-le"), dtype="<u4")]
     return places
-
-
-class Chunk(NamedTuple):
-    """Battles of one file, and the name of their set."""
-
-    name: str
-    event: BattlesImported
-
-
-@dataclass(frozen=True)
-class ImportedBattles:
-    """All imported battles, in order."""
-
-    chunks: tuple[Chunk, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the sets, in order of their first import."""
-        return tuple(dict.fromkeys(chunk.name for chunk in self.chunks))
-
-    def of(self, names: Collection[str]) -> "ImportedBattles":
-        """Select the battles of some sets."""
-        return ImportedBattles(tuple(chunk for chunk in self.chunks if chunk.name in names))
-
-    @property
-    def events(self) -> Sequence[BattlesImported]:
-        """The battles that count: of each file, its last import only.
-
-        A file may have been imported again by a corrected mapping, or into another set.
-        """
-        readings: dict[Digest, tuple[str, ...]] = {}
-        for name, event in self.chunks:
-            readings[event.file_digest] = _reading(name, event)
-        return tuple(
-            event
-            for name, event in self.chunks
-            if readings[event.file_digest] == _reading(name, event)
-        )
-
-
-def _reading(name: str, event: BattlesImported) -> tuple[str, ...]:
-    _, mapping, _ = event.natural_key
-    return (name, mapping)
-
-
-def advance(state: ImportedBattles, events: Iterable[Recorded]) -> ImportedBattles:
-    """Add imported battles, in order."""
-    chunks = (
-        Chunk(set_of(recorded.stream) or recorded.stream, recorded.event)
-        for recorded in events
-        if isinstance(recorded.event, BattlesImported)
-    )
-    return ImportedBattles((*state.chunks, *chunks))
-
-
-IMPORTED_BATTLES: Final = Projection(initial=ImportedBattles(), advance=advance)

@@ -13,8 +13,7 @@ from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES
-from projections.battles.imported_sets import IMPORTED_RATINGS
+from projections.battles.imported_sets import IMPORTED_BATTLES, IMPORTED_RATINGS
 from projections.fold import Projection, fold
 from projections.tournament.state import advance, evolve, tournament_of
 from tests.support.builders.events import NOON, STREAM, opened, recorded

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from commands.cli.project import bt_options
-from commands.cli.shared.command import table_command, with_source
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
+from commands.cli.shared.views import table_command, with_source
 from commands.cli.tables import bradley_terry as tables
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError

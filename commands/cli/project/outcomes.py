@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from commands.cli.shared import options
-from commands.cli.shared.command import (
-    command,
+from commands.cli.shared.command import command
+from commands.cli.shared.ledger import position_of, tournament_section
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, notes_of, read_verdicts
+from commands.cli.shared.views import (
     outcomes_view,
     ratings_view,
     table_command_without_rule,
     tournament_view,
     with_source,
 )
-from commands.cli.shared.ledger import position_of, tournament_section
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.tables import outcomes as tables
 from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.spending import spend_table

@@ -6,9 +6,9 @@ import typer
 
 from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.shared import options
-from commands.cli.shared.command import outcomes_view, table_command_without_rule, with_source
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
+from commands.cli.shared.views import outcomes_view, table_command_without_rule, with_source
 from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError

@@ -9,7 +9,8 @@ from commands.cli.shared.reading import Selection
 from commands.errors import ConfigurationError
 from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES, BattleTable, table_of
+from projections.battles.imported import BattleTable, table_of
+from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
 from projections.verdicts.policies import RECORDED
 

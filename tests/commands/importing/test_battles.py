@@ -19,7 +19,7 @@ from commands.importing.formats.rows import BadRow, Record, Records
 from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn, battles_stream
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
-from projections.battles.imported import IMPORTED_BATTLES
+from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
 from tests.support.strategies.imports import battles_imported
 

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, CodedColumn, battles_stream
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES, WINNERS, ImportedBattles, table_of
+from projections.battles.imported import WINNERS, table_of
+from projections.battles.imported_sets import IMPORTED_BATTLES, ImportedBattles
 from projections.fold import fold
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key

@@ -9,8 +9,12 @@ from msgspec.structs import replace
 from ledger.events.imports import CodedColumn, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
-from projections.battles.imported import IMPORTED_BATTLES
-from projections.battles.imported_sets import IMPORTED_RATINGS, ImportedSet, imported_sets
+from projections.battles.imported_sets import (
+    IMPORTED_BATTLES,
+    IMPORTED_RATINGS,
+    ImportedSet,
+    imported_sets,
+)
 from projections.fold import fold
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key, recorded

@@ -1,0 +1,93 @@
+"""Build the reading commands: shared options, the tournament they select, a table printed."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import wraps
+from inspect import Parameter
+from typing import Concatenate, Final, TypeAlias
+
+from commands.cli.shared.command import Command, command_with, parameters_of
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, note_of, read_verdicts
+from commands.cli.tables.table import Table, difference_table
+from commands.errors import ConfigurationError
+from commands.runs.choices import position_at
+from commands.runs.judged_tournament import JudgedTournament
+from ledger.store import Ledger
+from projections.verdicts.policies import MAJORITY, RECORDED
+
+View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
+TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
+_OF_OUTCOMES: Final = frozenset({"policy", "parser", "diff"})
+
+
+def tournament_view(view: View) -> Command:
+    """Turn a view of a tournament into a command: its own options, then the shared ones."""
+    return table_command(_read_first(view), without=_OF_OUTCOMES)
+
+
+def outcomes_view(view: View) -> Command:
+    """Turn a view of outcomes into a command with --policy and --parser."""
+    return table_command(_read_first(view), without={"diff"})
+
+
+def ratings_view(view: View) -> Command:
+    """Turn a view of outcomes into a command with --policy, --parser and --diff."""
+    return table_command(_read_first(view))
+
+
+def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
+    """Turn a function that reads on its own into a command with all shared options.
+
+    It prints the table, or with --diff what changed in it.
+    """
+
+    @wraps(table_of)
+    def show(selection: Selection, writer: Writer, **own: object) -> None:
+        table = table_of(selection, **own)
+        if selection.diff is not None:
+            with Ledger.read_only(selection.path) as opened:
+                since = position_at(opened, selection.diff, option="--diff")
+            table = _difference(table_of(selection._replace(as_of=str(since)), **own), table)
+        writer.write(table)
+
+    groups = {"selection": Selection, "writer": Writer}
+    shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
+    return command_with(show, [*parameters_of(table_of)[1:], *shared], without)
+
+
+def table_command_without_rule(table_of: TableOf) -> Command:
+    """Turn a function that reads on its own into a command without --policy, --parser, --diff."""
+    return table_command(table_of, without=_OF_OUTCOMES)
+
+
+def _read_first(view: View) -> TableOf:
+    """Return a function that reads the selected tournament and returns a view of it."""
+
+    @wraps(view)
+    def table_of(selection: Selection, /, **own: object) -> Table:
+        source = read_verdicts(selection)
+        return with_source(view(source, **own), source)
+
+    return table_of
+
+
+def _difference(then: Table, now: Table) -> Table:
+    """Compare the tables of two positions, which must be by the same judge."""
+    before, after = then.facts.get("judge"), now.facts.get("judge")
+    if before != after:
+        raise ConfigurationError(
+            [f"--diff: the judge was {before!r} then and is {after!r} now; choose one with --judge"]
+        )
+    return difference_table(then, now)
+
+
+def with_source(table: Table, source: JudgedTournament) -> Table:
+    """Add to a table which tournament it is of, and the rule unless it is the recorded one."""
+    facts, notes, rule = source.facts | table.facts, table.notes, source.rule
+    if rule != RECORDED:
+        facts |= {"policy": rule.policy, "parser": rule.parser}
+        notes = (*notes, note_of(rule))
+    if rule.policy == MAJORITY:
+        facts |= {"judge": None, "judges": [each.judge_id for each in source.state.panel]}
+    return replace(table, facts=facts, notes=notes)
