@@ -3,8 +3,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-# What these run of ledger/ and projections/ others test; tracing it would double their time.
-UNTRACED := tests/benchmarks tests/commands/backends tests/journeys tests/providers
 
 .PHONY: demo test nightly docs bench weights clean
 
@@ -16,8 +14,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) tests $(addprefix --ignore=,$(UNTRACED)) --cov
-	$(PYTEST) $(UNTRACED)
+	$(PYTEST) tests --cov
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
 	$(PYTEST) tests -m "nightly or hypothesis" --hypothesis-profile nightly -rP

@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Final, NoReturn
 
 import msgspec
@@ -25,9 +25,9 @@ IMPORTED: Final = (
     "commands.backends._reference_judge",
     "transformers.models.olmo2.modeling_olmo2",
     *(
-        f"commands.cli.{found.name}"
-        for found in iter_modules(commands.cli.__path__)
-        if found.name != "__main__"  # which is the command line itself
+        found.name
+        for found in walk_packages(commands.cli.__path__, "commands.cli.")
+        if not found.name.endswith("__main__")  # which is the command line itself
     ),
 )
 
