@@ -19,7 +19,7 @@ settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=T
 settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
 settings.load_profile("default")
 
-# What these run of ledger/ and projections/ their own tests run too; tracing it all doubles the time.
+# Their own tests cover them; tracing what all the others run of them would double the time.
 _TRACED = {Path(__file__).parent / "ledger", Path(__file__).parent / "projections"}
 
 
