@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import TIE, CannotRate
 from projections.intervals import Floats
+from projections.ratings.bradley_terry import models
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
-from projections.ratings.bradley_terry.models import (
-    BradleyTerry,
-    Derivatives,
-    Scores,
-    Slopes,
-    Tally,
-)
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
 
@@ -44,13 +38,13 @@ class Davidson:
         """Strengths and log nu."""
         return self.n_entrants + 1
 
-    def tally(self, units: ClusteredBattles) -> Tally:
+    def tally(self, units: ClusteredBattles) -> models.Tally:
         """Count wins and ties."""
         lost = units.score == 0
         kind = (units.score == TIE).astype(np.intp)
         first, second = np.where(lost, units.b, units.a), np.where(lost, units.a, units.b)
         place = np.ravel_multi_index((kind, first, second), self.shape)
-        return Tally(units.unit, place, units.weight)
+        return models.Tally(units.unit, place, units.weight)
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
         """Say where the strengths and nu of highest likelihood are finite.
@@ -68,7 +62,7 @@ class Davidson:
         fit[unsure] = _has_gaining_round(wins[unsure], ties[unsure])
         return fit
 
-    def derivatives(self, counts: Floats) -> Derivatives:
+    def derivatives(self, counts: Floats) -> models.Derivatives:
         """Differentiate the sum of counts times log P.
 
         With W and T the counts, N = W + W' + T + T', and p, q, t the chances of a win, a loss and
@@ -84,7 +78,7 @@ class Davidson:
         met = counts.sum(axis=1)
         met = met + met.swapaxes(1, 2)  # (batch, n, n)
 
-        def slopes(parameters: Floats) -> Slopes:
+        def slopes(parameters: Floats) -> models.Slopes:
             theta, log_nu = parameters[:, :n], parameters[:, n:]
             win, loss, tie = _chances(theta[:, :, None], theta[:, None, :], log_nu[:, :, None])
             tied, led = met * tie, win - loss
@@ -98,20 +92,20 @@ class Davidson:
             between[:, diagonal, diagonal] -= between.sum(axis=2)
             information[:, n, n] = (tied * (win + loss)).sum(axis=(1, 2)) / 2
             information[:, :n, n] = information[:, n, :n] = -(tied * led).sum(axis=2) / 2
-            return Slopes(gradient, information)
+            return models.Slopes(gradient, information)
 
         return slopes
 
-    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
+    def scores(self, parameters: Floats, units: ClusteredBattles) -> models.Scores:
         """By the strength of a and by log nu: observed minus expected, times weight."""
         theta, log_nu = parameters[: self.n_entrants], parameters[self.n_entrants]
         win, loss, tie = _chances(theta[units.a], theta[units.b], log_nu)
         lead = 2 * units.score - 1 - (win - loss)
         tied = (units.score == TIE) - tie
-        return Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
+        return models.Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
 
 
-PairModel: TypeAlias = BradleyTerry | Davidson
+PairModel: TypeAlias = models.BradleyTerry | Davidson
 """A model of who wins."""
 
 
