@@ -60,11 +60,7 @@ def submit(
 
 
 def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
-    """Return the verdict or the failure of an answer; nothing if it is recorded already.
-
-    Raises:
-        NeverSubmitted: The query was not submitted.
-    """
+    """Return the verdict or the failure of an answer; nothing if it is recorded already."""
     key = command.answer.query_key
     if key in state.verdicts:  # perhaps another tournament's, so it was never submitted here
         return ()

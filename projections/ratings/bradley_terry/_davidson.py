@@ -47,10 +47,7 @@ class Davidson:
         return models.Tally(units.unit, place, units.weight)
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say where the strengths and nu of highest likelihood are finite.
-
-        Without ties nu is 0, and the model is Bradley and Terry's.
-        """
+        """Say where strengths and nu are finite; nu is 0 without ties, as in Bradley and Terry."""
         wins = counts[:, 0] > 0
         ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2) > 0
         none_tied = ~ties.any(axis=(1, 2))
@@ -110,11 +107,7 @@ PairModel: TypeAlias = models.BradleyTerry | Davidson
 
 
 def require_whole_outcomes(score: Floats) -> None:
-    """Refuse scores that Davidson's model does not have.
-
-    Raises:
-        CannotRate: A score is neither a win nor a loss nor a tie.
-    """
+    """Refuse scores other than wins, losses and ties, which Davidson's model does not have."""
     between = score[~np.isin(score, (0.0, TIE, 1.0))]
     if between.size:
         raise CannotRate(
@@ -124,17 +117,13 @@ def require_whole_outcomes(score: Floats) -> None:
 
 
 def _has_gaining_round(wins: NDArray[np.bool_], ties: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say where a cycle of wins and ties has more wins than ties.
+    """Say where a cycle of wins and ties has more wins than ties: (batch, n, n), ties symmetric.
 
     Without such a cycle, heights can be given to entrants so that each win leads down by at least
     one step and each tie by at most one, up or down. Along these heights strengths can be drawn
     apart, and ties made likelier in step, without end, nothing that happened becoming less likely.
     Heights are sought as Bellman and Ford seek shortest paths: if they still sink after n rounds,
     there are none.
-
-    Args:
-        wins: (batch, n, n) who beat whom.
-        ties: (batch, n, n) who tied with whom, symmetric.
     """
     step = np.where(wins, -1.0, np.where(ties, 1.0, np.inf))  # height[j] <= height[i] + step[i, j]
     height = np.zeros(wins.shape[:2])
