@@ -155,7 +155,7 @@ def _require_finite_fit(pairs: ScoredBattles) -> None:
 
 
 def _fit(pairs: ScoredBattles) -> float:
-    """Minimise by Newton's method: no step goes too far, as the second derivative falls with |T|."""
+    """Minimise by Newton's method: no step overshoots, as the second derivative falls with |T|."""
     value, widest = 0.0, float(np.abs(pairs.margin).max())
     for _ in range(_MOST_STEPS):
         step = float(_slopes(pairs, value).sum()) / _curvature(pairs, value)
