@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 THREAD_NAME: Final = "request"
+REJECTED: Final = frozenset({400, 413, 422})  # the request is invalid, and would be rejected again
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 

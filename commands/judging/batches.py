@@ -172,7 +172,12 @@ class _BatchJudging:
         return still_open(self._recorder, self._task, retriable)
 
     def _send(self, queries: Sequence[OpenQuery]) -> int:
-        """Record a plan, then send it once; return its number of queries."""
+        """Record a plan, then send it once; return its number of queries.
+
+        Raises:
+            BudgetReached: It might cost more than is left; nothing was planned.
+            BatchRefused: The provider rejected the batch, and would again.
+        """
         task, n_requested = self._task, len(queries)
         queries = affordable(self._recorder, task, queries, self._exposure)
         if len(queries) < n_requested:

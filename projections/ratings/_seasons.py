@@ -63,9 +63,6 @@ class ExpectedScore:
         return np.divide(below, above, below)
 
 
-_UNWEIGHTED: Final = "use Bradley-Terry, or remove the weights"
-
-
 @dataclass(frozen=True)
 class SeasonBattles:
     """Battles as a season plays them, followed by one dummy battle between two dummy entrants.
@@ -95,7 +92,8 @@ class SeasonBattles:
 def season_battles(battles: Battles) -> SeasonBattles:
     """Put the entrant with at least half of the score first; Elo cannot use weights."""
     if (battles.weight != 1.0).any():
-        raise CannotRate("Elo cannot use weights, and these battles have some", _UNWEIGHTED)
+        remedy = "use Bradley-Terry, or remove the weights"
+        raise CannotRate("Elo cannot use weights, and these battles have some", remedy)
     n = len(battles.entrants)
     a_won = battles.score >= 0.5  # noqa: PLR2004  # half of the one point that a battle is about
     winner = np.where(a_won, battles.a, battles.b)

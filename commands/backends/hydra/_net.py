@@ -122,7 +122,7 @@ def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> lis
 
 
 def sharing_copy(model: Olmo2ForCausalLM) -> Olmo2ForCausalLM:
-    """Return a copy that shares storage; peft replaces tensors, and leaves the originals."""
+    """Return a copy that shares its storage; peft replaces tensors, not their content."""
     tensors: dict[int, object] = {id(each): each for each in model.buffers()}
     for each in model.parameters():
         tensors[id(each)] = nn.Parameter(each.detach(), requires_grad=False)

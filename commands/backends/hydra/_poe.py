@@ -64,10 +64,11 @@ def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
 def draw(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """Return the token at which the running sum of P passes the uniform: (..., V), (...) to (...).
 
-    One uniform in [0, 1) gives one token, on every device and in every batch, unlike the shared
-    generator of torch.multinomial. A token of probability 0 is never drawn, not even where a device
-    sums in parallel and its running sum wavers by a rounding; and as the uniform is scaled by the
-    sum that was reached, some token always passes it. Where P is no distribution, the token is 0.
+    One uniform in [0, 1), in whose type sums are taken, gives one token, on every device and in
+    every batch, as torch.multinomial's shared generator would not. A token of probability 0 is
+    never drawn, not even where a device sums in parallel and its running sum wavers by a rounding;
+    and as the uniform is scaled by the sum that was reached, some token always passes it. Where P
+    is no distribution, the token is 0.
     """
     p = log_p.to(uniform.dtype).exp()
     reached = torch.where(p > 0, p.cumsum(-1), 0)  # (..., V); impossible tokens pass nothing
@@ -155,7 +156,7 @@ def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
 
 
 def validity_radius(votes: Iterable[int], draft: int) -> int:
-    """Return how many votes, each from the largest rival, must change for the draft to lead."""
+    """Return the fewest votes, taken from the largest rival, that must change for a draft to lead."""
     rivals = Counter(votes)
     n_votes = rivals.pop(draft, 0)
     n_turned = 0
