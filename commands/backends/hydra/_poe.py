@@ -156,7 +156,7 @@ def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
 
 
 def validity_radius(votes: Iterable[int], draft: int) -> int:
-    """Return the fewest votes, taken from the largest rival, that must change for a draft to lead."""
+    """Return how many votes must move to the draft, each from the largest rival, until it leads."""
     rivals = Counter(votes)
     n_votes = rivals.pop(draft, 0)
     n_turned = 0
