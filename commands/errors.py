@@ -138,11 +138,7 @@ class LeftUnanswered(ProviderError):
     """A server left single requests unanswered; others may still be sent to it."""
 
     def __init__(self, details: Mapping[str, Sequence[str]]) -> None:
-        """Count the unanswered requests.
-
-        Args:
-            details: The error of each unanswered request, by whom it was sent to.
-        """
+        """Take the error of each unanswered request, by whom it was sent to."""
         lost = (
             f"{counted(len(errors), 'request')} to {whom} got no answer, first error: {errors[0]!r}"
             for whom, errors in details.items()

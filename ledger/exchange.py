@@ -157,11 +157,7 @@ def _line_of(row: StoredEvent) -> _EventLine:
 
 
 def _row_of(line: _EventLine, number: int) -> StoredEvent:
-    """Return an event without position, version and chain.
-
-    Raises:
-        BrokenExport: Its content does not match its leaf.
-    """
+    """Return an event without position, version and chain, if its content matches its leaf."""
     try:
         event_id, leaf = bytes.fromhex(line.event_id), bytes.fromhex(line.leaf)
     except ValueError as error:

@@ -82,10 +82,7 @@ class EvaluationConsistency:
         return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
 
     def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
-        """Count the results of a plan's samples.
-
-        A merged tournament knew its own results, and perhaps not yet those of others.
-        """
+        """Count a plan's results; a merged tournament may not have known those of others."""
         fates = [
             self._fates.get(SampleKey(plan.run_key, item, number), {})
             for item in plan.items

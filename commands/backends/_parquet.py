@@ -16,12 +16,7 @@ _BATCH: Final = 5_000  # rows that are in memory at once
 
 
 def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
-    """Open a Parquet file, and read those of the columns that it has.
-
-    Raises:
-        ConfigurationError: The file is not Parquet, or its rows are damaged.
-        OSError: The file cannot be opened.
-    """
+    """Open a Parquet file, and read those of the columns that it has."""
     try:
         file = pq.ParquetFile(path)
     except pa.ArrowException as error:

@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 THREAD_NAME: Final = "request"
+REJECTED: Final = frozenset({400, 413, 422})  # the request is invalid, and would be rejected again
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -28,19 +29,11 @@ def run_concurrently(
     n_at_a_time: int,
     stops: Event | None = None,
 ) -> Iterator[Answer]:
-    """Run requests on threads; yield answers as they finish.
+    """Run requests on threads, at most n_at_a_time; yield answers as they finish.
 
     After an error, answers to requests already sent are still yielded before the error is raised.
-    Closing the iterator stops new requests and waits for none.
-
-    Args:
-        requests: The requests.
-        ask: Sends one request and returns its answer; runs in a thread.
-        n_at_a_time: Largest number of threads.
-        stops: Set it to start no further requests; an `ask` that retries should check it.
-
-    Raises:
-        Exception: The first error that `ask` raised.
+    Closing the iterator, or setting `stops`, starts no further requests; closing waits for none.
+    An `ask` that retries should check `stops`.
     """
     asking = _RequestPool(requests, ask, stops or Event())
     n_threads = min(n_at_a_time, len(requests))
@@ -111,12 +104,7 @@ _Value = TypeVar("_Value")
 
 
 def decode_json(body: bytes, kind: type[_Value]) -> _Value:
-    """Decode a JSON body as a value of a type.
-
-    Raises:
-        msgspec.ValidationError: The body is JSON, but not of that type.
-        msgspec.DecodeError: The body is not JSON.
-    """
+    """Decode a JSON body; a ValidationError says that it is JSON of another type."""
     try:
         value = json.loads(body)
     except ValueError as error:

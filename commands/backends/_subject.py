@@ -25,11 +25,7 @@ _NAMES: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.flo
 
 
 def dtype_of(model: PreTrainedModel) -> str:
-    """Return the name of the weights' float type.
-
-    Raises:
-        ConfigurationError: Entrants cannot have that type.
-    """
+    """Return the name of the weights' float type, if entrants can have it."""
     name = _NAMES.get(model.dtype)
     if name is None:
         fault = (
@@ -114,13 +110,7 @@ class EvaluatedModel:
 
 
 def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
-    """Return a trainer's model, which is neither copied nor changed.
-
-    Its digest is that of the present weights, so every tensor is read for it.
-
-    Raises:
-        ConfigurationError: Entrants cannot have weights of that float type.
-    """
+    """Return a trainer's model, neither copied nor changed; every tensor is read for its digest."""
     model, tokenizer = trainer.model, trainer.processing_class
     entrant = Entrant(
         entrant_id=EntrantId(name),
@@ -142,11 +132,7 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
 
 
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
-    """Return the model of a checkpoint: weights, or an adapter that names its base weights.
-
-    Raises:
-        WeightsError: A file is missing or unreadable, or does not fit.
-    """
+    """Return the model of a checkpoint: weights, or an adapter that names its base weights."""
     adapter = folder / "adapter_config.json"
     if adapter.exists():
         section = HfSection(id=name, weights=_base_weights(adapter), adapters=(folder,))

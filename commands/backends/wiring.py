@@ -33,11 +33,7 @@ _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "nump
 
 @contextmanager
 def _extra(name: str, package: str) -> Iterator[None]:
-    """Name the extra that is missing when an import inside fails.
-
-    Raises:
-        MissingExtra: A package is not installed.
-    """
+    """Name the extra that is missing when an import inside fails."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -58,14 +58,9 @@ def log(
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
     writer.write(history.log_table(rows))
     if follow:
-        _follow(path, event_type, until)
-
-
-def _follow(path: Path, event_type: str | None, after: int) -> None:
-    """Print each new event as a line of JSON, whatever the table's format was."""
-    for row in follow_rows(path, after, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
-        if event_type in {None, row.type}:
-            Writer(Format.JSONL).write(history.log_table([row]))
+        for row in follow_rows(path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
+            if event_type in {None, row.type}:
+                Writer(Format.JSONL).write(history.log_table([row]))
 
 
 @command

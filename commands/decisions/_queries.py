@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final, assert_never
 
 from commands.decisions.commands import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
-from commands.ports import NoReply, Reply
+from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
 from ledger.events.registration import Reference
@@ -60,11 +60,7 @@ def submit(
 
 
 def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
-    """Return the verdict or the failure of an answer; nothing if it is recorded already.
-
-    Raises:
-        NeverSubmitted: The query was not submitted.
-    """
+    """Return the verdict or the failure of an answer; nothing if it is recorded already."""
     key = command.answer.query_key
     if key in state.verdicts:  # perhaps another tournament's, so it was never submitted here
         return ()
@@ -106,12 +102,10 @@ def _read(
     }
     verdict = PARSERS[parser](answer.text)
     if verdict is None or answer.stop_reason in _NO_VERDICT:
-        return judging.JudgeQueryFailed(**said, attempt=attempt, reason=_failure_reason(answer))
+        unread: judging.FailureReason = "unreadable" if answer.text.strip() else "empty"
+        reason = _NO_VERDICT.get(answer.stop_reason, unread)
+        return judging.JudgeQueryFailed(**said, attempt=attempt, reason=reason)
     return judging.VerdictReceived(**said, verdict=verdict)
-
-
-def _failure_reason(reply: Reply) -> judging.FailureReason:
-    return _NO_VERDICT.get(reply.stop_reason) or ("unreadable" if reply.text.strip() else "empty")
 
 
 def decide_on_batch(

@@ -44,12 +44,7 @@ class _ShardFile(NamedTuple):
 
 
 def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path, ...]:
-    """Return the shard of each head, in order: a folder of peft or a `.pt` file.
-
-    Raises:
-        WeightsError: There is no such folder or checkpoint, it does not have one shard per head,
-            or a head has shards of several trainings.
-    """
+    """Return the shard of each head, in order, all of one training: a folder or a `.pt` file."""
     checkpoints = _checkpoints(folder)
     if checkpoint not in checkpoints:
         there = ", ".join(map(_name, checkpoints))
@@ -67,24 +62,12 @@ def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path
 
 
 def checkpoints_of(folder: Path) -> tuple[int, ...]:
-    """Return the steps that a folder has shards of, in order; FINAL comes last.
-
-    Raises:
-        WeightsError: There is no such folder, or no shard in it, or a head has shards of several
-            trainings.
-    """
+    """Return the steps that a folder has shards of, in order; FINAL comes last."""
     return tuple(_checkpoints(folder))
 
 
 def uncertainty_of(path: Path) -> Path:
-    """Return the uncertainty head's adapter: a folder of peft or a `.pt` file.
-
-    Args:
-        path: The adapter itself, or a folder that holds `checkpoint_final.pt`.
-
-    Raises:
-        WeightsError: There is no such adapter, or the folder holds two.
-    """
+    """Return the uncertainty head's adapter: itself, or a folder's one `checkpoint_final.pt`."""
     if path.is_file():
         return path
     file = path / "checkpoint_final.pt"

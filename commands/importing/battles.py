@@ -28,8 +28,7 @@ _N_BYTES: Final = 8  # of a hash
 def _n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
     """Return the number of battles in an earlier file that contains this one, or is part of it.
 
-    Battles must match in order and without gaps: people who vote on the same prompts often agree,
-    but not in long runs.
+    They match in order, without gaps: people often agree on a prompt, but not in long runs.
     """
     files: defaultdict[Digest, list[bytes]] = defaultdict(list)
     for event in before:

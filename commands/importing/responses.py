@@ -204,10 +204,7 @@ def _cell(cached: CachedResponse, registered: _Cells) -> PlannedResponse:
 
 
 def _diagnostics(said: CachedDiagnostics, entrant: Entrant) -> Diagnostics | None:
-    """Return a Hydra's diagnostics, after checking that they fit the registered entrant.
-
-    A cache has no diagnostics per token.
-    """
+    """Return a Hydra's diagnostics, if they fit the entrant; a cache has none per token."""
     bypass = entrant.hydra.bypass_jury if entrant.hydra else None
     if said.bypass_jury != bypass or (said.draft_head_idx is None) != (bypass is None):
         found = f"draft_head_idx {said.draft_head_idx}, bypass_jury {said.bypass_jury}"

@@ -16,13 +16,7 @@ from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.tournament.progress import (
-    AskingRules,
-    OpenQuery,
-    open_queries,
-    refreshed_query,
-    unreconciled,
-)
+from projections.tournament import progress
 from projections.tournament.spend import may_have_been_billed
 from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -36,7 +30,7 @@ class JudgeTask:
 
     judge: JudgeSettings
     prompts: Collection[PromptId]
-    rules: AskingRules
+    rules: progress.AskingRules
     pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
@@ -57,9 +51,9 @@ class JudgingSummary(NamedTuple):
     n_reconciled: int
 
 
-def open_now(recorder: Recorder, task: JudgeTask) -> tuple[OpenQuery, ...]:
+def open_now(recorder: Recorder, task: JudgeTask) -> tuple[progress.OpenQuery, ...]:
     """Return the queries of a task that are open now."""
-    return open_queries(recorder.state, task.prompts, task.judge, task.rules)
+    return progress.open_queries(recorder.state, task.prompts, task.judge, task.rules)
 
 
 def judge_open(
@@ -99,12 +93,12 @@ class _DirectJudging:
         self._exposure = Exposure(recorder, task.pricing_of)
         self._n_uncertain = 0  # failures in a row that may have been billed
 
-    def ask_with_retries(self, chosen: Sequence[OpenQuery]) -> None:
+    def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
         for _ in range(self._task.rules.retries + 1):
             self._ask(still_open(self._recorder, self._task, chosen))
 
-    def _ask(self, queries: Sequence[OpenQuery]) -> None:
+    def _ask(self, queries: Sequence[progress.OpenQuery]) -> None:
         """Submit the queries in chunks, and record answers as they come."""
         task, n_done, remaining = self._task, 0, queries
         while remaining:
@@ -119,7 +113,7 @@ class _DirectJudging:
                 self._on_progress("verdicts", n_done, len(queries))
                 self._require_certain(answer)
 
-    def _submits(self, chunk: Sequence[OpenQuery]) -> bool:
+    def _submits(self, chunk: Sequence[progress.OpenQuery]) -> bool:
         """Record the submission; return False if a merge came first, and may have answered some."""
         judge = self._task.judge.judge_id
         try:
@@ -141,16 +135,16 @@ class _DirectJudging:
 
 
 def still_open(
-    recorder: Recorder, task: JudgeTask, queries: Iterable[OpenQuery]
-) -> tuple[OpenQuery, ...]:
+    recorder: Recorder, task: JudgeTask, queries: Iterable[progress.OpenQuery]
+) -> tuple[progress.OpenQuery, ...]:
     """Return the queries that are still open: a merge may bring verdicts meanwhile."""
-    now = (refreshed_query(recorder.state, query, task.rules) for query in queries)
+    now = (progress.refreshed_query(recorder.state, query, task.rules) for query in queries)
     return tuple(query for query in now if query is not None)
 
 
 def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[OpenQuery], exposure: Exposure
-) -> Sequence[OpenQuery]:
+    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.OpenQuery], exposure: Exposure
+) -> Sequence[progress.OpenQuery]:
     """Return as many of the first queries as the cap allows in the worst case.
 
     Raises:
@@ -172,7 +166,7 @@ def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> Re
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
     """Reconcile every pair that can be; return how many were."""
     judge, skips = task.judge, task.rules.skip_identical
-    matches = unreconciled(
+    matches = progress.unreconciled(
         recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips
     )
     return recorder.record(

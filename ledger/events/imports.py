@@ -108,11 +108,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
         return (self.file_digest, f"{self.format}@{self.mapping_version}", str(self.chunk))
 
     def __post_init__(self) -> None:
-        """Check that the columns belong together.
-
-        Raises:
-            ValueError: They have different lengths, or a code without a value.
-        """
+        """Refuse columns of different lengths, or a code without a value."""
         n = self.n_battles
         if not 1 <= n <= MAX_BATTLES or len(self.b) != n:
             raise ValueError(

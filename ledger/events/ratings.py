@@ -3,18 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from ledger.events.values import (
-    Count,
-    Fact,
-    Level,
-    Ordinal,
-    Rating,
-    Repeats,
-    RepeatsIfAny,
-    Spread,
-    Step,
-    Value,
-)
+from ledger.events import values
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId
 
 Mode = Literal["pilot", "headline"]
@@ -24,33 +13,33 @@ IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
 IntervalUnit = Literal["prompts", "battles"]
 
 
-class EloParameters(Value, frozen=True):
+class EloParameters(values.Value, frozen=True):
     """Everything besides the matches that determines an Elo rating."""
 
-    k: Step = 16.0
-    k_sweep: tuple[Step, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
-    initial_rating: Rating = 1400.0  # Boubdir et al. 2023
-    permutations: Repeats = 500
-    seed: Count = 20260425
+    k: values.Step = 16.0
+    k_sweep: tuple[values.Step, ...] = (1.0, 4.0, 8.0, 16.0, 32.0)
+    initial_rating: values.Rating = 1400.0  # Boubdir et al. 2023
+    permutations: values.Repeats = 500
+    seed: values.Count = 20260425
     ties: TieRule = "drop"
-    bootstraps: RepeatsIfAny = 0  # resamples of the prompts, for an interval; 0: none
+    bootstraps: values.RepeatsIfAny = 0  # resamples of the prompts, for an interval; 0: none
 
 
-class BradleyTerryParameters(Value, frozen=True):
+class BradleyTerryParameters(values.Value, frozen=True):
     """Everything besides the battles that determines a Bradley-Terry rating and its interval."""
 
     ties: TieModel = "half"  # of a win each, or an outcome with a probability of its own
-    prior_sd: Spread | None = None  # Elo points about the mean; None: no prior
+    prior_sd: values.Spread | None = None  # Elo points about the mean; None: no prior
     anchor: EntrantId | None = None  # has anchor_rating; None: a component has mean 1000
-    anchor_rating: Rating = 1000.0
+    anchor_rating: values.Rating = 1000.0
     interval: IntervalKind = "sandwich"
     unit: IntervalUnit = "prompts"  # what is one piece of evidence
-    level: Level = 0.95
-    resamples: Repeats = 1000  # of a bootstrap
-    seed: Count = 20260425  # of a bootstrap
+    level: values.Level = 0.95
+    resamples: values.Repeats = 1000  # of a bootstrap
+    seed: values.Count = 20260425  # of a bootstrap
 
 
-class PublicationTerms(Value, frozen=True):
+class PublicationTerms(values.Value, frozen=True):
     """What a publication covers: judge, policy, entrants, prompts and rating parameters."""
 
     mode: Mode
@@ -62,24 +51,24 @@ class PublicationTerms(Value, frozen=True):
     bradley_terry: BradleyTerryParameters
 
 
-class Publication(Value, frozen=True):
+class Publication(values.Value, frozen=True):
     """What a run published: enough to compute its artifacts again from the first event."""
 
     run: str  # the artifacts' folder
     terms: PublicationTerms
     started_at: datetime
-    as_of: Ordinal  # the last position that was read
+    as_of: values.Ordinal  # the last position that was read
     head: Digest  # the chain's value there
 
 
-class ArtifactDigest(Value, frozen=True):
+class ArtifactDigest(values.Value, frozen=True):
     """One file of a run, relative to its folder, and the digest of its bytes."""
 
     path: str
     digest: Digest
 
 
-class RatingsPublished(Fact, frozen=True):
+class RatingsPublished(values.Fact, frozen=True):
     """A run's ratings were published; a later replay must reproduce them."""
 
     publication: Publication

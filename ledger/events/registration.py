@@ -74,9 +74,6 @@ class Hydra(Value, frozen=True, kw_only=True):
         }
 
 
-_OF_ONE_LOADER: Final = frozenset({"hydra", "revision"})
-
-
 class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A configuration that competes: weights, adapters merged in order, decoding settings.
 
@@ -117,7 +114,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
         return {
             name: value
             for name, value in super().fields.items()
-            if name not in _OF_ONE_LOADER or value is not None
+            if name not in {"hydra", "revision"} or value is not None
         }
 
     @property

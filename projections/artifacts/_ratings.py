@@ -16,10 +16,7 @@ _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
 def elo_results(results: Results) -> Fields:
-    """Return mean ratings over orders of play by dimension and K, as the customer's scripts do.
-
-    The bootstrap intervals, which those scripts do not have, are added under `bootstrap`.
-    """
+    """Return ratings as the customer's scripts do; `bootstrap` adds intervals, which they lack."""
     return {
         "default_k": results.publication.terms.elo.k,
         "interval": "ci95 is the mean over orders of play +- 1.96 sem: order dependence only",

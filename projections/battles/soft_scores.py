@@ -155,13 +155,7 @@ def _require_finite_fit(pairs: ScoredBattles) -> None:
 
 
 def _fit(pairs: ScoredBattles) -> float:
-    """Minimise by Newton's method, which needs no safeguard here.
-
-    The second derivative falls with |T|, so no step from 0 passes the minimum.
-
-    Raises:
-        CannotCalibrate: It does not converge.
-    """
+    """Minimise by Newton's method: no step overshoots, as the second derivative falls with |T|."""
     value, widest = 0.0, float(np.abs(pairs.margin).max())
     for _ in range(_MOST_STEPS):
         step = float(_slopes(pairs, value).sum()) / _curvature(pairs, value)

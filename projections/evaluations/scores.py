@@ -7,7 +7,7 @@ observed.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import comb, log
-from typing import Final, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Final, NamedTuple, TypeVar, assert_never
 
 import numpy as np
 
@@ -37,7 +37,6 @@ def credit(weights: Sequence[float], correct: int) -> float:
 _NATS_PER_BIT: Final = log(2)
 
 Shape = TypeVar("Shape")
-_Weight: TypeAlias = Callable[[Choice], float]
 
 
 class MetricRatio(NamedTuple):
@@ -81,22 +80,19 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
 
     The last is pointwise mutual information, if it was observed.
     """
-    weights: dict[str, _Weight] = {
+    weights: dict[str, Callable[[Choice], float]] = {
         "acc": lambda choice: choice.log_likelihood,
         "acc_tok": lambda choice: choice.log_likelihood / choice.n_tokens,
         "acc_bytes": lambda choice: choice.log_likelihood / choice.n_bytes,
     }
     for name, weight in weights.items():
-        yield MetricRatio(name, "share", _mean(_credit(each, weight) for each in observed))
+        shares = (credit([*map(weight, each.choices)], each.correct) for each in observed)
+        yield MetricRatio(name, "share", _mean(shares))
     if any(choice.unconditional is not None for each in observed for choice in each.choices):
         yield MetricRatio("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
     yield MetricRatio(
         "exact_match", "share", _mean(each.choices[each.correct].is_greedy for each in observed)
     )
-
-
-def _credit(observed: ChoicesObserved, weight: _Weight) -> float:
-    return credit([weight(choice) for choice in observed.choices], observed.correct)
 
 
 def _pmi_credit(observed: ChoicesObserved) -> float | None:

@@ -37,18 +37,12 @@ class ExpectedScore:
         self._above_bits = self._above.view(np.uint64)
 
     def __call__(self, gap: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return 1 / (1 + 2^gap), to 1e-15.
+        """Return 1 / (1 + 2^gap), (n,) to 1e-15, for gaps in doublings of the odds, at most WIDEST.
 
         2^gap = 2^n 2^f with n whole and |f| <= 1/2; with x = f ln(2) / 2 and C = x / tanh(x),
         2^f = (C + x) / (C - x). Cut off after its fifth term, the continued fraction
         C = 1 + x^2 / (3 + x^2 / (5 + x^2 / (7 + ...))) (Lambert 1768) is right to 1e-15 there.
-
-        Args:
-            gap: (n,) by how many doublings of the odds the opponent is better, at most WIDEST;
-                overwritten.
-
-        Returns:
-            (n,) in [0, 1], overwritten by the next call.
+        The gaps are overwritten; so is the result, by the next call.
         """
         whole, square, curve = self._whole, self._square, self._curve
         first, second, third, fourth = _TERMS
@@ -67,9 +61,6 @@ class ExpectedScore:
         np.add(self._above_bits, self._shift, self._above_bits)  # times 2^n
         np.add(above, below, above)
         return np.divide(below, above, below)
-
-
-_UNWEIGHTED: Final = "use Bradley-Terry, or remove the weights"
 
 
 @dataclass(frozen=True)
@@ -99,13 +90,10 @@ class SeasonBattles:
 
 
 def season_battles(battles: Battles) -> SeasonBattles:
-    """Put the entrant with at least half of the score first.
-
-    Raises:
-        CannotRate: A battle has a weight, and Elo cannot use weights.
-    """
+    """Put the entrant with at least half of the score first; Elo cannot use weights."""
     if (battles.weight != 1.0).any():
-        raise CannotRate("Elo cannot use weights, and these battles have some", _UNWEIGHTED)
+        remedy = "use Bradley-Terry, or remove the weights"
+        raise CannotRate("Elo cannot use weights, and these battles have some", remedy)
     n = len(battles.entrants)
     a_won = battles.score >= 0.5  # noqa: PLR2004  # half of the one point that a battle is about
     winner = np.where(a_won, battles.a, battles.b)
@@ -133,19 +121,11 @@ Places: TypeAlias = NDArray[np.intp]
 def play_seasons(
     played: SeasonBattles, orders: Orders, *, ks: Sequence[float], n_last: int = 1
 ) -> Floats:
-    """Play a season in each lane, under each K.
+    """Play a season in each lane, under each K: (n_lanes, n_entrants, n_ks) Elo points gained.
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
-    scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978).
-
-    Args:
-        played: The battles.
-        orders: (n_lanes, n_steps) numbers of battles.
-        ks: The K factors.
-        n_last: The rating is the mean over this many last battles.
-
-    Returns:
-        (n_lanes, n_entrants, n_ks) Elo points gained.
+    scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). Orders are (n_lanes, n_steps)
+    numbers of battles; the rating is the mean over the n_last battles.
     """
     n_before = max(0, orders.shape[1] - n_last)
     lanes = _Lanes(played, len(orders), ks)
@@ -219,11 +199,7 @@ class _Lanes:
         return places.reshape(len(chosen), -1)
 
     def _may_be_wide(self, n: int) -> bool:
-        """Say whether two ratings may come too far apart within so many battles.
-
-        A battle parts nobody by more than 2 K; the ratings are checked only when that could be
-        enough.
-        """
+        """Say whether ratings may come too far apart: no battle parts anybody by more than 2 K."""
         grown = 2.0 * n * float(self._k.max())
         self._spread += grown
         if self._spread > WIDEST:

@@ -33,19 +33,10 @@ class Features(NamedTuple):
 def standardised(
     features: Mapping[str, Floats], chosen: NDArray[np.bool_], weight: Floats
 ) -> Features:
-    """Divide features by their standard deviations among some battles.
+    """Divide features, (n,) each, by their standard deviations among the chosen battles.
 
     The mean is taken as 0, as it is once each battle is told both ways: which entrant is a is
     arbitrary.
-
-    Args:
-        features: By name, (n,) each.
-        chosen: (n,) which battles.
-        weight: (n,) how often each battle counts.
-
-    Raises:
-        CannotRate: A feature is not finite, or constant.
-        ValueError: There is not one value of each feature for each battle.
     """
     for name, column in features.items():
         if column.shape != chosen.shape:
@@ -68,18 +59,7 @@ def standardised(
 
 
 def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
-    """Refuse a feature that is a linear combination of entrants and earlier features.
-
-    Then infinitely many betas would fit as well.
-
-    Args:
-        names: (k,) of the features.
-        design: Entrants and features of the battles.
-        weight: (n,) of the battles.
-
-    Raises:
-        CannotRate: A feature is such a combination.
-    """
+    """Refuse a linear combination of entrants and earlier features: any beta would fit it."""
     gram = design.gram(weight)
     for place, name in enumerate(names, start=design.n_entrants):
         before, column = gram[:place, :place], gram[:place, place]
@@ -118,18 +98,11 @@ def style_of(text: str) -> Style:
 
 
 def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
-    """Return the difference in length and markdown between the responses of a and b.
+    """Return by name how the responses of a and b differ in length and markdown, (n,) each.
 
     length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, since tokenizers differ.
     headers, lists and bold: (d_a - d_b) / (d_a + d_b + 1), where d is the count per length + 1
     (Arena-Hard 2.0).
-
-    Args:
-        a: (n,) styles.
-        b: (n,) styles of the other responses.
-
-    Returns:
-        By name, (n,) each.
     """
     n_counts = len(Style._fields)
     counts_a, counts_b = (np.array(each, np.float64).reshape(-1, n_counts) for each in (a, b))

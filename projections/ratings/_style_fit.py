@@ -16,15 +16,9 @@ from projections.ratings.bradley_terry.uncertainty import covariance_of, influen
 
 @dataclass(frozen=True)
 class Design:
-    """A sparse matrix, one row a battle: 1 at a, -1 at b, then the features.
+    """A sparse matrix of K = n_entrants + n_features columns: 1 at a, -1 at b, then the features.
 
-    There are K = n_entrants + n_features parameters.
-
-    Attributes:
-        n_entrants: How many strengths there are.
-        a: (n,) the number of one entrant.
-        b: (n,) that of the other.
-        features: (n, n_features).
+    a, b: (n,) numbers of each battle's entrants; features: (n, n_features).
     """
 
     n_entrants: int
@@ -75,12 +69,8 @@ class Fit(NamedTuple):
 class AdjustedLikelihood:
     """The log-likelihood of battles, less penalty / 2 times the square of each parameter.
 
-    Attributes:
-        design: The log odds of each battle by K parameters.
-        units: The battles.
-        penalty: (K,) 0 or more; more than 0 for betas.
-        held: Strengths that stay 0, one of each component, where there is no penalty on them and
-            only differences are determined.
+    penalty: (K,) 0 or more; more than 0 for betas. held: strengths that stay 0, one of each
+    component, where there is no penalty on them and only differences are determined.
     """
 
     design: Design
@@ -92,9 +82,6 @@ class AdjustedLikelihood:
         """Maximise by Newton's method, changing log odds by at most 1 a step, so each step goes up.
 
         For that bound see projections/ratings/bradley_terry/_likelihood.py (Bach 2010).
-
-        Raises:
-            CannotRate: Strengths are too far apart to be computed.
         """
         parameters, log_odds = np.zeros_like(self.penalty), np.zeros_like(self.units.score)
         for _ in range(_MOST_STEPS):
@@ -111,11 +98,7 @@ class AdjustedLikelihood:
         """Return the covariance of linear functions of the parameters, (m, m), by the sandwich.
 
         As in projections/ratings/bradley_terry/uncertainty.py, penalties count as evidence whose
-        variance is known.
-
-        Args:
-            fit: Of this likelihood.
-            figures: (m, K) coefficients; of strengths, each takes differences only.
+        variance is known. figures: (m, K) coefficients; of strengths, each takes differences only.
         """
         response = sensitivity_of(figures, self._information(fit.log_odds))
         surprise = self._surprise(fit.log_odds)

@@ -20,14 +20,10 @@ class Agreement(NamedTuple):
 
 
 def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreement:
-    """Return the agreement of two judges over items.
+    """Return the agreement of two judges from the category that each gave each item.
 
     kappa = (p_o - p_e) / (1 - p_e), where p_o is the share of items on which they agree and p_e the
     sum over categories of the product of both judges' shares (Cohen 1960).
-
-    Args:
-        first: The category that one judge gave each item.
-        second: The category that the other gave it, in the same order.
     """
     n = len(first)
     n_equal = sum(a == b for a, b in zip(first, second, strict=True))
@@ -37,13 +33,10 @@ def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> Agreement:
 
 
 def fleiss(ratings: Sequence[Sequence[Hashable]]) -> Agreement:
-    """Return the agreement of any number of judges, each item judged by all of them.
+    """Return the agreement of two or more judges from each item's categories, one for each judge.
 
     kappa = (P - P_e) / (1 - P_e), where P is the share of agreeing pairs of judges, over all items,
     and P_e the sum of the squared shares of the categories (Fleiss 1971).
-
-    Args:
-        ratings: For each item its categories, one for each judge, at least two.
     """
     n, n_judges = len(ratings), len(ratings[0]) if ratings else 0
     n_equal = sum(sum(k * (k - 1) for k in Counter(row).values()) for row in ratings)
@@ -68,12 +61,7 @@ def _agreement(observed: int, by_chance: int, *, whole: int, n: int) -> Agreemen
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Return Spearman's rho: Pearson's correlation of ranks, ties having their mean rank.
 
-    Args:
-        first: One score for each item.
-        second: Its other score, in the same order.
-
-    Returns:
-        From -1 to 1; None where all scores of one side are equal.
+    It is None where all scores of one side are equal.
     """
     ranks = list(zip(_doubled_ranks(first), _doubled_ranks(second), strict=True))
     middle = len(ranks) + 1  # doubled, too
@@ -86,14 +74,7 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Return Kendall's tau-b: concordant minus discordant pairs, adjusted for ties.
 
     tau_b = (C - D) / sqrt((n_0 - n_1)(n_0 - n_2)), where n_0 is the number of pairs and n_1, n_2
-    those tied on either side (Kendall 1945).
-
-    Args:
-        first: One score for each item.
-        second: Its other score, in the same order.
-
-    Returns:
-        From -1 to 1; None where all scores of one side are equal.
+    those tied on either side (Kendall 1945). It is None where all scores of one side are equal.
     """
     signs = [
         (_sign(a - c), _sign(b - d))

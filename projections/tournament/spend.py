@@ -13,7 +13,7 @@ from immutables import Map
 
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
 from ledger.events.registration import JudgeRegistered, JudgeSettings
-from ledger.events.values import Price, Usage, cost_usd
+from ledger.events.values import Usage, cost_usd
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
@@ -140,6 +140,7 @@ def _of_reply(
 ) -> Bill:
     """Return the bill of one reply; free judges need no price."""
     is_failed = isinstance(reply, JudgeQueryFailed)
+    uncached = Usage(n_input=usage.n_prompt, n_output=usage.n_output)
     usd = 0.0 if reply.price is None else cost_usd(usage, reply.price)
     return Bill(
         n_replies=1,
@@ -148,9 +149,5 @@ def _of_reply(
         tokens=usage,
         usd=usd,
         failed_usd=usd if is_failed else 0.0,
-        uncached_usd=0.0 if reply.price is None else _uncached_usd(usage, reply.price),
+        uncached_usd=0.0 if reply.price is None else cost_usd(uncached, reply.price),
     )
-
-
-def _uncached_usd(usage: Usage, price: Price) -> float:
-    return cost_usd(Usage(n_input=usage.n_prompt, n_output=usage.n_output), price)

@@ -43,11 +43,7 @@ class _JudgeMessage(msgspec.Struct, frozen=True):
 
 
 def answer_of(query_key: Digest, body: bytes) -> Answer:
-    """Return the reply in a message, or a `NoReply` if it cannot be decoded.
-
-    Raises:
-        msgspec.DecodeError: The body is not a message.
-    """
+    """Return the reply in a message, or a `NoReply` if it cannot be decoded."""
     decode_json(body, _MessageType)
     try:
         return _reply(query_key, decode_json(body, _JudgeMessage))
@@ -145,20 +141,12 @@ class _ResultLine(msgspec.Struct, frozen=True):
 
 
 def state_of(body: bytes) -> BatchState:
-    """Return the state of a batch.
-
-    Raises:
-        msgspec.DecodeError: The body is not a batch.
-    """
+    """Return the state of a batch."""
     return _state(decode_json(body, _MessageBatch))
 
 
 def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
-    """Return the batches of a page, and whether there are more.
-
-    Raises:
-        msgspec.DecodeError: The body is not a list of batches.
-    """
+    """Return the batches of a page, and whether there are more."""
     page = decode_json(body, _BatchPage)
     return tuple(map(_state, page.data)), page.has_more and bool(page.data)
 

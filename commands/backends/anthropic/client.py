@@ -56,7 +56,8 @@ def make_client() -> Anthropic:
     name = next((name for name in _KEY_NAMES if os.environ.get(name)), None)
     if name is None:
         raise NoCredentials(f"{' and '.join(_KEY_NAMES)} are not set")
-    if not _is_sendable(name):
+    # else the SDK would quote the key in an error
+    if not all("!" <= character <= "~" for character in os.environ[name]):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
     return Anthropic(max_retries=0, timeout=_TIMEOUT)
 
@@ -186,11 +187,6 @@ def without_key(error: APIError) -> APIError:
     """Remove the frames and causes from an error, which may show the key."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
-
-
-def _is_sendable(name: str) -> bool:
-    """Return whether a header can hold the key; else the SDK would quote it in an error."""
-    return all("!" <= character <= "~" for character in os.environ[name])
 
 
 def _secrets(headers: httpx2.Headers) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from anthropic import Anthropic, APIError, APIStatusError
 
-from commands.backends._remote import Stopped, run_concurrently
+from commands.backends._remote import REJECTED, Stopped, run_concurrently
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.requests import RequestForm
@@ -17,13 +17,6 @@ from ledger.events.registration import JudgeSettings
 from projections.tournament.spend import MAY_BE_BILLED
 from projections.verdicts.queries import JudgeQuery
 
-_REJECTING: Final = frozenset(
-    {
-        HTTPStatus.BAD_REQUEST,
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-    }
-)
 _TIMED_OUT: Final = HTTPStatus.REQUEST_TIMEOUT
 
 
@@ -90,7 +83,7 @@ def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
     if api.fatal_error(error) is not None or api.was_not_processed(error):
         return None
     status = error.status_code if isinstance(error, APIStatusError) else None
-    if status in _REJECTING:
+    if status in REJECTED:
         return NoReply(query.query_key, "rejected", api.describe_error(error))
     if api.was_not_answered(error):
         if api.wants_long_wait(error):  # which affects all

@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast, get_args
 
 import msgspec
-from anthropic import Anthropic
-from anthropic.types import (
-    CacheControlEphemeralParam,
-    MessageCountTokensParams,
-    OutputConfigParam,
-    TextBlockParam,
-)
+from anthropic import Anthropic, types
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
@@ -54,7 +48,7 @@ class RequestForm:
             "output_config": self.output_config,
         }
 
-    def counted(self, query: JudgeQuery) -> MessageCountTokensParams:
+    def counted(self, query: JudgeQuery) -> types.MessageCountTokensParams:
         """Return the parameters of a request to count the input tokens."""
         return {
             "model": self.model,
@@ -72,9 +66,9 @@ class RequestForm:
         written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
         return len(written.encode()) + _COMMA
 
-    def _system(self, query: JudgeQuery) -> TextBlockParam:
-        block: TextBlockParam = {"type": "text", "text": query.system}
-        mark: CacheControlEphemeralParam
+    def _system(self, query: JudgeQuery) -> types.TextBlockParam:
+        block: types.TextBlockParam = {"type": "text", "text": query.system}
+        mark: types.CacheControlEphemeralParam
         match self.cache:
             case "off":
                 return block
@@ -85,11 +79,11 @@ class RequestForm:
         return {**block, "cache_control": mark}
 
 
-def _output_config(judge: JudgeSettings, effort: object) -> OutputConfigParam:
+def _output_config(judge: JudgeSettings, effort: object) -> types.OutputConfigParam:
     """Return the effort, whose default differs by model, and the schema if the protocol is one."""
     if effort not in get_args(Effort):
         raise ValueError(f"judge {judge.judge_id!r} has an unknown effort: {effort!r}")
-    config: OutputConfigParam = {"effort": cast("Effort", effort)}
+    config: types.OutputConfigParam = {"effort": cast("Effort", effort)}
     if judge.protocol == "schema":
         config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
     return config

@@ -45,11 +45,7 @@ class _JudgeCompletion(msgspec.Struct, frozen=True):
 
 
 def reply_of(query_key: Digest, body: bytes) -> Reply:
-    """Return the reply to a judge query.
-
-    Raises:
-        msgspec.DecodeError: The body is not a chat completion.
-    """
+    """Return the reply to a judge query, from a chat completion."""
     completion = decode_json(body, _JudgeCompletion)
     choice = completion.choices[0]
     refusal = choice.message.refusal
@@ -101,11 +97,7 @@ class _TextCompletion(msgspec.Struct, frozen=True):
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float
 ) -> GeneratedText | GenerationFailure | UnansweredRequest:
-    """Return the answer to a task, from a chat or a plain completion.
-
-    Raises:
-        msgspec.DecodeError: The body is not a completion.
-    """
+    """Return the answer to a task, from a chat or a plain completion."""
     completion = decode_json(body, _TextCompletion)
     choice, usage = completion.choices[0], completion.usage
     match choice.finish_reason:

@@ -14,14 +14,13 @@ from typing import Final, Literal, TypeVar
 import msgspec
 import openai
 
-from commands.backends._remote import first_line, replace_surrogates, run_concurrently
+from commands.backends._remote import REJECTED, first_line, replace_surrogates, run_concurrently
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import GenerationFailure, NoReply
 
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-_REJECTED: Final = frozenset({400, 413, 422})  # the request is invalid, and would be rejected again
 _OVERLOADED: Final = frozenset({503, 529})  # a full or starting server takes no request
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -103,7 +102,7 @@ class Endpoint:
             case openai.InternalServerError():  # perhaps of this request only
                 is_taken = error.status_code not in _OVERLOADED
                 return UnansweredRequest("errored", detail, may_be_billed=is_taken)
-            case _ if error.status_code in _REJECTED:
+            case _ if error.status_code in REJECTED:
                 return UnansweredRequest("rejected", detail)
             case _:
                 raise ProviderError(f"{self.base_url} replied {detail}") from error
@@ -200,7 +199,7 @@ class ServerProbe:
         message = _rejection_message(answer)
         if message is not None:
             self._messages.add(message)
-        is_failure = message is not None or _is_retryable(answer)
+        is_failure = message is not None or isinstance(answer, NoReply | UnansweredRequest)
         self._n_failed += is_failure
         self._is_trusted |= not is_failure or len(self._messages) > 1
 
@@ -228,8 +227,3 @@ def _rejection_message(answer: object) -> str | None:
     if isinstance(answer, NoReply | GenerationFailure) and answer.reason == "rejected":
         return answer.detail
     return None
-
-
-def _is_retryable(answer: object) -> bool:
-    """Return whether a request was left unanswered and may be sent again."""
-    return isinstance(answer, NoReply | UnansweredRequest)

@@ -95,12 +95,9 @@ class HfGenerator(HfWorker):
             yield too_long
         fitting = [row for row in rows if row.n_tokens <= limit]
         for same_decoding in group_by(fitting, lambda row: decoding_key(row.task)):
-            yield from self._answer_rows(loaded, same_decoding)
-
-    def _answer_rows(self, loaded: Loaded, rows: Sequence[PromptRow]) -> Iterator[Finished]:
-        queue = BatchQueue(rows, lambda row: row.n_tokens, self._batch_tokens)
-        for batch, finished in run_batches(queue, partial(_answer, loaded), self._device):
-            yield finished or (_out_of_memory(batch[0], self._device),)
+            queue = BatchQueue(same_decoding, lambda row: row.n_tokens, self._batch_tokens)
+            for batch, finished in run_batches(queue, partial(_answer, loaded), self._device):
+                yield finished or (_out_of_memory(batch[0], self._device),)
 
 
 def decoding_key(task: GenerationTask) -> Hashable:

@@ -230,9 +230,7 @@ class HfLikelihoodModel(HfWorker):
     def _read_load(
         self, loaded: Loaded, continuations: Sequence[Continuation]
     ) -> Iterator[Finished]:
-        for same in group_by(
-            continuations, lambda continuation: _likelihood_key(continuation.entrant)
-        ):
+        for same in group_by(continuations, lambda each: _likelihood_key(each.entrant)):
             yield from self._read_as_one(loaded, same)
 
     def _read_as_one(

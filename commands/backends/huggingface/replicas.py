@@ -8,6 +8,7 @@ sample has its own random stream, so results do not depend on N.
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
@@ -43,11 +44,7 @@ class ReplicaGroup:
     def __init__(
         self, make: Callable[[str], tuple[ports.Generator, ports.LikelihoodModel]]
     ) -> None:
-        """Join the other processes.
-
-        Args:
-            make: Makes the generator and likelihood model of a device, by its name.
-        """
+        """Join the other processes; `make` takes the name of a device."""
         has_gpu = torch.cuda.is_available()
         self._here = PartialState(cpu=not has_gpu, timeout=_PATIENCE)
         device = f"cuda:{self._here.local_process_index}" if has_gpu else "cpu"
@@ -122,7 +119,7 @@ class ReplicaGroup:
 
     def _share(self, call: _Assignment) -> _ShareResult:
         """Do this process's share; batches before a failure count."""
-        key = _context if call.what == "log_likelihoods" else _key
+        key = _context if call.what == "log_likelihoods" else attrgetter("response_key")
         mine = deal(call.work, key, self._here.num_processes)[self._here.process_index]
         batches: list[tuple[Any, ...]] = []
         try:
@@ -148,7 +145,3 @@ def deal(work: Sequence[Work], key: Callable[[Work], Hashable], n: int) -> tuple
 
 def _context(passage: ports.Continuation) -> Hashable:
     return passage.context or passage.key
-
-
-def _key(task: ports.GenerationTask) -> Hashable:
-    return task.response_key

@@ -66,11 +66,7 @@ class LastLoaded:
         self._loaded: Loaded | None = None
 
     def __call__(self, entrant: Entrant, device: torch.device) -> Loaded:
-        """Return an entrant's weights; another load is freed first, as both may not fit.
-
-        Raises:
-            WeightsError: A file is missing, unreadable, or fits the others only in part.
-        """
+        """Return an entrant's weights; another load is freed first, as both may not fit."""
         key = load_key(entrant), device
         if self._loaded is None or key != self._key:
             self._loaded = None
@@ -117,10 +113,6 @@ class HfWorker:
         """Do the work of one load after another.
 
         Only `do` may hold a reference to a load, or two would be in memory at once.
-
-        Raises:
-            WeightsError: An entrant cannot be loaded as registered; most faults are found before
-                any work is done.
         """
         loads = group_by(owed, lambda each: load_key(each.entrant))
         check_hydras(same_load[0].entrant for same_load in loads[1:])  # the first comes now

@@ -45,11 +45,7 @@ class HydraContext:
             self._jury_states(states, positions, mask)
 
     def draft(self, tokens: torch.Tensor, n_drafted: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Run trunk and draft heads on one more token per row, after n_drafted uncommitted ones.
-
-        Returns:
-            (B, D) states of the trunk, and (B, D) states of each row's draft head.
-        """
+        """Run one token per row after n_drafted others: (B, D) of the trunk, and of draft heads."""
         positions = self._n_own()[:, None] + n_drafted  # (B, 1)
         mask = self._block_mask(n_drafted + 1)[:, -1:]  # (B, 1, K)
         place = BlockInputs(positions, mask[:, None], self._trunk)
@@ -57,11 +53,7 @@ class HydraContext:
         return states[:, 0], self._draft_states(states, positions, mask)[:, 0]
 
     def verify(self, states: torch.Tensor) -> torch.Tensor:
-        """Run the juries on a drafted block: (B, S, D) states of the trunk.
-
-        Returns:
-            (E, B, S, D) states of each row's jurors.
-        """
+        """Run the juries on a drafted block: trunk (B, S, D) to each row's jurors (E, B, S, D)."""
         n_drafted = states.shape[1]
         positions = self._n_own()[:, None] + torch.arange(n_drafted, device=self._device)
         return self._jury_states(states, positions, self._block_mask(n_drafted))

@@ -61,10 +61,7 @@ class HydraNet(nn.Module):
     """The trunk, the heads' layers, and the output layer that all heads share."""
 
     def __init__(self, model: Olmo2ForCausalLM, heads: Sequence[Sequence[nn.Module]]) -> None:
-        """Take a model apart; heads[k][j] is head k's MLP in the j-th of its layers.
-
-        The model passed in must not be used afterwards.
-        """
+        """Take a model apart, unusable afterwards; heads[k][j] is head k's j-th MLP."""
         super().__init__()
         depth = len(heads[0])
         layers = model.model.layers
@@ -111,22 +108,12 @@ class HydraNet(nn.Module):
 
 
 def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[Lora]]) -> HydraNet:
-    """Build a Hydra with one head for each sequence of shards, merged in that order.
-
-    The model passed in must not be used afterwards.
-
-    Raises:
-        WeightsError: A shard does not fit the model.
-    """
+    """Build a Hydra from a model, unusable afterwards, with a head for each sequence of shards."""
     return HydraNet(model, [head_mlps(model, depth, loras) for loras in shards])
 
 
 def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> list[nn.Module]:
-    """Return the last layers' MLPs with LoRA merged; unchanged parameters are shared.
-
-    Raises:
-        WeightsError: A shard does not fit the model.
-    """
+    """Return the last layers' MLPs with LoRA merged; unchanged parameters are shared."""
     merged = sharing_copy(model)
     for lora in loras:
         merged = cast("Olmo2ForCausalLM", merge_lora(merged, lora))
@@ -135,10 +122,7 @@ def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> lis
 
 
 def sharing_copy(model: Olmo2ForCausalLM) -> Olmo2ForCausalLM:
-    """Return a copy of the modules that shares their storage.
-
-    peft merges by replacing a parameter's tensor, which leaves the original unchanged.
-    """
+    """Return a copy that shares its storage; peft replaces tensors, not their content."""
     tensors: dict[int, object] = {id(each): each for each in model.buffers()}
     for each in model.parameters():
         tensors[id(each)] = nn.Parameter(each.detach(), requires_grad=False)

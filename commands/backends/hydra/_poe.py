@@ -41,14 +41,8 @@ def product_of_experts(
     exponentiated before the maximum is taken off, so no number of experts underflows. A token that
     one expert gives probability 0 has probability 0.
 
-    Args:
-        logits: (E, ..., V), of any float type; those under 32 bits are raised to float32.
-        temperature: Above 0.
-        beta: The exponent of every expert, above 0.
-
-    Returns:
-        (..., V); not a distribution (see `is_distribution`) where a logit is NaN or infinite, or
-        where the experts together rule every token out.
+    Logits (E, ..., V) of any float type become (..., V), in float32 at least: no distribution
+    (see `is_distribution`) where a logit is NaN or infinite, or all tokens are ruled out together.
     """
     at_least_float32 = torch.promote_types(logits.dtype, torch.float32)
     joint = logits.sum(0, dtype=at_least_float32)  # (..., V)
@@ -68,19 +62,13 @@ def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
 
 
 def draw(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """Return the token at which the running sum of P passes the uniform.
+    """Return the token at which the running sum of P passes the uniform: (..., V), (...) to (...).
 
-    One uniform gives one token, on every device and in every batch, as torch.multinomial's shared
-    generator would not. A token of probability 0 is never drawn, not even where a device sums in
-    parallel and its running sum wavers by a rounding; and as the uniform is scaled by the sum that
-    was reached, some token always passes it. Where P is no distribution, the token is 0.
-
-    Args:
-        log_p: (..., V).
-        uniform: (...) in [0, 1), on the same device; sums are taken in its type.
-
-    Returns:
-        (...) long.
+    One uniform in [0, 1), in whose type sums are taken, gives one token, on every device and in
+    every batch, as torch.multinomial's shared generator would not. A token of probability 0 is
+    never drawn, not even where a device sums in parallel and its running sum wavers by a rounding;
+    and as the uniform is scaled by the sum that was reached, some token always passes it. Where P
+    is no distribution, the token is 0.
     """
     p = log_p.to(uniform.dtype).exp()
     reached = torch.where(p > 0, p.cumsum(-1), 0)  # (..., V); impossible tokens pass nothing
@@ -98,12 +86,8 @@ def verify(
 ) -> VerifiedDrafts:
     """Accept the drafts of each row up to the first that P rejects, and draw its replacement.
 
-    Args:
-        log_p: (B, G, V), the target distribution at each place, given the drafts before it.
-        log_q: (B, G, V), the distribution that the drafts were drawn from.
-        drafts: (B, G) long.
-        uniforms: (B, G) in [0, 1), one for each draft.
-        replacement_uniforms: (B,) in [0, 1).
+    log_p and the drafts' own log_q: (B, G, V), given the drafts before; drafts: (B, G) long;
+    uniforms: (B, G) and (B,) in [0, 1).
     """
     is_accepted = uniforms < acceptance(log_p, log_q, drafts)  # (B, G); not where it is NaN
     n_accepted = is_accepted.long().cumprod(-1).sum(-1)  # (B,)
@@ -155,11 +139,8 @@ def stability_margin(log_p: torch.Tensor) -> torch.Tensor:
 def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
     """Return how many votes can change, whichever they are, before another token leads: (...) long.
 
-    max(0, floor((n - n_rival) / 2)), of the token's own votes and those of its largest rival.
-
-    Args:
-        votes: (E, ...) long, each expert's favourite.
-        token: (...) long, the token that is emitted.
+    max(0, floor((n - n_rival) / 2)), of the token's own votes and those of its largest rival, for
+    votes (E, ...) long, each expert's favourite.
     """
     n_agreeing = (votes.unsqueeze(0) == votes.unsqueeze(1)).sum(
         0
@@ -175,10 +156,7 @@ def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
 
 
 def validity_radius(votes: Iterable[int], draft: int) -> int:
-    """Return the smallest number of votes that must change for the draft to lead.
-
-    Each change takes a vote from the largest rival, which lowers its lead most.
-    """
+    """Return how many votes must move to the draft, each from the largest rival, until it leads."""
     rivals = Counter(votes)
     n_votes = rivals.pop(draft, 0)
     n_turned = 0

@@ -150,9 +150,10 @@ class BlockMetrics(NamedTuple):
         if n_accepted == len(tokens):
             return
         if self.is_finite[row]:
-            yield EmittedToken(
-                tokens[n_accepted], self._votes(row, n_accepted), self._rejection(row)
-            )
+            draft = self.draft[row]
+            radius = validity_radius(self.metrics[row], draft)
+            rejection = RejectionMetrics(draft, radius, self.suppression[row])
+            yield EmittedToken(tokens[n_accepted], self._votes(row, n_accepted), rejection)
         else:
             yield None
 
@@ -161,10 +162,4 @@ class BlockMetrics(NamedTuple):
             self.entropy[row][step],
             self.stability_radius[row][step],
             self.stability_margin[row][step],
-        )
-
-    def _rejection(self, row: int) -> RejectionMetrics:
-        draft = self.draft[row]
-        return RejectionMetrics(
-            draft, validity_radius(self.metrics[row], draft), self.suppression[row]
         )

@@ -13,13 +13,8 @@ from commands.cli.tables.reliability import agreement_table, calibration_table, 
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
+from projections.battles import settled
 from projections.battles.columns import Battles
-from projections.battles.settled import (
-    BY_SCORES,
-    calibrate_judge,
-    scored_orders,
-    scored_preferences,
-)
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
@@ -95,9 +90,9 @@ def temperature(
     require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
     judged = read_set(selection, name)
-    marked = scored_preferences(judged.battles, made_at=made_at)
+    marked = settled.scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [calibrate_judge(name, marked, _votes(selection, against))],
+        [settled.calibrate_judge(name, marked, _votes(selection, against))],
         notes=[f"{name}: preferences are taken as made at temperature {made_at:g} (--made-at)."],
         facts={
             "battles": name,
@@ -110,10 +105,10 @@ def temperature(
 
 
 def _of_tournament(selection: Selection, against: str) -> Table:
-    source = read_verdicts(selection._replace(**BY_SCORES._asdict()))
+    source = read_verdicts(selection._replace(**settled.BY_SCORES._asdict()))
     votes = _votes(selection, against)
     found = [
-        calibrate_judge(dimension, scored_orders(source.state, group), votes)
+        settled.calibrate_judge(dimension, settled.scored_orders(source.state, group), votes)
         for dimension, group in source.settlements.items()
     ]
     facts = {"judge": source.judge_id, "against": against}

@@ -17,13 +17,8 @@ from commands.cli.tables.table import judged_by
 from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from ledger.store import Ledger
+from projections.verdicts import policies
 from projections.verdicts.parsers import PARSERS
-from projections.verdicts.policies import (
-    CONCATENATE,
-    DEFAULT_POLICY,
-    POLICY_NAMES,
-    Rule,
-)
 
 
 class Selection(NamedTuple):
@@ -46,10 +41,10 @@ class Selection(NamedTuple):
     policy: Annotated[
         str,
         typer.Option(
-            autocompletion=lambda: [*POLICY_NAMES],
-            help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
+            autocompletion=lambda: [*policies.POLICY_NAMES],
+            help=f"How verdicts become outcomes: {', '.join(policies.POLICY_NAMES)}.",
         ),
-    ] = DEFAULT_POLICY
+    ] = policies.DEFAULT_POLICY
     parser: Annotated[
         str | None,
         typer.Option(
@@ -67,15 +62,15 @@ class Selection(NamedTuple):
         return ledger_path(self.ledger, self.config)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> policies.Rule:
         """How replies become outcomes."""
         return rule_of(self.policy, self.parser)
 
 
-def note_of(rule: Rule) -> str:
+def note_of(rule: policies.Rule) -> str:
     """Return the note on outcomes by another rule than the recorded one."""
     replies = "the recorded verdicts" if rule.parser is None else f"replies read by {rule.parser}"
-    counted = "; each order is a game of its own" if rule.policy == CONCATENATE else ""
+    counted = "; each order is a game of its own" if rule.policy == policies.CONCATENATE else ""
     return f"Outcomes by {rule.policy} from {replies}{counted}. They are not on record."
 
 

@@ -31,11 +31,7 @@ class QuestionLine(msgspec.Struct):
     """A line of a data set; a line that does not make sense is rejected when it is read."""
 
     def __post_init__(self) -> None:
-        """Check the choices.
-
-        Raises:
-            ValueError: No choice is correct, or there are too few or too many choices.
-        """
+        """Refuse a line without a correct choice, or with too few or too many choices."""
         _, choices, correct = self.parsed
         if not 2 <= len(choices) <= len(LETTERS):  # noqa: PLR2004  # two choices at least
             raise ValueError(f"there are {len(choices)} choices; there must be 2 to {len(LETTERS)}")

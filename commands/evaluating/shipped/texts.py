@@ -24,11 +24,7 @@ class SentencePair(msgspec.Struct):
     UID: str = ""  # the paradigm
 
     def __post_init__(self) -> None:
-        """Check that the sentences differ.
-
-        Raises:
-            ValueError: The sentences are the same.
-        """
+        """Refuse two sentences that are the same."""
         if self.sentence_good == self.sentence_bad:
             raise ValueError("both sentences are the same")
 

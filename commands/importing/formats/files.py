@@ -7,7 +7,7 @@ import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -49,14 +49,10 @@ class Sheet(NamedTuple):
     rows: Iterator[Record | BadRow]
 
 
-OpenParquet: TypeAlias = Callable[[Path, Collection[str]], Sheet]
-"""Opens a Parquet file, and reads only the given columns."""
-
-
 def records_of(
-    path: Path, of: BattleFormat, open_parquet: OpenParquet
+    path: Path, of: BattleFormat, open_parquet: Callable[[Path, Collection[str]], Sheet]
 ) -> Iterator[Record | BadRow]:
-    """Yield the rows of a file.
+    """Yield the rows of a file; `open_parquet` reads only the columns that it is given.
 
     Raises:
         ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that

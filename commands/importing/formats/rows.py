@@ -49,19 +49,13 @@ Records: TypeAlias = Iterable[Record | BadRow]
 Reader: TypeAlias = Callable[[Records], Iterator[BattleRow | BadRow]]
 """Turns records into battles by one format; bad rows are passed through."""
 
-Mapper: TypeAlias = "Callable[[Cells], Iterable[BattleRow]]"
-
 
 class InvalidFields(Exception):
     """A field of a row is missing or wrong; the message names it and says why."""
 
 
-def row_by_row(mapper: Mapper) -> Reader:
-    """Return the reader of a format in which each row stands for itself.
-
-    Args:
-        mapper: Returns the battles of a row, or raises InvalidFields.
-    """
+def row_by_row(mapper: "Callable[[Cells], Iterable[BattleRow]]") -> Reader:
+    """Return the reader of a format in which each row stands for itself, or has InvalidFields."""
 
     def read(records: Records) -> Iterator[BattleRow | BadRow]:
         for record in records:

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import TIE, CannotRate
 from projections.intervals import Floats
+from projections.ratings.bradley_terry import models
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, strongly_connected
-from projections.ratings.bradley_terry.models import (
-    BradleyTerry,
-    Derivatives,
-    Scores,
-    Slopes,
-    Tally,
-)
 
 _NEVER: Final = -30.0  # as log nu: ties of one in 10^13
 
@@ -44,19 +38,16 @@ class Davidson:
         """Strengths and log nu."""
         return self.n_entrants + 1
 
-    def tally(self, units: ClusteredBattles) -> Tally:
+    def tally(self, units: ClusteredBattles) -> models.Tally:
         """Count wins and ties."""
         lost = units.score == 0
         kind = (units.score == TIE).astype(np.intp)
         first, second = np.where(lost, units.b, units.a), np.where(lost, units.a, units.b)
         place = np.ravel_multi_index((kind, first, second), self.shape)
-        return Tally(units.unit, place, units.weight)
+        return models.Tally(units.unit, place, units.weight)
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
-        """Say where the strengths and nu of highest likelihood are finite.
-
-        Without ties nu is 0, and the model is Bradley and Terry's.
-        """
+        """Say where strengths and nu are finite; nu is 0 without ties, as in Bradley and Terry."""
         wins = counts[:, 0] > 0
         ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2) > 0
         none_tied = ~ties.any(axis=(1, 2))
@@ -68,7 +59,7 @@ class Davidson:
         fit[unsure] = _has_gaining_round(wins[unsure], ties[unsure])
         return fit
 
-    def derivatives(self, counts: Floats) -> Derivatives:
+    def derivatives(self, counts: Floats) -> models.Derivatives:
         """Differentiate the sum of counts times log P.
 
         With W and T the counts, N = W + W' + T + T', and p, q, t the chances of a win, a loss and
@@ -84,7 +75,7 @@ class Davidson:
         met = counts.sum(axis=1)
         met = met + met.swapaxes(1, 2)  # (batch, n, n)
 
-        def slopes(parameters: Floats) -> Slopes:
+        def slopes(parameters: Floats) -> models.Slopes:
             theta, log_nu = parameters[:, :n], parameters[:, n:]
             win, loss, tie = _chances(theta[:, :, None], theta[:, None, :], log_nu[:, :, None])
             tied, led = met * tie, win - loss
@@ -98,29 +89,25 @@ class Davidson:
             between[:, diagonal, diagonal] -= between.sum(axis=2)
             information[:, n, n] = (tied * (win + loss)).sum(axis=(1, 2)) / 2
             information[:, :n, n] = information[:, n, :n] = -(tied * led).sum(axis=2) / 2
-            return Slopes(gradient, information)
+            return models.Slopes(gradient, information)
 
         return slopes
 
-    def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
+    def scores(self, parameters: Floats, units: ClusteredBattles) -> models.Scores:
         """By the strength of a and by log nu: observed minus expected, times weight."""
         theta, log_nu = parameters[: self.n_entrants], parameters[self.n_entrants]
         win, loss, tie = _chances(theta[units.a], theta[units.b], log_nu)
         lead = 2 * units.score - 1 - (win - loss)
         tied = (units.score == TIE) - tie
-        return Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
+        return models.Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
 
 
-PairModel: TypeAlias = BradleyTerry | Davidson
+PairModel: TypeAlias = models.BradleyTerry | Davidson
 """A model of who wins."""
 
 
 def require_whole_outcomes(score: Floats) -> None:
-    """Refuse scores that Davidson's model does not have.
-
-    Raises:
-        CannotRate: A score is neither a win nor a loss nor a tie.
-    """
+    """Refuse scores other than wins, losses and ties, which Davidson's model does not have."""
     between = score[~np.isin(score, (0.0, TIE, 1.0))]
     if between.size:
         raise CannotRate(
@@ -130,17 +117,13 @@ def require_whole_outcomes(score: Floats) -> None:
 
 
 def _has_gaining_round(wins: NDArray[np.bool_], ties: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say where a cycle of wins and ties has more wins than ties.
+    """Say where a cycle of wins and ties has more wins than ties: (batch, n, n), ties symmetric.
 
     Without such a cycle, heights can be given to entrants so that each win leads down by at least
     one step and each tie by at most one, up or down. Along these heights strengths can be drawn
     apart, and ties made likelier in step, without end, nothing that happened becoming less likely.
     Heights are sought as Bellman and Ford seek shortest paths: if they still sink after n rounds,
     there are none.
-
-    Args:
-        wins: (batch, n, n) who beat whom.
-        ties: (batch, n, n) who tied with whom, symmetric.
     """
     step = np.where(wins, -1.0, np.where(ties, 1.0, np.inf))  # height[j] <= height[i] + step[i, j]
     height = np.zeros(wins.shape[:2])

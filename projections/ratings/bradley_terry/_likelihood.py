@@ -27,17 +27,12 @@ class Maximum(NamedTuple):
 def maximise(
     derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float
 ) -> Maximum:
-    """Maximise the log-likelihoods of log-linear models by Newton's method.
+    """Maximise the log-likelihoods of log-linear models by Newton's method, from (batch, k).
 
-    A step changes no log odds by more than its span, the range of its strengths and what it adds to
-    the other parameters; it is shortened to a span of 1. The third derivative along a step is at
-    most span times the second, so every such step goes up (Bach 2010).
-
-    Args:
-        derivatives: Of the log-likelihoods.
-        start: Parameters to start from, (batch, k).
-        n_strengths: How many of the k, the first, are strengths.
-        tolerance: A step of less span is the last; the remaining error is about its square.
+    A step changes no log odds by more than its span, the range of its strengths (the first
+    n_strengths) and what it adds to the other parameters; it is shortened to a span of 1. The third
+    derivative along a step is at most span times the second, so every such step goes up (Bach
+    2010). A step of less span than the tolerance is the last; what remains is about its square.
     """
     parameters = start
     for _ in range(_MOST_STEPS):
@@ -58,10 +53,7 @@ _EXACT: Final = 1e-6  # of a strength: what is missing after the last step is it
 class Likelihood:
     """The log-likelihood of battles under a model; without a prior, of one component.
 
-    Attributes:
-        model: Of who wins.
-        units: The battles.
-        precision: 1 / variance of the normal prior of each strength about their mean; 0: no prior.
+    precision: 1 / variance of the normal prior of each strength about their mean; 0: no prior.
     """
 
     model: PairModel
@@ -73,11 +65,7 @@ class Likelihood:
         return self.model.tally(self.units)
 
     def counts(self, numbers: Floats) -> Floats:
-        """Return the model's counts, (batch, *shape), given how often each cluster occurs.
-
-        Args:
-            numbers: (batch, n_clusters), not necessarily whole.
-        """
+        """Return the model's counts, (batch, *shape), by how often clusters occur, (batch, n)."""
         unit, place, amount = self._tally
         counts = np.empty((len(numbers), prod(self.model.shape)))
         for row, number in zip(counts, numbers, strict=True):
@@ -89,15 +77,9 @@ class Likelihood:
         return self.model.has_fit(counts, prior=self.precision > 0)
 
     def fit(self) -> Floats | None:
-        """Return the parameters of highest likelihood, (k,).
+        """Return the parameters of highest likelihood, (k,), or None where they are not finite.
 
         Without a prior only differences of strengths are determined, and the first is 0.
-
-        Returns:
-            None where strengths of highest likelihood are not finite.
-
-        Raises:
-            CannotRate: Strengths are too far apart to be computed.
         """
         counts = self._counted()
         if not self.has_fit(counts).all():
@@ -125,13 +107,9 @@ class Likelihood:
         tolerance: float,
         centre: Floats | float = 0.0,
     ) -> Maximum:
-        """Maximise for each of several counts.
+        """Maximise for each of several counts, (batch, *shape), from (batch, k) parameters.
 
-        Args:
-            start: (batch, k) parameters.
-            counts: (batch, *shape).
-            tolerance: As of a climb.
-            centre: (batch, n_entrants) of the prior.
+        centre: (batch, n_entrants) of the prior.
         """
         return maximise(
             self._derivatives(counts, centre),
