@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ledger.events.evaluations import UnscorableReason
+from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.events.values import Usage
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 

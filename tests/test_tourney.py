@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 import tourney
 from ledger.events.judging import VerdictReceived
+from ledger.events.money import Usage
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
-from ledger.events.values import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (

@@ -25,7 +25,7 @@ from commands.settings.reader import read_settings
 from commands.spending.consent import ANTHROPIC_PROVIDERS
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
 from ledger.events import registration
+from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
 from ledger.events.responses import ResponseGenerated
-from ledger.events.values import Price
 from ledger.identity import Digest, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
 from projections.tournament.progress import OpenQuery

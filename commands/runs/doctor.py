@@ -15,7 +15,7 @@ from commands.errors import counted
 from commands.settings.lookup import JUDGE
 from commands.settings.version import VERSION
 from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.errors import LedgerError, NoLedger
 from ledger.storage.files import network_kind
 from ledger.storage.wal import require_writable

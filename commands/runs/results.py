@@ -12,7 +12,7 @@ from commands.runs.parameters import (
     require_anchor,
 )
 from commands.spending.endpoints import endpoint_spend, endpoint_usage
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.evaluations.metrics import metrics_of

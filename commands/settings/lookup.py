@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
-from commands.settings.toml import Location, line_of, read_toml, value, variable
+from commands.settings.environment import value, variable
+from commands.settings.toml import Location, line_of, read_toml
 
 JUDGE: Final = "[judge]"
 """The table of the default judge."""

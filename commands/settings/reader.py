@@ -9,9 +9,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError
+from commands.settings.environment import value, variable
 from commands.settings.schema import Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
-from commands.settings.toml import Location, Table, line_of, read_toml, value, variable
+from commands.settings.toml import Location, Table, line_of, read_toml
 
 _CLOSE: Final = 0.8  # of the letters
 _OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it as --ledger

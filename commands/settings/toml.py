@@ -64,16 +64,3 @@ def read_toml(path: Path) -> tuple[str, Table]:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
-
-
-def variable(location: Location) -> str:
-    """Name the environment variable that overrides a key."""
-    return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
-
-
-def value(text: str) -> object:
-    """Parse an environment value as TOML; what is not TOML is a plain string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text

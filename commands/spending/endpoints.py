@@ -6,11 +6,11 @@ from functools import partial
 from math import fsum
 from typing import Final, NamedTuple
 
-from commands.spending.prices import PriceTable
+from commands.spending.price_table import PriceTable
 from ledger.events.evaluations import AnswerObserved, SampleObserved
+from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant, Reference, TournamentOpened
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.values import Usage, cost_usd
 from ledger.identity import Digest, EntrantId
 from ledger.reader import LedgerReader
 from ledger.recorded import Recorded

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from commands.settings.schema import CacheTtl, Settings
-from commands.spending.prices import PricedModel, PriceTable, price_table
+from commands.spending.price_table import PricedModel, PriceTable, price_table
+from ledger.events.money import Price, Usage, cost_usd
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Price, Usage, cost_usd
 from projections.tournament.estimate import CountedQuery, TokenModel, n_input_at_most, token_model
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament

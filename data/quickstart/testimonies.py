@@ -10,8 +10,8 @@ from commands.backends.hydra.answers import ResponseState
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.chat import decode_text, encode_prompt
-from commands.backends.weights.decoding import Ending
 from commands.entrants.files import read_entrant
 from commands.settings.reader import read_settings
 from commands.settings.sections import HydraSection

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
+from ledger.events.money import Price, Usage
 from ledger.events.registration import Reference
-from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal, Price, Usage
+from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal
 from ledger.identity import (
     Digest,
     Dimension,

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Usage, Value
+from ledger.events.money import Usage
+from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = Literal["stop", "length"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.artifacts.results import Results
-from projections.ratings.bradley_terry.fit import MEAN_RATING
+from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.ratings.standings import FEWEST_PROMPTS, Standings, win_rates
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from ledger.chain import Head
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from ledger.identity import Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts._report import report

@@ -16,10 +16,10 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats, known
 from projections.ratings._style_features import Features, require_independent, standardised
 from projections.ratings._style_fit import AdjustedLikelihood, Design
+from projections.ratings.bradley_terry.component import precision_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.fit import normal_interval, precision_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.bradley_terry.uncertainty import single_battles
+from projections.ratings.bradley_terry.uncertainty import normal_interval, single_battles
 
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 

@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
+from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Usage
 from projections.tournament.matches import match_of, pairings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

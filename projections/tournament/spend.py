@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from immutables import Map
 
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
+from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import JudgeRegistered, JudgeSettings
-from ledger.events.values import Usage, cost_usd
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection

@@ -15,6 +15,7 @@ from immutables import Map, MapMutation
 from ledger.events import judging
 from ledger.events.evaluations import EvaluationFact
 from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
+from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
     Entrant,
@@ -27,7 +28,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.values import Value, cost_usd
+from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
 from projections.fold import Projection

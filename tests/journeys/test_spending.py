@@ -17,10 +17,10 @@ from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
 from commands.ports import GeneratedText, no_progress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import spent_at_endpoints
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.audit import audit
+from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
-from ledger.events.values import Usage
 from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries

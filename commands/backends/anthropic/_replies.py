@@ -8,7 +8,8 @@ import msgspec
 from commands.backends._remote import decode_json
 from commands.backends.anthropic.client import is_out_of_credit
 from commands.ports import Answer, BatchState, NoReply, Reply
-from ledger.events.values import Count, Moment, Usage
+from ledger.events.money import Usage
+from ledger.events.values import Count, Moment
 from ledger.identity import Digest
 from projections.tournament.spend import MAY_BE_BILLED
 

@@ -8,7 +8,8 @@ import msgspec
 from commands.backends._remote import decode_json
 from commands.backends.endpoint.server import UnansweredRequest
 from commands.ports import GeneratedText, GenerationFailure, Reply
-from ledger.events.values import Count, Usage
+from ledger.events.money import Usage
+from ledger.events.values import Count
 from ledger.identity import Digest
 
 _STOP_REASONS: Final[Mapping[str, str]] = {

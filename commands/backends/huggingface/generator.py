@@ -12,9 +12,9 @@ from transformers import PreTrainedTokenizerBase
 from commands.backends.huggingface.worker import HfWorker, Loaded
 from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
 from commands.backends.hydra.weights import LoadedHydra
+from commands.backends.weights.answers import PromptRow, answer_batch
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import encode, encode_prompt, require_chat
-from commands.backends.weights.decoding import PromptRow, answer_batch
 from commands.backends.weights.folder import quiet_transformers
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 

@@ -10,15 +10,15 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from commands.backends.weights.answers import Ending, generate_tokens
 from commands.backends.weights.batching import BatchQueue, run_batches
 from commands.backends.weights.chat import decode_text, encode, render, require_chat
-from commands.backends.weights.decoding import Ending, generate_tokens
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.backends.weights.sampling import FiniteWatch
 from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 

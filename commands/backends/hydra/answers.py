@@ -14,14 +14,14 @@ from commands.backends.hydra._net import BlockInputs, Route
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import CORRECT, WRONG, LoadedHydra
-from commands.backends.weights.chat import encode, encode_prompt
-from commands.backends.weights.decoding import (
+from commands.backends.weights.answers import (
     Ending,
     PromptRow,
     generated_text,
     make_ending,
     not_finite,
 )
+from commands.backends.weights.chat import encode, encode_prompt
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.registration import Hydra
 

@@ -9,7 +9,7 @@ from commands.backends.hydra import _poe as poe
 from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.rows import BlockMetrics, EmittedBlock, EmittedToken, HydraRow
-from commands.backends.weights.decoding import Ending
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.sampling import nucleus, uniforms
 
 

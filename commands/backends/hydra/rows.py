@@ -8,7 +8,7 @@ import torch
 
 from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra._poe import validity_radius
-from commands.backends.weights.decoding import Ending
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 

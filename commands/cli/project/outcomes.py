@@ -24,7 +24,7 @@ from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
 from commands.settings.lookup import price_file
 from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold

@@ -9,7 +9,7 @@ from commands.cli.shared import options
 from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
-from commands.settings.toml import variable
+from commands.settings.environment import variable
 from ledger.events.registration import Provider
 from ledger.store import Ledger
 

@@ -14,7 +14,7 @@ from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
-from projections.ratings.bradley_terry.fit import MEAN_RATING
+from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated, p_better
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.bradley_terry.rate import Zero

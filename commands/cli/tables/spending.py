@@ -7,8 +7,8 @@ from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.spending.consent import dollars
 from commands.spending.endpoints import EndpointSpend
-from commands.spending.prices import PricedModel, PriceTable
-from ledger.events.values import Usage
+from commands.spending.price_table import PricedModel, PriceTable
+from ledger.events.money import Usage
 from ledger.identity import Json
 from projections.tournament.spend import Bill, Spend, SpendKey
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.fit import ROUNDING
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, rate
+from projections.ratings.bradley_terry.uncertainty import NO_SPREAD
 
 _DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rounding
 
@@ -68,7 +68,7 @@ def _differences(ratings: BradleyTerryRatings) -> tuple[Floats, Floats]:
     variance = ratings.covariance.diagonal()
     squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
     error = np.sqrt(np.maximum(squared, 0.0))
-    return points, np.where(error < ROUNDING, np.nan, error)
+    return points, np.where(error < NO_SPREAD, np.nan, error)
 
 
 Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]

@@ -18,13 +18,14 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry._likelihood import Likelihood
+from projections.ratings.bradley_terry.component import ELO, precision_of
 from projections.ratings.bradley_terry.evidence import Components
-from projections.ratings.bradley_terry.fit import ELO, normal_interval, precision_of
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
 from projections.ratings.bradley_terry.uncertainty import (
     covariance_of,
     influences,
+    normal_interval,
     sensitivity_of,
     single_battles,
 )

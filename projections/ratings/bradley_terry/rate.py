@@ -15,6 +15,12 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
+from projections.ratings.bradley_terry.component import (
+    ComponentRating,
+    Scale,
+    rate_component,
+    scale_of,
+)
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
     Components,
@@ -22,7 +28,6 @@ from projections.ratings.bradley_terry.evidence import (
     components_of,
     one_component,
 )
-from projections.ratings.bradley_terry.fit import ComponentRating, Scale, rate_component, scale_of
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
 

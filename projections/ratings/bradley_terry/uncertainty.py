@@ -6,6 +6,8 @@ there is a fit whenever there is one of the data. Equal clusters weigh together 
 gamma(count, 1), so distinct battles are drawn instead of all battles.
 """
 
+from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +24,39 @@ Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
 _BATCH: Final = 40_000  # numbers in a batch of square matrices: they stay in the processor's cache
 _DRAWN: Final = 2_000_000  # numbers drawn at a time
 _CLOSE: Final = 1e-4  # of a strength: the square of it, what is missing, is nothing beside noise
+NO_SPREAD: Final = 1e-3  # Elo points: a smaller spread is that of rounding, and none was seen
+FEWEST_UNITS: Final = 2  # units that can differ from each other
+
+
+class Uncertainty(NamedTuple):
+    """The uncertainty of ratings.
+
+    lower, upper: (n,) the interval; covariance: (n, n); n_without_fit: of resamples.
+    """
+
+    lower: Floats
+    upper: Floats
+    covariance: Floats
+    n_without_fit: int
+
+    def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
+        """Replace bounds and covariance by NaN where no two clusters differ.
+
+        Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
+        decree.
+
+        Args:
+            entrants: (n,) names.
+            anchor: The anchor, if any.
+        """
+        is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
+        alike = (self.upper - self.lower < NO_SPREAD) & is_free
+        return Uncertainty(
+            np.where(alike, np.nan, self.lower),
+            np.where(alike, np.nan, self.upper),
+            np.where(alike[:, None] | alike, np.nan, self.covariance),
+            self.n_without_fit,
+        )
 
 
 class Bounds(NamedTuple):
@@ -235,3 +270,21 @@ def _of_several_battles(entries: _Entries, k: int) -> Floats:
         table = flat.reshape(n_units, k)  # their g
         products += table.T @ table
     return products
+
+
+def normal_interval(rating: Floats, spread: Floats, level: float) -> Uncertainty:
+    """Return the normal interval, z standard errors each way, from a covariance, (n, n)."""
+    error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
+    margin = NormalDist().inv_cdf((1 + level) / 2) * error
+    return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
+
+
+def percentile_interval(draws: Floats, level: float) -> Uncertainty:
+    """Return the percentile interval of resamples, (draws, n); no covariance if it is unbounded."""
+    n = draws.shape[1]
+    lower, upper = percentiles(draws, level)
+    fitted = draws[~np.isnan(draws).any(axis=1)]
+    spread = np.full((n, n), np.nan)
+    if len(fitted) >= FEWEST_UNITS and np.isfinite(lower).all() and np.isfinite(upper).all():
+        spread = np.cov(fitted, rowvar=False).reshape(n, n)
+    return Uncertainty(lower, upper, spread, n_without_fit=len(draws) - len(fitted))

@@ -8,7 +8,7 @@ import torch
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
-from commands.backends.weights.decoding import Ending
+from commands.backends.weights.answers import Ending
 from tests.benchmarks.rounds import seconds
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import rate
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ratings.arena import round_robin

@@ -25,10 +25,10 @@ from ledger.events.judging import (
     Verdict,
     VerdictReceived,
 )
+from ledger.events.money import Usage
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.values import Usage
 from projections.tournament.matches import planned_responses
 from projections.tournament.progress import AskingRules, open_queries
 from projections.verdicts.policies import DEFAULT_POLICY

@@ -9,7 +9,7 @@ import pytest
 from commands.runs.doctor import Finding, findings
 from commands.settings.version import VERSION
 from commands.spending.consent import ANTHROPIC_KEYS
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.storage.files import beside
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened

@@ -14,7 +14,7 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply, no_progress
 from commands.spending.budget import BudgetReached, Exposure, affordable_queries
 from commands.spending.pricing import FREE_OF_CHARGE
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries

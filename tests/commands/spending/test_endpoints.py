@@ -17,10 +17,10 @@ from commands.spending.endpoints import (
     endpoint_spend,
     spent_at_endpoints,
 )
-from commands.spending.prices import PriceTable, price_table
+from commands.spending.price_table import PriceTable, price_table
+from ledger.events.money import Usage
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.registry import Event
-from ledger.events.values import Usage
 from ledger.identity import EntrantId, PromptId, StreamId
 from ledger.store import Ledger
 from projections.tournament.estimate import FRAME_TOKENS

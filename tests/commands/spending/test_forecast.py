@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from commands.settings.schema import CacheTtl
 from commands.spending.forecast import COUNTED_OF_EACH, counted_sample
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.tournament.estimate import token_model
 from projections.verdicts.queries import JudgeQuery

@@ -9,10 +9,10 @@ from hypothesis.strategies import DataObject
 
 from commands.errors import ConfigurationError
 from commands.settings.schema import CacheTtl
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from commands.spending.pricing import FREE_OF_CHARGE, TokenPricing, price_book
+from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Usage, cost_usd
 from projections.tournament.estimate import (
     UNMEASURED,
     AskedQuery,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.values import Price, Usage, cost_usd
+from ledger.events.money import Price, Usage, cost_usd
 from tests.support.builders.batches import DEAR
 from tests.support.strategies.values import prices
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from ledger.chain import Head
 from ledger.events.judging import PairReconciled, VerdictReceived
+from ledger.events.money import Usage
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from ledger.events.values import Usage
 from projections.artifacts._report import report
 from projections.artifacts.files import (
     battles,

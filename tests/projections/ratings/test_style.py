@@ -15,7 +15,7 @@ from projections.battles.columns import Battle, Battles, CannotRate, battles_of
 from projections.battles.soft_scores import soft_scores
 from projections.intervals import Floats
 from projections.ratings._style_fit import AdjustedLikelihood, Design
-from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.style import AdjustedRatings, rate_adjusted

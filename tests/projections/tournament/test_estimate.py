@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
-from ledger.events.values import Usage
 from projections.tournament.estimate import (
     BYTES_PER_TOKEN,
     FRAME_TOKENS,

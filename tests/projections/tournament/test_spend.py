@@ -9,8 +9,8 @@ from hypothesis.strategies import DrawFn
 from msgspec.structs import replace
 
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.events.money import Price, Usage
 from ledger.events.registry import Event
-from ledger.events.values import Price, Usage
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold

@@ -12,9 +12,9 @@ from ledger.events.judging import (
     JudgeQuerySubmitted,
     VerdictReceived,
 )
+from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from ledger.events.values import cost_usd
 from ledger.identity import JudgeId, StreamId
 from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of

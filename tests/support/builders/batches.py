@@ -9,8 +9,8 @@ from ledger.events.judging import (
     JudgeBatchSubmitted,
     batch_key,
 )
+from ledger.events.money import Price, Usage
 from ledger.events.registration import JudgeSettings, Reference
-from ledger.events.values import Price, Usage
 from ledger.identity import Digest
 from tests.support.builders.events import NOON, STREAM, judge
 

@@ -13,7 +13,7 @@ from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from ledger.events.values import Price, Usage
+from ledger.events.money import Price, Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import Batch

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from commands.settings.schema import CacheTtl
 from commands.spending.forecast import PlannedCost, plan_cost
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from commands.spending.pricing import Pricing, TokenPricing
 from ledger.events.judging import (
     FailureReason,
@@ -17,9 +17,9 @@ from ledger.events.judging import (
     VerdictReceived,
     batch_key,
 )
+from ledger.events.money import Price, Usage
 from ledger.events.registration import JudgeSettings, Reference
 from ledger.events.registry import Event
-from ledger.events.values import Price, Usage
 from ledger.identity import Digest, Dimension, JudgeId, digest_of
 from projections.tournament.estimate import token_model
 from projections.tournament.matches import Match

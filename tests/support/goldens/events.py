@@ -38,6 +38,7 @@ from ledger.events.judging import (
     PairReconciled,
     VerdictReceived,
 )
+from ledger.events.money import Price, Usage
 from ledger.events.ratings import (
     ArtifactDigest,
     BradleyTerryParameters,
@@ -57,7 +58,7 @@ from ledger.events.registration import (
 )
 from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
-from ledger.events.values import Price, Usage, type_name
+from ledger.events.values import type_name
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from tests.support.builders.events import entrant, hydra, judge, key, prompt, rubric, shards
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec.structs import fields
 
-from ledger.events.values import MAX_POINTS, MAX_REPEATS, MIN_SPREAD, Price, Usage, Value
+from ledger.events.money import Price, Usage
+from ledger.events.values import MAX_POINTS, MAX_REPEATS, MIN_SPREAD, Value
 from ledger.identity import Digest, digest_of
 
 _Element = TypeVar("_Element")

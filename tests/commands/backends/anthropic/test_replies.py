@@ -7,7 +7,7 @@ import pytest
 
 from commands.backends.anthropic._replies import answer_of, answers_in, page_of
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from tests.support.builders.anthropic import MODEL
 from tests.support.builders.events import key
 

@@ -10,7 +10,7 @@ from commands.backends.anthropic.requests import AnthropicTokens, RequestForm
 from commands.errors import ProviderError
 from commands.settings.inputs import read_rubric
 from commands.settings.schema import CacheTtl, JudgeSection
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
 from ledger.identity import Dimension
 from projections.verdicts.queries import VERDICT_SCHEMA, system_text
 from tests.providers.anthropic.exchange import Fault

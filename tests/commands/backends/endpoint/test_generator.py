@@ -28,8 +28,8 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
+from ledger.events.money import Usage
 from ledger.events.registration import Entrant
-from ledger.events.values import Usage
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from projections.evaluations.state import Evaluations

@@ -20,8 +20,8 @@ from commands.errors import ConfigurationError, NoCredentials, ProviderError, Sp
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached, Exposure, PriceUnknown
+from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
-from ledger.events.values import Usage
 from ledger.identity import JudgeId
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules

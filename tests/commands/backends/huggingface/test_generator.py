@@ -19,8 +19,8 @@ from commands.backends.huggingface.generator import (
     prompt_row,
     truncate_prompt,
 )
+from commands.backends.weights.answers import PromptRow
 from commands.backends.weights.chat import encode_prompt, end_of_turn
-from commands.backends.weights.decoding import PromptRow
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask

@@ -21,7 +21,7 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.settings.inputs import shipped_data
 from ledger.events.judging import JudgeQueryFailed
-from ledger.events.values import Usage
+from ledger.events.money import Usage
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules
 from projections.verdicts.queries import JudgeQuery

@@ -13,8 +13,8 @@ from commands.backends.hydra.answers import Answer, answer_as_hydra, n_correctne
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import start_row
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
+from commands.backends.weights.answers import Ending, PromptRow
 from commands.backends.weights.chat import encode, encode_prompt
-from commands.backends.weights.decoding import Ending, PromptRow
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of

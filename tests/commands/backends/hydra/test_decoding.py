@@ -14,7 +14,7 @@ from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra._net import HydraNet, build_hydra
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
-from commands.backends.weights.decoding import Ending
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.loaded import TextModel
 from commands.backends.weights.sampling import random_stream
 from tests.support.statistics import chi_square_p

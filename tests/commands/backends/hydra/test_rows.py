@@ -11,7 +11,7 @@ from commands.backends.hydra.rows import (
     TokenMetrics,
     start_row,
 )
-from commands.backends.weights.decoding import Ending
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 from tests.support.statistics import chi_square_p

@@ -9,9 +9,9 @@ from rich.console import Console
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.spending import prices_table, spend_table
 from commands.cli.tables.table import Table
-from commands.spending.prices import price_table
+from commands.spending.price_table import price_table
+from ledger.events.money import Usage
 from ledger.events.registry import Event
-from ledger.events.values import Usage
 from projections.fold import fold
 from projections.tournament.spend import MAY_BE_BILLED, spend_of
 from tests.support.builders.events import STREAM, key, opened, recorded

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind
 from projections.battles.columns import Battle, CannotRate, battles_of
-from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.support.builders.battles import played
 from tests.support.strategies.battles import comparable

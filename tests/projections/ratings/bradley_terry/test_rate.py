@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
 from projections.battles.columns import Battle, BattleRow, Battles, CannotRate, battles_of
-from projections.ratings.bradley_terry.fit import ELO
+from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import NAMES, SOFT, any_battles, comparable

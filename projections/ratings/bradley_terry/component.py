@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import exp, log
-from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,9 +15,12 @@ from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import (
+    FEWEST_UNITS,
+    Uncertainty,
     bootstrap_strengths,
     covariance,
-    percentiles,
+    normal_interval,
+    percentile_interval,
 )
 
 MEAN_RATING: Final = 1000.0
@@ -62,41 +64,6 @@ def scale_of(
 def precision_of(parameters: BradleyTerryParameters) -> float:
     """Return 1 / variance of the prior of strengths; 0 without a prior."""
     return 0.0 if parameters.prior_sd is None else (ELO / parameters.prior_sd) ** 2
-
-
-ROUNDING: Final = 1e-3  # Elo points: a smaller spread is that of rounding, and none was seen
-_FEWEST: Final = 2  # units that can differ from each other
-
-
-class Uncertainty(NamedTuple):
-    """The uncertainty of ratings.
-
-    lower, upper: (n,) the interval; covariance: (n, n); n_without_fit: of resamples.
-    """
-
-    lower: Floats
-    upper: Floats
-    covariance: Floats
-    n_without_fit: int
-
-    def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
-        """Replace bounds and covariance by NaN where no two clusters differ.
-
-        Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
-        decree.
-
-        Args:
-            entrants: (n,) names.
-            anchor: The anchor, if any.
-        """
-        is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
-        alike = (self.upper - self.lower < ROUNDING) & is_free
-        return Uncertainty(
-            np.where(alike, np.nan, self.lower),
-            np.where(alike, np.nan, self.upper),
-            np.where(alike[:, None] | alike, np.nan, self.covariance),
-            self.n_without_fit,
-        )
 
 
 class ComponentRating(NamedTuple):
@@ -162,7 +129,7 @@ def _uncertainty(
     rng: np.random.Generator,
 ) -> Uncertainty:
     n = likelihood.model.n_entrants
-    if likelihood.units.count.sum() < _FEWEST:
+    if likelihood.units.count.sum() < FEWEST_UNITS:
         unknown = np.full(n, np.nan)
         return Uncertainty(unknown, unknown, np.full((n, n), np.nan), n_without_fit=0)
     if parameters.interval == "sandwich":
@@ -171,22 +138,4 @@ def _uncertainty(
     draws = bootstrap_strengths(
         likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng
     )
-    return _percentile_interval(scale.rating(draws), parameters.level)
-
-
-def normal_interval(rating: Floats, spread: Floats, level: float) -> Uncertainty:
-    """Return the normal interval, z standard errors each way, from a covariance, (n, n)."""
-    error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
-    margin = NormalDist().inv_cdf((1 + level) / 2) * error
-    return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
-
-
-def _percentile_interval(draws: Floats, level: float) -> Uncertainty:
-    """Return the percentile interval of resamples; no covariance if it is unbounded."""
-    n = draws.shape[1]
-    lower, upper = percentiles(draws, level)
-    fitted = draws[~np.isnan(draws).any(axis=1)]
-    spread = np.full((n, n), np.nan)
-    if len(fitted) >= _FEWEST and np.isfinite(lower).all() and np.isfinite(upper).all():
-        spread = np.cov(fitted, rowvar=False).reshape(n, n)
-    return Uncertainty(lower, upper, spread, n_without_fit=len(draws) - len(fitted))
+    return percentile_interval(scale.rating(draws), parameters.level)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
+from commands.backends.weights.answers import Ending, StopAtTexts, StopTexts
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.decoding import Ending, StopAtTexts, StopTexts
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 

@@ -13,7 +13,8 @@ from msgspec import Meta
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.inputs import shipped_data
 from commands.settings.toml import read_toml
-from ledger.events.values import FilledText, Ordinal, Price, Usage
+from ledger.events.money import Price, Usage
+from ledger.events.values import FilledText, Ordinal
 
 STALE_AFTER: Final = dt.timedelta(days=60)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.spending.prices import PriceTable, price_table, read_sheet
-from ledger.events.values import Price, Usage, cost_usd
+from commands.spending.price_table import PriceTable, price_table, read_sheet
+from ledger.events.money import Price, Usage, cost_usd
 
 FEW = Usage(n_input=10, n_output=10)
 HEAD = """\
