@@ -10,17 +10,11 @@ from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules, open_queries
 from tests.support.builders.batches import planned_batch, sent
-from tests.support.builders.commands import JUDGE, P1, P2, record_answers
-from tests.support.builders.events import STREAM, judge, opened, prompt, verdict
+from tests.support.builders.commands import JUDGE, P1, P2
+from tests.support.builders.events import STREAM, judge, verdict
 
 OTHER = StreamId("other")
 BATCHED = judge("large", provider="anthropic-batch", model="large")
-
-
-@pytest.fixture
-def recorder(recorder: Recorder) -> Recorder:
-    """Give a tournament of two entrants and two prompts, all answered."""
-    return record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
 
 
 def keys(recorder: Recorder) -> list[Digest]:

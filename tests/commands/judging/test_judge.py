@@ -24,20 +24,13 @@ from tests.support.builders.commands import (
     PowerCut,
     prefer_tuned,
     preferring_tuned,
-    record_answers,
     reply,
     types_of,
 )
-from tests.support.builders.events import STREAM, opened, prompt, verdict
+from tests.support.builders.events import STREAM, opened, verdict
 from tests.support.builders.games import generated
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
-
-
-@pytest.fixture
-def recorder(recorder: Recorder) -> Recorder:
-    """Give a tournament of two entrants and two prompts, all answered."""
-    return record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
 
 
 def judged(
