@@ -14,7 +14,7 @@ from tests.benchmarks.table import Row, renewed, section
 ROOT = Path(__file__).parents[2]
 HEAVY = ("hydra", "reading", "processes", "judging", "bradley-terry", "elo", "importing", "status")
 LIGHT = tuple(name for name in BENCHMARKS if name not in HEAVY)
-N_LIGHT, N_HEAVY = 47, 24
+N_LIGHT, N_HEAVY = 20, 51
 N_HEADS = 2  # lines above the rows of a section: the header and the line below it
 ROW = Row("append", "1 event/s", "", "", "", "")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.chain import GENESIS, Head, LeafContent, leaf_hash, link_hash
+from ledger.chain import GENESIS, Head, LeafContent, find_heads, leaf_hash, link_hash
 from ledger.errors import NotAHead
 from ledger.identity import Digest
 from tests.support.builders.events import key
@@ -122,3 +122,11 @@ def test_what_is_no_head_is_refused(text: str) -> None:
 
     assert caught.value.text == text
     assert len(str(caught.value)) < 250
+
+
+def test_heads_are_found_in_a_text_each_once() -> None:
+    """Whoever noted them wrote other words around them, and some of them twice."""
+    first, second = Head(3, key("link")), Head(12, key("other"))
+
+    assert find_heads(f"{first} on Monday, {second}; {first} again") == (first, second)
+    assert find_heads(f"{key('link')} alone, @3 alone") == ()

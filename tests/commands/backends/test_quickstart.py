@@ -15,7 +15,7 @@ from ledger.events.registration import Entrant, EntrantRegistered, PromptRegiste
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
 
-N_PROMPTS, MAX_NEW_TOKENS = 4, 8
+N_PROMPTS, MAX_NEW_TOKENS = 8, 8
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +48,17 @@ def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def answers(tasks: list[GenerationTask]) -> dict[str, str]:
-    """Give the text of each task, generated in batches of four."""
-    return texts(tasks, rows=4)
+    """Give the text of each task, generated in batches of eight."""
+    return texts(tasks, rows=8)
 
 
 def test_responses_do_not_depend_on_the_batch(
     tasks: list[GenerationTask], answers: dict[str, str]
 ) -> None:
     """Greedy or sampled, in float32, a response belongs to its prompt and seed alone."""
-    assert texts(tasks, rows=1) == answers
+    alone = texts(tasks[::3], rows=1)
+
+    assert alone.items() <= answers.items()
     assert texts(tasks, rows=3) == answers
 
 

@@ -193,3 +193,16 @@ def test_openings_of_a_tournament_are_numbered() -> None:
     assert isinstance(first, TournamentOpened)
     assert first.natural_key == ("1",)
     assert second.natural_key == ("2",)
+
+
+@pytest.mark.parametrize(
+    ("provider", "is_batched"), [("anthropic", False), ("anthropic-batch", True)]
+)
+def test_a_judge_is_asked_in_batches_if_its_provider_says_so(
+    provider: str, is_batched: bool
+) -> None:
+    """The company is the same either way, so the verdicts are, too."""
+    asked = judge(provider=provider)
+
+    assert asked.is_batched is is_batched
+    assert asked.company == "anthropic"

@@ -122,3 +122,13 @@ def test_ids_keep_the_parts_of_a_key_apart(ledger: Ledger) -> None:
 
     first, second = ledger.rows()
     assert first.event_id != second.event_id
+
+
+def test_what_was_committed_before_a_transaction_is_read_inside_it() -> None:
+    """A merge learns so what others appended while it was reading."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, verdicts(3))
+        with ledger.writing() as writer:
+            later = list(writer.committed_after(1))
+
+    assert [each.event for each in later] == list(verdicts(3))[1:]

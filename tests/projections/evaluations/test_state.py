@@ -125,3 +125,15 @@ def test_tournaments_share_what_was_observed_and_not_what_was_planned() -> None:
     assert not known.who
     assert not known.completed
     assert not known.run(planned).missing
+
+
+def test_only_the_newest_plan_may_be_completed() -> None:
+    """Completing an earlier one says nothing of the samples that were added since."""
+    old, new = plan(), plan(number=2)
+
+    once = fold(EVALUATIONS, recorded([old, completed(old, 1, 0)]))
+    again = fold(EVALUATIONS, recorded([old, completed(old, 1, 0), new]))
+
+    assert once.is_completed(old)
+    assert not again.is_completed(new)
+    assert not fold(EVALUATIONS, recorded([old])).is_completed(old)

@@ -265,3 +265,13 @@ def test_prices_of_the_day_stay_with_their_replies() -> None:
     bill = only(spent(*world(), paid(key("q"), USED), paid(key("p"), USED, dearer)))
 
     assert bill.usd == pytest.approx(3 * WRITTEN_USD)
+
+
+def test_sums_with_a_reply_of_unknown_price_are_unknown() -> None:
+    """Whoever reads the bill as data must not take a part for the whole."""
+    priced = only(spent(*world(), paid(key("q"), USED))).fields
+    partly = only(spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED))).fields
+
+    assert priced["usd"] == priced["priced_usd"] == pytest.approx(WRITTEN_USD)
+    assert (partly["usd"], partly["failed_usd"], partly["cache_saved_usd"]) == (None, None, None)
+    assert partly["priced_usd"] == pytest.approx(WRITTEN_USD)

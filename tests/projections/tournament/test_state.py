@@ -18,7 +18,7 @@ from ledger.events.registry import Event
 from ledger.identity import JudgeId, StreamId
 from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
-from tests.support.builders.batches import DEAR, USED
+from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
 from tests.support.builders.events import (
     STREAM,
     entrant,
@@ -327,3 +327,16 @@ def test_a_tournaments_own_failure_stands_beside_anothers() -> None:
     tournament = fold(tournament_of(STREAM), [*own, *elsewhere])
 
     assert tournament.query_failures[match.forward.query_key].reason == "unreadable"
+
+
+def test_batches_of_its_own_are_known_in_order_and_while_they_are_open() -> None:
+    """What another tournament sent is not this one's to wait for."""
+    first, second = planned_batch(key("a")), planned_batch(key("b"), number=2)
+    others = planned_batch(key("c"), number=3)
+    here = recorded([*opened(), second, first, sent(first.batch_key), ended(first.batch_key)])
+    there = recorded([others], stream=StreamId("other"))
+
+    tournament = fold(tournament_of(STREAM), [*here, *there])
+
+    assert [batch.planned for batch in tournament.own_batches] == [first, second]
+    assert [batch.planned for batch in tournament.open_batches] == [second]
