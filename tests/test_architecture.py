@@ -138,6 +138,24 @@ def test_a_class_name_stands_once() -> None:
     assert not {name for name, n in names.items() if n > 1}
 
 
+def test_a_test_file_lies_where_its_module_does() -> None:
+    """A module's tests are found by its name; a topic of its own is named after the module's."""
+    modules = {path.relative_to(ROOT).with_name(path.stem.lstrip("_")) for path in sources()}
+    files = [
+        file.relative_to(ROOT / "tests")
+        for package in ("ledger", "projections", "commands")
+        for file in (ROOT / "tests" / package).rglob("test_*.py")
+    ]
+    names = {file: file.stem.removeprefix("test_").split("_") for file in files}
+
+    assert files
+    assert not [
+        file
+        for file, words in names.items()
+        if modules.isdisjoint(file.with_name("_".join(words[:n])) for n in range(1, len(words) + 1))
+    ]
+
+
 def sources() -> list[Path]:
     """List the modules that are the product."""
     packages = ("ledger", "projections", "commands", "rubrics")

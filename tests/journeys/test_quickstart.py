@@ -77,7 +77,7 @@ def test_the_four_entrants_answer_differently(
 
 def test_the_weights_are_small_enough_to_ship() -> None:
     """A clone should take seconds: twelve megabytes for weights and adapters together."""
-    shipped = Path(__file__).parents[3] / "data" / "quickstart"
+    shipped = Path(__file__).parents[2] / "data" / "quickstart"
 
     size = sum(file.stat().st_size for file in shipped.rglob("*") if file.is_file())
 
