@@ -109,7 +109,7 @@ class EvaluationRequest(NamedTuple):
     """An evaluation, and the options to run it with."""
 
     evaluation: Evaluation
-    terms: EvaluationOptions = EvaluationOptions()
+    options: EvaluationOptions = EvaluationOptions()
 
 
 class ConfiguredEvaluator(NamedTuple):
@@ -191,7 +191,7 @@ class Evaluator:
         config = read_config(kept) if runtime_cfg is None else parse_config(runtime_cfg)
         bank = () if config.prompts is None else read_bank(spec.root / config.prompts.bank)
         evaluations = [
-            EvaluationRequest(evaluation_of(section, spec.root, bank), section.terms)
+            EvaluationRequest(evaluation_of(section, spec.root, bank), section.options)
             for section in config.evaluations
         ]
         subject = checkpoint_model(spec.root / suffix, spec.name, config.generation)
@@ -225,7 +225,7 @@ class Evaluator:
                     inference,
                     reduce,
                     return_intermediates=return_intermediates,
-                    **{**each.terms.model_dump(), **chosen},
+                    **{**each.options.model_dump(), **chosen},
                 )
                 for each in self.evaluations
             }
@@ -265,7 +265,7 @@ class Evaluator:
     def _planned(self) -> list[PlannedEvaluation]:
         inference = self._inference(self._subject.named())
         return [
-            plan_evaluation(each.evaluation, inference, each.terms) for each in self.evaluations
+            plan_evaluation(each.evaluation, inference, each.options) for each in self.evaluations
         ]
 
     def _inference(self, entrant: Entrant) -> Inference:

@@ -51,14 +51,14 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         prefix, continuations, correct = self._item(index)
         return [prefix, list(continuations), correct]
 
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return whether unconditional log-likelihoods are computed too.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
         """
         unconditional = {"asks_unconditional": True} if self.asks_unconditional else {}
-        return {**super().settings(inference, terms), **unconditional}
+        return {**super().settings(inference, options), **unconditional}
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""

@@ -34,7 +34,7 @@ class PlannedEvaluation(NamedTuple):
 
     evaluation: Evaluation
     inference: Inference
-    terms: EvaluationOptions
+    options: EvaluationOptions
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
 
@@ -55,7 +55,7 @@ class EvaluationCounts(NamedTuple):
 
 
 def plan_evaluation(
-    evaluation: Evaluation, inference: Inference, terms: EvaluationOptions
+    evaluation: Evaluation, inference: Inference, options: EvaluationOptions
 ) -> PlannedEvaluation:
     """Plan one entrant's evaluation; nothing is recorded, and no weights are loaded.
 
@@ -63,13 +63,13 @@ def plan_evaluation(
         ConfigurationError: The entrant does not support the evaluation, or it has no items.
         EvaluationFault: The evaluation's own code fails.
     """
-    samples = evaluation.samples(terms)
+    samples = evaluation.samples(options)
     if not samples:
         raise ConfigurationError([f"evaluation {evaluation.name!r} has no items"])
     items = tuple(dict.fromkeys(sample.item for sample in samples))
     with blame_evaluation(evaluation.name, "reading its settings"):
-        configured = evaluation.configured(inference, terms)
-        fixed = {"kind": evaluation.kind, **evaluation.settings(inference, terms)}
+        configured = evaluation.configured(inference, options)
+        fixed = {"kind": evaluation.kind, **evaluation.settings(inference, options)}
         settings = canonical_json(fixed).decode()
         says = f"{type(evaluation).__name__}.higher_is_better is"
         higher_is_better = require_boolean(evaluation.higher_is_better, says)
@@ -83,10 +83,10 @@ def plan_evaluation(
         higher_is_better=higher_is_better,
         settings=settings,
         items=items,
-        n_samples=evaluation.n_samples(terms),
+        n_samples=evaluation.n_samples(options),
         n_available=len(evaluation),
     )
-    return PlannedEvaluation(evaluation, inference, terms, plan, samples)
+    return PlannedEvaluation(evaluation, inference, options, plan, samples)
 
 
 class OwedSamples(NamedTuple):
@@ -174,7 +174,7 @@ def evaluate_owed(
     owed = [*planned.owed(recorder.state).values()][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = n_seen = 0
-    for batch in planned.evaluation.observe_all(planned.inference, owed, planned.terms):
+    for batch in planned.evaluation.observe_all(planned.inference, owed, planned.options):
         recorder.record([_event(planned, each) for each in batch])
         n_done += len(batch)
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
@@ -209,7 +209,7 @@ def owed_requests(
     """
     owed: dict[SampleKey, tuple[Evaluation, Entrant, Sample]] = {}
     for each in planned:
-        entrant = each.evaluation.configured(each.inference, each.terms)
+        entrant = each.evaluation.configured(each.inference, each.options)
         samples = each.owed(known).items()
         owed |= {key: (each.evaluation, entrant, sample) for key, sample in samples}
     asked = (_request(*each) for each in islice(owed.values(), limit))

@@ -96,24 +96,24 @@ class Evaluation(ABC):
         """Return the whole content of an item; the digest of it identifies the item."""
 
     @abstractmethod
-    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
         """Return the entrant with the decoding that the evaluation sets."""
 
     @abstractmethod
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the settings, other than the entrant's, that determine an observation.
 
         Raises:
             ConfigurationError: The entrant does not support this evaluation.
         """
 
-    def n_samples(self, terms: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
+    def n_samples(self, options: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
         """Return the number of samples per item."""
         return 1
 
     @abstractmethod
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
+        self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Yield the results of each finished batch, in any order, each sample exactly once."""
 
@@ -129,7 +129,7 @@ class Evaluation(ABC):
         """Return an observation scored by the present code; what was observed stays the same."""
         return observation
 
-    def samples(self, terms: EvaluationOptions) -> tuple[Sample, ...]:
+    def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
         """Return the samples to observe, those of one item next to one another.
 
         Raises:
@@ -140,19 +140,19 @@ class Evaluation(ABC):
             index_of = {each.item: index for index, each in enumerate(named)}
             return tuple(
                 sample
-                for item in subset([*index_of], terms.length, terms.seed)
-                for sample in self._samples_of(named[index_of[item]], index_of[item], terms)
+                for item in subset([*index_of], options.length, options.seed)
+                for sample in self._samples_of(named[index_of[item]], index_of[item], options)
             )
 
     def _samples_of(
-        self, named: NamedItem, index: int, terms: EvaluationOptions
+        self, named: NamedItem, index: int, options: EvaluationOptions
     ) -> Iterator[Sample]:
         label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
-        for number in range(self.n_samples(terms)):
+        for number in range(self.n_samples(options)):
             yield Sample(named.item, number, index, label, named.content)
 
     def observe_all(
-        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
+        self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Observe samples in chunks; yield each batch of results.
 
@@ -161,10 +161,10 @@ class Evaluation(ABC):
             LeftUnanswered: Some requests got no answer; raised after all had their turn.
         """
         waiting, held = iter(samples), DeferredFailures()
-        while chunk := tuple(islice(waiting, terms.chunk_size)):
+        while chunk := tuple(islice(waiting, options.chunk_size)):
             self._require_unchanged(chunk)
             with held.collecting():
-                yield from self.observe(inference, chunk, terms)
+                yield from self.observe(inference, chunk, options)
         held.raise_collected()
 
     def _require_unchanged(self, samples: Sequence[Sample]) -> None:
@@ -200,9 +200,9 @@ class Evaluation(ABC):
         Raises:
             ConfigurationError: The entrant does not support this evaluation.
         """
-        terms = EvaluationOptions(**chosen)
-        samples = self.samples(terms)
-        batches = self.observe_all(inference, samples, terms)
+        options = EvaluationOptions(**chosen)
+        samples = self.samples(options)
+        batches = self.observe_all(inference, samples, options)
         seen = {
             each.sample: each
             for batch in batches

@@ -52,11 +52,11 @@ class LikelihoodEvaluation(Evaluation):
     ) -> Observation:
         """Return the observation of a sample from the results, by key of its continuations."""
 
-    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
         """Return the entrant without its decoding, which log-likelihoods do not depend on."""
         return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
         """Return no settings: the entrant and the items determine the log-likelihoods.
 
         Raises:
@@ -66,10 +66,10 @@ class LikelihoodEvaluation(Evaluation):
         return {}
 
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
+        self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Compute all log-likelihoods; yield each sample as soon as its own are done."""
-        entrant = self.configured(inference, terms)
+        entrant = self.configured(inference, options)
         of_sample = {sample: self._continuations_of(sample, entrant) for sample in samples}
         waiting = dict(of_sample)
         every = {each.key: each for continuations in of_sample.values() for each in continuations}
@@ -164,13 +164,13 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
     def clean(self, y_hat: str) -> str:
         """Return the part of a prediction to compare; it has as many tokens as its text."""
 
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the evaluation's name: predictions scored by another evaluation are not shared.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
         """
-        return {**super().settings(inference, terms), "scored_by": self.name}
+        return {**super().settings(inference, options), "scored_by": self.name}
 
     def observation_of(
         self,

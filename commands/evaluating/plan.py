@@ -62,9 +62,9 @@ def plan_evaluations(
     refused: list[str] = []
     for who in entrants:
         inference = inference_of(who)
-        for made, terms in chosen:
+        for made, options in chosen:
             try:
-                planned.append(evaluate.plan_evaluation(made, inference, terms))
+                planned.append(evaluate.plan_evaluation(made, inference, options))
             except ConfigurationError as error:
                 refused += error.faults
     if not planned:
@@ -98,7 +98,7 @@ def _make_evaluations(
             prefix = f"evaluation {section.id!r}: "
             faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
-            yield evaluation, section.terms
+            yield evaluation, section.options
     if faults:
         raise ConfigurationError(faults)
 

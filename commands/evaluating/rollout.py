@@ -133,11 +133,11 @@ class RolloutEvaluation(ScoredEvaluation):
         """
         return list(self._item(index))
 
-    def n_samples(self, terms: EvaluationOptions) -> int:
+    def n_samples(self, options: EvaluationOptions) -> int:
         """Return the number of answers per prompt."""
-        return terms.samples_per_prompt
+        return options.samples_per_prompt
 
-    def configured(self, inference: Inference, terms: EvaluationOptions) -> Entrant:
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
         """Return the entrant with the temperature and answer length that the evaluation sets.
 
         Raises:
@@ -147,18 +147,18 @@ class RolloutEvaluation(ScoredEvaluation):
         if n_new < 1:
             raise ValueError(f"max_new_tokens gives {n_new}; it must be at least 1")
         return replace(
-            inference.entrant, temperature=terms.temperature or None, max_new_tokens=n_new
+            inference.entrant, temperature=options.temperature or None, max_new_tokens=n_new
         )
 
-    def settings(self, inference: Inference, terms: EvaluationOptions) -> Mapping[str, Json]:
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return how prompts are shown, how answers are sampled, and the name of the evaluation.
 
         Raises:
             TypeError: `stop` is not a sequence of texts.
             ValueError: One of its texts is empty.
         """
-        sampling: Mapping[str, Json] = {"seed": terms.seed, "top_p": terms.top_p}
-        is_seeded = self.configured(inference, terms).is_seeded
+        sampling: Mapping[str, Json] = {"seed": options.seed, "top_p": options.top_p}
+        is_seeded = self.configured(inference, options).is_seeded
         return {
             "scored_by": self.name,
             "is_chat": self.is_chat,
@@ -167,15 +167,15 @@ class RolloutEvaluation(ScoredEvaluation):
         }
 
     def observe(
-        self, inference: Inference, samples: Sequence[Sample], terms: EvaluationOptions
+        self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Generate answers, and yield each batch scored.
 
         Raises:
             EvaluationFault: The evaluation's own code fails on an answer.
         """
-        entrant = self.configured(inference, terms)
-        rollouts = [self._rollout(entrant, sample, terms) for sample in samples]
+        entrant = self.configured(inference, options)
+        rollouts = [self._rollout(entrant, sample, options) for sample in samples]
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
         for batch in inference.make_generator().generate([rollout.task for rollout in rollouts]):
             tried = [self._try_result(by_key[each.response_key], each) for each in batch]
@@ -184,7 +184,9 @@ class RolloutEvaluation(ScoredEvaluation):
                 if isinstance(fault, EvaluationFault):
                     raise fault
 
-    def _rollout(self, entrant: Entrant, sample: Sample, terms: EvaluationOptions) -> _RolloutTask:
+    def _rollout(
+        self, entrant: Entrant, sample: Sample, options: EvaluationOptions
+    ) -> _RolloutTask:
         with blame_evaluation(self.name, f"getting {sample.label}"):
             prompt, expected = self._item(sample.index)
             stop = self._stop()
@@ -192,8 +194,8 @@ class RolloutEvaluation(ScoredEvaluation):
             response_key=digest_of([sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
-            seed=sample_seed(terms.seed, sample),
-            options=GenerationOptions(self.is_chat, terms.top_p, stop, may_truncate=True),
+            seed=sample_seed(options.seed, sample),
+            options=GenerationOptions(self.is_chat, options.top_p, stop, may_truncate=True),
         )
         return _RolloutTask(sample, expected, task)
 

@@ -63,7 +63,7 @@ class EvaluationSection(EvaluationOptions):
     """Arguments of the evaluation's constructor."""
 
     @property
-    def terms(self) -> EvaluationOptions:
+    def options(self) -> EvaluationOptions:
         """The options alone, without id, evaluation and parameters."""
         return EvaluationOptions(**self.model_dump(include=set(EvaluationOptions.model_fields)))
 

@@ -27,7 +27,7 @@ def test_the_class_of_the_page_runs_as_its_table_says(tmp_path: Path) -> None:
 
     assert len(evaluation) == 50
     assert evaluation(answering(convert)[0], "sum") == 5.0
-    assert len(evaluation.samples(section.terms)) == 10
+    assert len(evaluation.samples(section.options)) == 10
 
 
 def test_the_page_lists_every_shipped_evaluation() -> None:

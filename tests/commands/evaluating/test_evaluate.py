@@ -45,10 +45,10 @@ def recorder(ledger: Ledger) -> EvaluationRecorder:
 
 
 def planned(
-    inference: Inference, evaluation: Evaluation = ATLAS, terms: EvaluationOptions | None = None
+    inference: Inference, evaluation: Evaluation = ATLAS, options: EvaluationOptions | None = None
 ) -> PlannedEvaluation:
     """Plan an evaluation; in chunks of two."""
-    return plan_evaluation(evaluation, inference, terms or EvaluationOptions(chunk_size=2))
+    return plan_evaluation(evaluation, inference, options or EvaluationOptions(chunk_size=2))
 
 
 def evaluate(
@@ -133,10 +133,10 @@ def test_a_limit_leaves_the_rest_owed(recorder: EvaluationRecorder) -> None:
 
 def test_a_larger_subset_owes_only_what_the_smaller_lacks(recorder: EvaluationRecorder) -> None:
     """It holds the smaller; what was observed is observed, and the new plan is the one shown."""
-    evaluate(recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(length=3)))
+    evaluate(recorder, planned(answering(says_yes)[0], options=EvaluationOptions(length=3)))
     inference, generator = answering(says_yes)
 
-    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=5)))
+    evaluate(recorder, planned(inference, options=EvaluationOptions(length=5)))
 
     assert len(generator.asked) == 2
     [run] = recorder.state.runs  # the newest plan under the labels
@@ -162,8 +162,8 @@ def test_other_labels_owe_nothing(recorder: EvaluationRecorder) -> None:
 def test_an_earlier_plan_that_comes_back_holds_again(recorder: EvaluationRecorder) -> None:
     """The table shows what was asked for last, at no cost."""
     few, many = EvaluationOptions(length=2), EvaluationOptions()
-    for terms in (few, many, few):
-        evaluate(recorder, planned(answering(says_yes)[0], terms=terms))
+    for options in (few, many, few):
+        evaluate(recorder, planned(answering(says_yes)[0], options=options))
 
     [run] = recorder.state.runs
     assert (run.plan.number, len(run.plan.items), run.missing) == (3, 2, frozenset())
@@ -189,7 +189,8 @@ def test_an_evaluation_without_items_is_refused() -> None:
 def test_what_an_evaluation_asks_is_on_record(recorder: EvaluationRecorder, ledger: Ledger) -> None:
     """A result says how it came about."""
     evaluate(
-        recorder, planned(answering(says_yes)[0], terms=EvaluationOptions(temperature=0.5, seed=7))
+        recorder,
+        planned(answering(says_yes)[0], options=EvaluationOptions(temperature=0.5, seed=7)),
     )
 
     [plan] = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
@@ -355,7 +356,7 @@ def test_whoever_would_mix_two_scorings_is_told(
 ) -> None:
     """One metric of both is the accuracy of neither."""
     inference, _ = answering(lambda _: "yes")
-    evaluate(recorder, planned(inference, terms=EvaluationOptions(length=3)))
+    evaluate(recorder, planned(inference, options=EvaluationOptions(length=3)))
 
     plan = planned(inference, kind(*ITEMS), EvaluationOptions(length=length))
 
@@ -417,10 +418,10 @@ REGISTERED = {
 
 
 def planned_at_endpoint(
-    terms: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = SIX_ITEMS
+    options: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = SIX_ITEMS
 ) -> PlannedEvaluation:
     """Plan an evaluation of whoever says yes."""
-    return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], terms)
+    return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], options)
 
 
 class Unasked(Capitals):
@@ -433,12 +434,12 @@ class Unasked(Capitals):
 
 def test_answers_to_earlier_plans_were_paid_too(recorder: EvaluationRecorder) -> None:
     """Whoever tries another temperature, and then fewer items, has not got the money back."""
-    for terms in (
+    for options in (
         EvaluationOptions(length=3),
         EvaluationOptions(length=4, temperature=0.7),
         EvaluationOptions(length=1),
     ):
-        evaluate_owed(recorder, planned_at_endpoint(terms), on_progress=no_progress)
+        evaluate_owed(recorder, planned_at_endpoint(options), on_progress=no_progress)
 
     used = [*evaluation_usage(recorder.state, REGISTERED)]
 

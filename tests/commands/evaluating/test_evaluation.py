@@ -101,9 +101,9 @@ def test_samples_are_handed_over_in_chunks() -> None:
     """Rows that wait take memory."""
     inference, generator = answering(lambda _: "")
     evaluation = Capitals(*((f"{n}?", "") for n in range(5)))
-    terms = EvaluationOptions(chunk_size=3)
+    options = EvaluationOptions(chunk_size=3)
 
-    batches = [*evaluation.observe_all(inference, evaluation.samples(terms), terms)]
+    batches = [*evaluation.observe_all(inference, evaluation.samples(options), options)]
 
     assert [len(batch) for batch in batches] == [2, 1, 2]
     assert len(generator.asked) == 5

@@ -318,7 +318,7 @@ def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
 
     assert {each.kind for each in made} == {"rollout", "comparison", "perplexity", "encoding"}
     n_items = [
-        len(each.samples(section.terms))
+        len(each.samples(section.options))
         for each, section in zip(made, settings.evaluations, strict=True)
     ]
     assert n_items == [24, 40, 6, 40]

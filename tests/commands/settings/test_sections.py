@@ -28,8 +28,8 @@ def test_a_table_says_which_evaluation_and_on_what_terms() -> None:
         id="copying", uses="copying", length=7, temperature=0.5, parameters={"n_words": 3}
     )
 
-    assert section.terms == EvaluationOptions(length=7, temperature=0.5)
-    assert type(section.terms) is EvaluationOptions
+    assert section.options == EvaluationOptions(length=7, temperature=0.5)
+    assert type(section.options) is EvaluationOptions
 
 
 @pytest.mark.parametrize("wrong", [{"id": "a b"}, {"uses": ""}, {"length": 0}])
