@@ -23,7 +23,7 @@ from ledger.storage.connection import (
 from ledger.storage.files import beside, flush, network_kind
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
-from ledger.storage.wal import Wal, WalFile, require_writable, wal_for_reading
+from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
 from ledger.storage.writer import EventWriter, Tail, draft
 
 
@@ -46,7 +46,7 @@ class Ledger(LedgerReader):
         lock: FileLock | None = None,
         wal: Wal | None = None,
     ) -> None:
-        super().__init__(connection, path, wal or Wal())
+        super().__init__(connection, path, wal or NoWal())
         self._now = now
         self._lock = lock or NoLock()
         self._queue = CommitQueue(self.commit)

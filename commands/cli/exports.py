@@ -70,11 +70,11 @@ def export_battles(
     Example: tourney export battles -o battles.jsonl
     """
     if name is None:
-        records = [*_records(_said(selection))]
-        n_dimensions = len({record["dimension"] for record in records})
+        source = _said(selection)
+        n_dimensions = len({record["dimension"] for record in _records(source)})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
-        _write(_lines(records), output)
+        _write(_lines(_records(source)), output)
     else:
         require_no_tournament(selection)
         _write(_lines(of_imported(read_set(selection, name).events)), output)

@@ -209,7 +209,7 @@ def _format_of(name: str) -> BattleFormat:
 
 
 def _set_name(name: str) -> str:
-    """Return the name of a set of battles, refusing other characters than these."""
+    """Return the name of a set, if it has only letters, digits, dots, dashes and underscores."""
     if _NAME.fullmatch(name):
         return name
     raise ConfigurationError(

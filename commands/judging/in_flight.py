@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from commands.errors import WorkInFlight, counted
-from commands.spending.budget import questions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
+from projections.tournament.matches import queries_to
 from projections.tournament.state import Tournament
 
 
@@ -48,5 +48,5 @@ def _in_flight(
 ) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    asked = {question.query_key for question in questions(state, prompts, judge)}
+    asked = {question.query_key for question in queries_to(state, prompts, judge)}
     return frozenset(key for key in asked & state.in_flight if key not in state.verdicts)

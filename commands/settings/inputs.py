@@ -151,6 +151,7 @@ def _in_one_line(error: ValidationError) -> str:
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
+_COMPILED: Final = "__pycache__"  # of those, by pip
 
 
 def shipped_data() -> Path:
@@ -175,7 +176,9 @@ def lay_out_demo(folder: Path) -> None:
     files = {
         str(file.relative_to(quickstart)): file.read_bytes()
         for file in sorted(quickstart.rglob("*"))
-        if file.is_file() and (file.parent != quickstart or file.suffix not in _NOT_COPIED)
+        if file.is_file()
+        and (file.parent != quickstart or file.suffix not in _NOT_COPIED)
+        and file.parent.name != _COMPILED
     }
     for beside in ("bank.jsonl", "distractors.jsonl"):
         files[beside] = (shipped_data() / beside).read_bytes()

@@ -4,7 +4,7 @@
 settled.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
 
 from commands.decisions.recorder import Recorder
@@ -13,12 +13,10 @@ from commands.spending.consent import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId, PromptId
-from projections.tournament.matches import match_of, pairings
+from ledger.identity import Digest, JudgeId
+from projections.tournament.matches import queries_to
 from projections.tournament.progress import OpenQuery
 from projections.tournament.spend import may_have_been_billed
-from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
 
 
 class BudgetReached(Refused):
@@ -82,6 +80,7 @@ class Exposure:
         self._position = 0  # failures are counted up to here
         self._lost_usd = 0.0
         self._worst_of: dict[JudgeId, Mapping[Digest, float]] = {}
+        self._dearest: dict[JudgeId, float] = {}
 
     def usd(self) -> float:
         """Return the bound in dollars: all judges, whichever process asked them.
@@ -119,9 +118,8 @@ class Exposure:
     def _worst(self, failure: JudgeQueryFailed) -> float:
         if failure.judge not in self._worst_of:
             self._worst_of[failure.judge] = self._priced(failure.judge)
-        by_query = self._worst_of[failure.judge]
-        usd = by_query.get(failure.query_key)
-        return max(by_query.values(), default=0.0) if usd is None else usd
+            self._dearest[failure.judge] = max(self._worst_of[failure.judge].values(), default=0.0)
+        return self._worst_of[failure.judge].get(failure.query_key, self._dearest[failure.judge])
 
     def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
         """Return the worst case of each query to the judges of a name, without their texts.
@@ -131,17 +129,7 @@ class Exposure:
         state, worst_usd = self._recorder.state, dict[Digest, float]()
         for judge in (each for each in state.judges.values() if each.judge_id == judge_id):
             pricing = self._pricing_of(judge)
-            for question in questions(state, [prompt.prompt_id for prompt in state.bank], judge):
+            for question in queries_to(state, [prompt.prompt_id for prompt in state.bank], judge):
                 usd, key = pricing.worst_usd([question]) or 0.0, question.query_key
                 worst_usd[key] = max(usd, worst_usd.get(key, 0.0))
         return worst_usd
-
-
-def questions(
-    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Iterator[JudgeQuery]:
-    """Yield the queries to a judge, in both orders, of every pair with both responses."""
-    for pairing in pairings(state, prompts):
-        match = match_of(state, pairing, judge)
-        if match is not None:
-            yield from (match.forward, match.swapped)

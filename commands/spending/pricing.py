@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from commands.settings.schema import CacheTtl, Settings
 from commands.spending.price_table import PricedModel, PriceTable, price_table
@@ -16,27 +16,40 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
 
-class Pricing:
-    """The prices of a judge on this machine, which costs nothing, and the base of others."""
+class Pricing(Protocol):
+    """The prices of a judge."""
 
-    def price_of(self, usage: Usage) -> Price | None:  # noqa: ARG002  # others need it
+    def price_of(self, usage: Usage) -> Price | None:
         """Return the price of a reply; None: unknown, or free."""
-        return None
 
-    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:  # noqa: ARG002  # likewise
+    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the expected cost of queries; None: the price is unknown."""
-        return 0.0
 
-    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:  # noqa: ARG002  # likewise
+    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the worst-case cost of queries; None: the price is unknown."""
+
+    def caches(self, query: JudgeQuery) -> bool:
+        """Return whether the provider caches a query's system text."""
+
+
+class _FreeOfCharge:
+    """The prices of a judge on this machine, which costs nothing."""
+
+    def price_of(self, _: Usage) -> None:
+        """Return None, as for all that is free."""
+
+    def expected_usd(self, _: Sequence[JudgeQuery]) -> float:
+        """Return 0."""
         return 0.0
 
-    def caches(self, query: JudgeQuery) -> bool:  # noqa: ARG002  # likewise
-        """Return whether the provider caches a query's system text."""
+    worst_usd = expected_usd
+
+    def caches(self, _: JudgeQuery) -> bool:
+        """Return False."""
         return False
 
 
-FREE_OF_CHARGE: Final = Pricing()
+FREE_OF_CHARGE: Final = _FreeOfCharge()
 
 
 # Expected cache hits before replies tell their share: nearly all of direct requests; of batches the
@@ -46,7 +59,7 @@ BATCH_HITS: Final = 0.64
 
 
 @dataclass(frozen=True)
-class TokenPricing(Pricing):
+class TokenPricing:
     """The prices of a judge that is billed by the token."""
 
     judge: JudgeSettings

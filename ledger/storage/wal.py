@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Final
+from typing import Final, Protocol
 
 from ledger.errors import CannotWrite, DiskFailed
 from ledger.storage.files import beside
@@ -20,23 +20,37 @@ from ledger.storage.files import beside
 _flush_content: Final = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
-class Wal:
-    """A log that must be flushed before an append is answered.
-
-    This one is none: for a ledger in memory, or a file that nobody is writing.
-    """
+class Wal(Protocol):
+    """A log that must be flushed before an append is answered."""
 
     def require_sound(self) -> None:
-        """Refuse to write after a failed flush."""
+        """Refuse to write after a failed flush.
+
+        Raises:
+            DiskFailed: A flush failed before.
+        """
 
     def flush(self) -> None:
-        """Return when everything committed is on the disk."""
+        """Return when everything committed is on the disk.
+
+        Raises:
+            DiskFailed: It may not be.
+        """
 
     def close(self) -> None:
         """Close it."""
 
 
-class WalFile(Wal):
+class NoWal:
+    """No log: for a ledger in memory, or a file that nobody is writing."""
+
+    def require_sound(self) -> None:
+        """Do nothing."""
+
+    flush = close = require_sound
+
+
+class WalFile:
     """The log file of an open connection; SQLite keeps the file until the last one closes."""
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +102,7 @@ def wal_for_reading(path: Path) -> Wal:
     try:
         return WalFile(path)
     except FileNotFoundError:
-        return Wal()
+        return NoWal()
 
 
 def require_writable(path: Path) -> None:

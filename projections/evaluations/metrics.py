@@ -91,7 +91,7 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     """
     of_first, of_second = _observed(first), _observed(second)
     shared = [key for key in of_first if key in of_second]
-    planned = {key[1:] for run in (first, second) for key, _ in run.fates}
+    planned = {(key.item, key.sample) for run in (first, second) for key, _ in run.fates}
     clusters = [of_first[key].cluster for key in shared]
     of_others = metric_ratios(second.plan, [of_second[key] for key in shared])
     terms = {each.name: each.terms for each in of_others}

@@ -37,8 +37,9 @@ class ExpectedScore:
         self._above_bits = self._above.view(np.uint64)
 
     def __call__(self, gap: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return 1 / (1 + 2^gap), (n,) to 1e-15, for gaps in doublings of the odds, at most WIDEST.
+        """Return 1 / (1 + 2^gap), (n,) to 1e-15.
 
+        The gaps say by how many doublings of the odds the opponent is better, at most WIDEST.
         2^gap = 2^n 2^f with n whole and |f| <= 1/2; with x = f ln(2) / 2 and C = x / tanh(x),
         2^f = (C + x) / (C - x). Cut off after its fifth term, the continued fraction
         C = 1 + x^2 / (3 + x^2 / (5 + x^2 / (7 + ...))) (Lambert 1768) is right to 1e-15 there.
@@ -125,7 +126,7 @@ def play_seasons(
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
     scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). Orders are (n_lanes, n_steps)
-    numbers of battles; the rating is the mean over the n_last battles.
+    numbers of battles; the rating is the mean over the last n_last battles.
     """
     n_before = max(0, orders.shape[1] - n_last)
     lanes = _Lanes(played, len(orders), ks)

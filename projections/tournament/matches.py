@@ -7,7 +7,7 @@ are drawn from the bank.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, Literal, NamedTuple
 
@@ -188,3 +188,13 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
         forward=build_query(judge, rubric, prompt, a=a, b=b, order="forward"),
         swapped=build_query(judge, rubric, prompt, a=a, b=b, order="swapped"),
     )
+
+
+def queries_to(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[JudgeQuery]:
+    """Yield the queries to a judge, in both orders, of every pair with both responses."""
+    for pairing in pairings(state, prompts):
+        match = match_of(state, pairing, judge)
+        if match is not None:
+            yield from (match.forward, match.swapped)

@@ -5,7 +5,7 @@ A request without a reply that may have been billed all the same is counted, wit
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final, NamedTuple
 
@@ -46,8 +46,16 @@ class Bill:
 
     def __add__(self, other: "Bill") -> "Bill":
         """Return the sum of both bills."""
-        sums = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _FIELDS}
-        return Bill(**sums)
+        return Bill(
+            self.n_replies + other.n_replies,
+            self.n_failed + other.n_failed,
+            self.n_unpriced + other.n_unpriced,
+            self.n_maybe_billed + other.n_maybe_billed,
+            self.tokens + other.tokens,
+            self.usd + other.usd,
+            self.failed_usd + other.failed_usd,
+            self.uncached_usd + other.uncached_usd,
+        )
 
     @property
     def saved_usd(self) -> float:
@@ -69,9 +77,6 @@ class Bill:
             "failed_usd": self.failed_usd if is_known else None,
             "cache_saved_usd": self.saved_usd if is_known else None,
         }
-
-
-_FIELDS: Final = fields(Bill)
 
 
 @dataclass(frozen=True)

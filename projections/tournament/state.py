@@ -19,12 +19,15 @@ from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import (
     Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
     JudgeSettings,
     Prompt,
+    PromptRegistered,
     Reference,
-    Registered,
     Registration,
     Rubric,
+    RubricRegistered,
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
@@ -208,8 +211,19 @@ class _StateBuilder:
                 self._map("response_failures")[key] = event
             case TournamentOpened():
                 self._fields["opening"] = event
-            case Registered():
-                self._map(f"{event.label_at[0]}s")[event.reference] = event.content
+            case _:
+                self._add_registration(event)
+
+    def _add_registration(self, event: Registration) -> None:
+        match event:
+            case PromptRegistered(reference=reference, prompt=prompt):
+                self._map("prompts")[reference] = prompt
+            case RubricRegistered(reference=reference, rubric=rubric):
+                self._map("rubrics")[reference] = rubric
+            case EntrantRegistered(reference=reference, entrant=entrant):
+                self._map("entrants")[reference] = entrant
+            case JudgeRegistered(reference=reference, judge=judge):
+                self._map("judges")[reference] = judge
             case _:
                 assert_never(event)
 

@@ -1,7 +1,8 @@
 """The pages that people read, and the marked blocks in them that tests run.
 
 A line `<!-- demo -->` above a block says that it runs in the demo's folder; `<!-- file: NAME -->`
-that it is a file of the tutorial, and `<!-- own -->` that it runs in the folder of those files.
+that it is a file of the tutorial, `<!-- own -->` that it runs in the folder of those files, and
+`<!-- prices -->` that it is a price table.
 """
 
 import re

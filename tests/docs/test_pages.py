@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from commands.cli.app import command_line
 from commands.settings.schema import Settings
+from commands.spending.price_table import price_table
 from ledger.events.registry import EVENTS
 from tests.docs.command_line import leaves
 from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
@@ -22,7 +23,8 @@ from tests.docs.renew import GENERATED
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 _PATH = re.compile(r"`((?:ledger|projections|commands|rubrics|data|docs|tests)/[\w./-]*)`")
 _FIGURE = re.compile(r"\*\*([\d.,]+[^*]*)\*\*")
-TABLES = [block for block in blocks(*PAGES) if block.language == "toml"]
+IN_TOML = [block for block in blocks(*PAGES) if block.language == "toml"]
+TABLES = [block for block in IN_TOML if block.mark != "prices"]
 
 
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
@@ -85,6 +87,17 @@ def test_tables_on_a_page_are_settings(block: Block) -> None:
         TypeAdapter(kind).validate_python(value)
 
     assert tables
+
+
+def test_the_price_table_on_a_page_is_read(tmp_path: Path) -> None:
+    """Who copies it has prices for a model of their own."""
+    (block,) = [block for block in IN_TOML if block.mark == "prices"]
+    (tmp_path / "prices.toml").write_text(block.text, encoding="utf-8")
+
+    priced = price_table(tmp_path / "prices.toml").of("judge-70b")
+
+    assert priced is not None
+    assert (priced.row.input, priced.row.output) == (0.60, 1.80)
 
 
 def test_the_figures_of_the_claims_were_measured() -> None:

@@ -66,14 +66,14 @@ class ReplicaGroup:
         yield from self._on_all_processes(_Assignment("generate", tasks))
 
     def log_likelihoods(
-        self, passages: Sequence[ports.Continuation]
+        self, continuations: Sequence[ports.Continuation]
     ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
-        """Have every process read a share; passages of one context stay together.
+        """Have every process weigh a share; continuations of one context stay together.
 
         Raises:
             ReplicaFailed: A process failed.
         """
-        yield from self._on_all_processes(_Assignment("log_likelihoods", passages))
+        yield from self._on_all_processes(_Assignment("log_likelihoods", continuations))
 
     def serve(self) -> None:
         """Do shares until the first process has no more work."""

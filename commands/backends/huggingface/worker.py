@@ -66,7 +66,11 @@ class LastLoaded:
         self._loaded: Loaded | None = None
 
     def __call__(self, entrant: Entrant, device: torch.device) -> Loaded:
-        """Return an entrant's weights; another load is freed first, as both may not fit."""
+        """Return an entrant's weights; another load is freed first, as both may not fit.
+
+        Raises:
+            WeightsError: They cannot be loaded.
+        """
         key = load_key(entrant), device
         if self._loaded is None or key != self._key:
             self._loaded = None

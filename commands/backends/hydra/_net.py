@@ -113,7 +113,7 @@ def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[L
 
 
 def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> list[nn.Module]:
-    """Return the last layers' MLPs with LoRA merged; unchanged parameters are shared."""
+    """Return the last layers' MLPs, LoRAs merged in order; unchanged parameters are shared."""
     merged = sharing_copy(model)
     for lora in loras:
         merged = cast("Olmo2ForCausalLM", merge_lora(merged, lora))

@@ -83,8 +83,8 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
     placed = cast("HydraNet", move_to_device(net, device, folder))
-    _, tokenizer, _, end_ids, n_positions = read
-    return LoadedHydra(placed, len(heads.security), tokenizer, device, end_ids, n_positions)
+    n_heads = len(heads.security)
+    return LoadedHydra(placed, n_heads, read.tokenizer, device, read.end_ids, read.n_positions)
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:

@@ -83,7 +83,11 @@ def check_folder(folder: Path) -> None:
 
 @contextmanager
 def reading(folder: Path, what: str) -> Iterator[None]:
-    """Translate an error while something of a folder is read into a WeightsError."""
+    """Translate errors while something of a folder is read.
+
+    Raises:
+        WeightsError: It cannot be read.
+    """
     try:
         yield
     except UNREADABLE as error:

@@ -26,7 +26,7 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
 @contextmanager
 def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
-    found = tournament_section(paths.config)
+    found = tournament_section(paths.config)  # which may allow a network file system
     said = os.environ.get(variable(("tournament", "network_ledger")), "false")
     network = found.network_ledger if found else said.lower() in {"true", "1"}
     with open_for_writing(paths.of_ledger, say, allow_network=network) as opened:

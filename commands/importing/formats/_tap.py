@@ -79,7 +79,10 @@ def _is_swapped(judgment: Cells) -> bool:
 
 
 def _winner(judgment: Cells) -> Winner:
-    """Return the winner; tap's tie for every reply without a verdict is no verdict."""
+    """Return the winner; a tie that the reply does not state is no verdict.
+
+    tap recorded a tie for every reply in which it found no verdict.
+    """
     winner = judgment.mapped_value("verdict", _VERDICTS)
     reply = judgment.optional_text("reasoning")
     if winner == "tie" and reply is not None and not any(map(_SAYS_TIE.match, reply.splitlines())):

@@ -55,7 +55,7 @@ class InvalidFields(Exception):
 
 
 def row_by_row(mapper: "Callable[[Cells], Iterable[BattleRow]]") -> Reader:
-    """Return the reader of a format in which each row stands for itself, or has InvalidFields."""
+    """Return a format's reader; the mapper returns a row's battles, or raises InvalidFields."""
 
     def read(records: Records) -> Iterator[BattleRow | BadRow]:
         for record in records:

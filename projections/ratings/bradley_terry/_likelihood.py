@@ -65,7 +65,7 @@ class Likelihood:
         return self.model.tally(self.units)
 
     def counts(self, numbers: Floats) -> Floats:
-        """Return the model's counts, (batch, *shape), by how often clusters occur, (batch, n)."""
+        """Return the model's counts, (batch, *shape), of (batch, n_clusters) occurrences."""
         unit, place, amount = self._tally
         counts = np.empty((len(numbers), prod(self.model.shape)))
         for row, number in zip(counts, numbers, strict=True):

@@ -1,6 +1,7 @@
 """Prompt banks and rubrics: read from files, shipped, and laid out for the demonstration."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -413,3 +414,19 @@ def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
         lay_out_demo(tmp_path)
 
     assert names(tmp_path) == {"photograph.jpg"}
+
+
+def test_a_demo_holds_no_code_that_pip_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a wheel the scripts that trained the weights lie beside them, and are compiled."""
+    shipped = shutil.copytree(shipped_data(), tmp_path / "shipped")
+    compiled = shipped / "quickstart" / "__pycache__"
+    compiled.mkdir(exist_ok=True)
+    (compiled / "train.cpython-311.pyc").write_bytes(b"compiled")
+    monkeypatch.setattr("commands.settings.inputs.shipped_data", lambda: shipped)
+
+    lay_out_demo(tmp_path / "demo")
+
+    assert (tmp_path / "demo" / "tournament.toml").exists()
+    assert not list((tmp_path / "demo").rglob("*.pyc"))

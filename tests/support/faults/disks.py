@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 import apsw
 from typing_extensions import Buffer, override
 
-from ledger.storage.wal import Wal
+from ledger.storage.wal import NoWal
 
 
 @dataclass
-class Disk(Wal):
+class Disk(NoWal):
     """A log whose flushes are counted; something happens before each is over."""
 
     meanwhile: Callable[[], object]

@@ -14,7 +14,7 @@ from ledger.events.judging import VerdictReceived
 from ledger.identity import JudgeId
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
-from ledger.storage.wal import Wal, wal_of
+from ledger.storage.wal import NoWal, wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, key
 from tests.support.faults.disks import (
@@ -145,7 +145,7 @@ class Recording(NamedTuple):
         return len(rows) in whole_batches and self.rows[: len(rows)] == rows
 
 
-class RecordedWal(Wal):
+class RecordedWal(NoWal):
     """A ledger's log on a recording disk; while the ledger waits for it, others have their turn."""
 
     def __init__(
