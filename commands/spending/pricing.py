@@ -35,8 +35,9 @@ class Pricing(Protocol):
 class _FreeOfCharge:
     """The prices of a judge on this machine, which costs nothing."""
 
-    def price_of(self, _: Usage) -> None:
+    def price_of(self, _: Usage) -> Price | None:
         """Return None, as for all that is free."""
+        return None
 
     def expected_usd(self, _: Sequence[JudgeQuery]) -> float:
         """Return 0."""
