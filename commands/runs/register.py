@@ -92,7 +92,8 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
     faults = [
         f"rubrics.dimension {rubric.dimension!r} does not use gold answers, which provider"
-        f" 'reference' of {name} needs; remove the rubric, or use another provider"
+        f" 'reference' of {name} needs; set needs_gold = true in the rubric,"
+        f" or `provider` in {name}, which is 'reference' where it is left out"
         for name, judge in judges.items()
         if judge.provider == "reference" and not rubric.needs_gold
     ]

@@ -36,6 +36,8 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError as error:
+        raise ConfigurationError([_missing(path, "prompt bank", "[prompts] bank")]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([f"{path}: the prompt bank cannot be read: {error}"]) from error
     prompts: list[Prompt] = []
@@ -99,6 +101,10 @@ class FrontMatter(Section):
     shows_expected_behavior: bool = False
 
 
+def _missing(path: Path, what: str, key: str) -> str:
+    return f"{path}: there is no such {what}; correct {key} (paths start beside the settings)"
+
+
 def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     """Read a rubric file.
 
@@ -107,6 +113,8 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     """
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigurationError([_missing(path, "rubric", "[[rubrics]] path")]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([f"{path}: the rubric cannot be read: {error}"]) from error
     first_line, _, rest = text.partition("\n")

@@ -92,7 +92,8 @@ class Endpoint:
         detail = _error_message(error)
         match error:
             case openai.AuthenticationError() | openai.PermissionDeniedError():
-                why = f"{self.base_url} refuses the key with HTTP {error.status_code}"
+                wrong = f"refuses the key in {KEY_VARIABLE}" if self.api_key else "wants a key"
+                why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
                 instead = "set base_url to another server"
                 raise NoCredentials(why, KEY_VARIABLE, instead=instead) from None  # quotes it
             case _ if _is_out_of_credit(error):

@@ -75,7 +75,8 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"
             yield from _without_interval_notes(each)
         elif parameters.bootstraps:
-            yield f"{each.dimension}: no 95 % intervals (matches on two prompts needed)."
+            needed = f"{FEWEST_PROMPTS} prompts with a decided pair needed"
+            yield f"{each.dimension}: no 95 % intervals ({needed})."
     yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
 
 

@@ -206,7 +206,8 @@ def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> N
 
     assert found == (
         "rubrics.dimension 'calibration' does not use gold answers, which provider"
-        " 'reference' of [judge] needs; remove the rubric, or use another provider"
+        " 'reference' of [judge] needs; set needs_gold = true in the rubric,"
+        " or `provider` in [judge], which is 'reference' where it is left out"
     )
 
 

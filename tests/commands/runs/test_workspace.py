@@ -71,7 +71,7 @@ def test_a_missing_file_is_told(config: Path) -> None:
     """With its path."""
     (config.parent / "bank.jsonl").unlink()
 
-    with pytest.raises(ConfigurationError, match=r"bank\.jsonl: the prompt bank cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"bank\.jsonl: there is no such prompt bank"):
         open_workspace(config, None, VERSIONS)
 
 

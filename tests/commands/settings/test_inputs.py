@@ -268,7 +268,7 @@ def test_wrong_front_matter_is_told_on_one_line(tmp_path: Path, front: str, said
 
 def test_a_rubric_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
     """A wrong path in the settings is found before anything is recorded."""
-    with pytest.raises(ConfigurationError, match=r"none\.md: the rubric cannot be read: "):
+    with pytest.raises(ConfigurationError, match=r"none\.md: there is no such rubric; correct "):
         read_rubric(tmp_path / "none.md", FACTUALITY)
 
 

@@ -403,8 +403,18 @@ def test_a_key_that_is_refused_is_told_and_not_quoted() -> None:
     with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:
         list(generator(fake.url, api_key="sk-canary").generate([task()]))
 
-    assert "export OPENAI_API_KEY" in str(refusal.value)
+    assert "refuses the key in OPENAI_API_KEY (HTTP 401); export OPENAI_API_KEY" in str(
+        refusal.value
+    )
     assert "sk-canary" not in str(refusal.value)
+
+
+def test_a_key_that_is_missing_is_not_said_to_be_wrong() -> None:
+    """Who never set one would look for a typing error."""
+    with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:
+        list(generator(fake.url, api_key=None).generate([task()]))
+
+    assert "wants a key (HTTP 401); export OPENAI_API_KEY" in str(refusal.value)
 
 
 def test_requests_are_put_so_many_at_a_time() -> None:

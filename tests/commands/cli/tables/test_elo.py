@@ -111,7 +111,7 @@ def test_it_is_said_why_there_is_no_interval() -> None:
         [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
     )
 
-    assert "factuality: no 95 % intervals (matches on two prompts needed)." in nothing.notes
+    assert "factuality: no 95 % intervals (10 prompts with a decided pair needed)." in nothing.notes
     few = after(*history(cup(), "a", "pending", "pending", "a"))
     met_twice = elo_table(
         [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
