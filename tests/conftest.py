@@ -19,16 +19,6 @@ settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=T
 settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
 settings.load_profile("default")
 
-# Their own tests cover them; tracing what all the others run of them would double the time.
-_TRACED = {Path(__file__).parent / "ledger", Path(__file__).parent / "projections"}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure the coverage of ledger/ and projections/ in their own tests."""
-    for item in items:
-        if _TRACED.isdisjoint(item.path.parents):
-            item.add_marker(pytest.mark.no_cover)
-
 
 @pytest.fixture
 def ledger() -> Iterator[Ledger]:

@@ -20,6 +20,7 @@ from projections.tournament.matches import (
     planned_responses,
     prompt_seed,
     proportional_strata,
+    queries_to,
     recorded_pilot,
 )
 from projections.tournament.state import Tournament
@@ -348,3 +349,24 @@ def test_the_base_and_the_sample_move_the_seed() -> None:
     ]
 
     assert seeds == [2053764746, 2053764756, 2053764747]
+
+
+def test_a_judge_is_asked_in_both_orders_of_every_pair_with_both_responses() -> None:
+    """Of a pair with a response missing nothing can be asked yet."""
+    opening = opened(prompts=[prompt("p1"), prompt("p2")])
+    *partly, last = answered(opening)
+    prompts = [PromptId("p1"), PromptId("p2")]
+
+    every, some = (
+        [each.query_key for each in queries_to(known(*events), prompts, judge())]
+        for events in ([*partly, last], partly)
+    )
+
+    both_orders = [
+        each.query_key
+        for match in matches_of(known(*partly, last))
+        for each in (match.forward, match.swapped)
+    ]
+    assert every == both_orders
+    assert len(some) == len(every) - 2
+    assert set(some) < set(every)
