@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
 from tests.providers.loopback import TOO_LATE, LoopbackServer
+from tests.support.patience import wait_until
 
 Json: TypeAlias = dict[str, object]
 
@@ -62,6 +63,7 @@ class Fault:
         "unpaid",  # as others say it
     ]
     delay_s: float = 0.0
+    beside: int = 0  # it goes wrong once so many others are under way
 
 
 @dataclass
@@ -168,6 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         return (400, {"object": "error", "message": wrong, "code": 400}) if wrong else None
 
     def _fail(self, body: Json, fault: Fault) -> None:
+        wait_until(lambda: self.traffic.n_now > fault.beside)
         if fault.kind == "cut":
             self._cut()
             return

@@ -385,7 +385,7 @@ def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
 
     kept: list[Answer] = []
     with FakeOpenAI(say) as fake:
-        fake.inject(Fault("cut"))
+        fake.inject(Fault("cut", beside=1))
         with pytest.raises(ProviderError):
             kept.extend(served(fake.url, n_at_a_time=2).answer(numbered(40)))
 
