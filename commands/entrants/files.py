@@ -23,10 +23,7 @@ def read_entrant(
 ) -> Entrant:
     """Return an entrant, with the digests of the files that its settings name.
 
-    Args:
-        section: The entrant's own settings.
-        generation: The defaults of all entrants.
-        folder: What relative paths start from.
+    What the section leaves out is as `generation` says; relative paths start from the folder.
 
     Raises:
         WeightsError: A file is missing or unreadable, or does not fit the weights.

@@ -160,11 +160,7 @@ def evaluate_owed(
 ) -> EvaluationCounts:
     """Observe every sample of a plan that the ledger lacks, and record each batch.
 
-    Args:
-        recorder: Records the observations.
-        planned: The plan.
-        on_progress: Told of the samples done.
-        limit: Observe at most this many samples.
+    With a limit at most so many samples are observed.
 
     Raises:
         LeftUnanswered: Some requests got no answer; their samples are still owed.

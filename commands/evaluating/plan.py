@@ -42,13 +42,7 @@ def plan_evaluations(
 ) -> EvaluationPlans:
     """Plan the configured evaluations of each entrant; no weights are loaded.
 
-    Args:
-        settings: The configuration.
-        folder: Start of its relative paths.
-        opening: Bank and entrants, as they will be registered.
-        inference_of: Makes the inference of an entrant.
-        entrant: Only this entrant; None: all.
-        evaluation: Only this evaluation; None: all.
+    With an entrant or an evaluation: only its own. Relative paths start from the folder.
 
     Raises:
         ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,

@@ -44,11 +44,7 @@ def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Promp
 
     The constructor gets the table's parameters and, if it has parameters of these names, `name`
     (the table's id), `folder` (of the settings) and `bank` (the tournament's prompts).
-
-    Args:
-        section: The table.
-        folder: Start of relative paths.
-        bank: The tournament's prompts.
+    Relative paths start from the folder.
 
     Raises:
         ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects

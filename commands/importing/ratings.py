@@ -21,10 +21,7 @@ _SOURCES: Final[Sequence[RatingSource]] = ("evaluated", "human")
 def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
     """Append a file's ratings; repeating it is harmless.
 
-    Args:
-        ledger: Open for writing.
-        file: The file, recorded by its digest.
-        name: Name of the set of battles that they belong to.
+    The file is recorded by its digest; `name` is the set of battles that they belong to.
 
     Raises:
         ConfigurationError: The file cannot be read, or is not an elo_ratings.json; nothing was

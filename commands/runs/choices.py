@@ -67,11 +67,7 @@ def tournament_at(
 ) -> Tournament:
     """Fold a tournament from an open ledger.
 
-    Args:
-        ledger: The open ledger.
-        stream: The tournament's name.
-        until: The last position to read; None: the ledger's last.
-        said: How the caller wrote that position.
+    `said` is how the caller wrote the last position to read; without one it reads to the end.
 
     Raises:
         ConfigurationError: It was opened after that position.

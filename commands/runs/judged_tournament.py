@@ -97,12 +97,7 @@ def judged_tournament(
 ) -> JudgedTournament:
     """Return a tournament as judged from a perspective.
 
-    Args:
-        state: The tournament.
-        ledger: The ledger that it was read from.
-        until: The last position that was read; None: the ledger's last.
-        perspective: What the caller chose.
-        spelling: How messages name what the caller chose.
+    It was read from the ledger up to a position; None: to the last.
 
     Raises:
         ConfigurationError: A name is unknown, or does not go with the policy.

@@ -39,12 +39,7 @@ def opening_of(
 ) -> OpenTournament:
     """Read the bank, rubrics and weights, and return the command to register them.
 
-    Nothing is recorded yet.
-
-    Args:
-        settings: The configuration.
-        folder: What its relative paths start from.
-        versions: Packages and their versions, recorded with the opening.
+    Nothing is recorded yet. Relative paths start from the folder.
 
     Raises:
         ConfigurationError: Files are missing or wrong; every fault is listed.

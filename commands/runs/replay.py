@@ -78,12 +78,7 @@ def replay(
 ) -> Replayed:
     """Rebuild published runs, and compare them with the recorded digests.
 
-    Args:
-        ledger: The ledger.
-        stream: The tournament.
-        until: The last position to read.
-        against: The folder of a run to compare with; only that run is rebuilt.
-        out: A folder to write the rebuilt runs to.
+    With `against`, the folder of a run, only that run; `out` is a folder to write them to.
 
     Raises:
         NotFound: There is no such folder, or no published run with its name.

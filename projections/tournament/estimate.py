@@ -114,10 +114,7 @@ def token_model(
 ) -> TokenModel:
     """Return the best available estimator for a judge.
 
-    Args:
-        state: The tournament.
-        judge: The judge to be asked.
-        counted: The provider's counts of a few queries, if it was asked for them.
+    `counted` are the provider's counts of a few queries, if it was asked for them.
     """
     samples = asked_queries(state, judge)
     if samples:

@@ -69,11 +69,6 @@ class LoadedHydra(NamedTuple):
 def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHydra:
     """Load a Hydra, merged on the CPU and then moved to the device.
 
-    Args:
-        entrant: The entrant.
-        heads: Its heads, `entrant.hydra`.
-        device: The device to run on.
-
     Raises:
         WeightsError: A file is missing, unreadable, or fits the others only in part.
     """

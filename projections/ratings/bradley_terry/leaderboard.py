@@ -125,13 +125,8 @@ def leaderboard(
 ) -> Leaderboard:
     """Rate entrants by their battles, and order them.
 
-    An anchor without battles is dropped, and the ratings' parameters say so.
-
-    Args:
-        name: The dimension, or another name for the board.
-        battles: The battles.
-        parameters: The model, and the interval.
-        roster: Entrants to list even without a battle.
+    An anchor without battles is dropped, and the ratings' parameters say so. The roster is listed
+    even without a battle; the name is the dimension, or another.
 
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
