@@ -27,6 +27,17 @@ from ledger.identity import Dimension
 from ledger.storage.files import write_files
 
 
+def _read_text(path: Path, what: str, *, key: str) -> str:
+    """Read a file that a key of the settings names."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        remedy = f"correct {key} (paths start beside the settings)"
+        raise ConfigurationError([f"{path}: there is no such {what}; {remedy}"]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([f"{path}: the {what} cannot be read: {error}"]) from error
+
+
 def read_bank(path: Path) -> tuple[Prompt, ...]:
     """Read a prompt bank; a prompt's `_provenance` is for people and is not kept.
 
@@ -34,12 +45,7 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
         ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
             there twice; every fault is listed with its line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError as error:
-        raise ConfigurationError([_missing(path, "prompt bank", "[prompts] bank")]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path}: the prompt bank cannot be read: {error}"]) from error
+    lines = _read_text(path, "prompt bank", key="[prompts] bank").split("\n")
     prompts: list[Prompt] = []
     faults: list[str] = []
     first_lines: dict[str, int] = {}
@@ -101,22 +107,13 @@ class FrontMatter(Section):
     shows_expected_behavior: bool = False
 
 
-def _missing(path: Path, what: str, key: str) -> str:
-    return f"{path}: there is no such {what}; correct {key} (paths start beside the settings)"
-
-
 def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     """Read a rubric file.
 
     Raises:
         ConfigurationError: The file is missing, has no version, or its front matter is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise ConfigurationError([_missing(path, "rubric", "[[rubrics]] path")]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path}: the rubric cannot be read: {error}"]) from error
+    text = _read_text(path, "rubric", key="[[rubrics]] path")
     first_line, _, rest = text.partition("\n")
     version = _VERSION.fullmatch(first_line.strip())
     if version is None:

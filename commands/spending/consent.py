@@ -44,3 +44,8 @@ def dollars(usd: float | None) -> str:
     if usd is None:
         return "$?"
     return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def no_price(model: str) -> str:
+    """Say that a model has no price, and where to name one."""
+    return f"{model} has no price; add it to a table and set [judge] prices = FILE"

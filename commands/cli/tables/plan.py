@@ -7,7 +7,7 @@ from typing import Final
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.evaluating.evaluate import OwedSamples
-from commands.spending.consent import dollars
+from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
@@ -29,7 +29,7 @@ def cost_notes(cost: PlannedCost) -> Iterator[str]:
     yield _BASES[cost.basis]
     yield _standing(cost)
     if any(way.expected_usd is None for way in cost.ways):
-        yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
+        yield no_price(cost.model)
     elif cost.n_least_cached is None and any(way.cache != "off" for way in cost.ways):
         yield f"the shortest prefix that {cost.model} caches is unknown"
     for dimension, n_tokens in cost.too_short.items():
@@ -79,7 +79,7 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             f" {dollars(cost.expected_usd)}, at worst {dollars(cost.worst_usd)}"
         )
         if cost.expected_usd is None:
-            yield f"{cost.model} has no price; add it to a table and set [judge] prices = FILE"
+            yield no_price(cost.model)
 
 
 def owed_responses_table(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
-from commands.spending.consent import dollars
+from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointSpend
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
@@ -149,7 +149,7 @@ def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
         by = f" by {each.price_table}" if each.price_table else ""
         yield f"{each.entrant_id} (endpoint): {answers}, {took}: {dollars(each.usd)}{by}"
         if each.usd is None:
-            yield f"{each.model} has no price; add it to a table and set [judge] prices = FILE"
+            yield no_price(each.model)
 
 
 def _replies(n: int) -> str:
