@@ -103,13 +103,17 @@ _SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a we
 _Value = TypeVar("_Value")
 
 
-def decode_json(body: bytes, kind: type[_Value]) -> _Value:
-    """Decode a JSON body; a ValidationError says that it is JSON of another type."""
+def decode_json(body: bytes, decoder: msgspec.json.Decoder[_Value]) -> _Value:
+    """Decode a JSON body; a ValidationError says that it is JSON of another type.
+
+    The decoder must be made when its module is imported. msgspec studies a type at its first use;
+    if two request threads are first at the same time, it may crash the process (msgspec 0.22).
+    """
     try:
         value = json.loads(body)
     except ValueError as error:
         raise msgspec.DecodeError(f"not JSON: {body[:_SHOWN]!r}") from error
-    return msgspec.json.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)), type=kind)
+    return decoder.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)))
 
 
 def replace_surrogates(text: str) -> str:

@@ -43,11 +43,15 @@ class _JudgeMessage(msgspec.Struct, frozen=True):
     stop_reason: str | None = None
 
 
+_MESSAGE_TYPE: Final = msgspec.json.Decoder(_MessageType)
+_JUDGE_MESSAGE: Final = msgspec.json.Decoder(_JudgeMessage)
+
+
 def answer_of(query_key: Digest, body: bytes) -> Answer:
     """Return the reply in a message, or a `NoReply` if it cannot be decoded."""
-    decode_json(body, _MessageType)
+    decode_json(body, _MESSAGE_TYPE)
     try:
-        return _reply(query_key, decode_json(body, _JudgeMessage))
+        return _reply(query_key, decode_json(body, _JUDGE_MESSAGE))
     except msgspec.ValidationError as error:
         return unreadable(query_key, error)
 
@@ -141,14 +145,20 @@ class _ResultLine(msgspec.Struct, frozen=True):
     result: msgspec.Raw = msgspec.Raw(b"null")
 
 
+_MESSAGE_BATCH: Final = msgspec.json.Decoder(_MessageBatch)
+_BATCH_PAGE: Final = msgspec.json.Decoder(_BatchPage)
+_RESULT_LINE: Final = msgspec.json.Decoder(_ResultLine)
+_RESULT: Final[msgspec.json.Decoder[_Result]] = msgspec.json.Decoder(_Result)
+
+
 def state_of(body: bytes) -> BatchState:
     """Return the state of a batch."""
-    return _state(decode_json(body, _MessageBatch))
+    return _state(decode_json(body, _MESSAGE_BATCH))
 
 
 def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
     """Return the batches of a page, and whether there are more."""
-    page = decode_json(body, _BatchPage)
+    page = decode_json(body, _BATCH_PAGE)
     return tuple(map(_state, page.data)), page.has_more and bool(page.data)
 
 
@@ -172,10 +182,10 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _result(line: bytes) -> Answer:
     """Return the answer in a line; a result that cannot be decoded becomes a `NoReply`."""
-    result_line = decode_json(line, _ResultLine)
+    result_line = decode_json(line, _RESULT_LINE)
     query_key = Digest(result_line.custom_id)
     try:
-        return _answer(query_key, msgspec.json.decode(result_line.result, type=_Result))
+        return _answer(query_key, _RESULT.decode(result_line.result))
     except msgspec.DecodeError as error:
         return unreadable(query_key, error)
 

@@ -93,6 +93,9 @@ class _TokenCount(msgspec.Struct, frozen=True):
     input_tokens: Count
 
 
+_TOKEN_COUNT: Final = msgspec.json.Decoder(_TokenCount)
+
+
 class AnthropicTokens:
     """Counts the input of a judge's requests, cached or not."""
 
@@ -107,4 +110,4 @@ class AnthropicTokens:
 
     def _n_tokens(self, query: JudgeQuery) -> int:
         body = self._messages.count_tokens(**self._form.counted(query)).read()
-        return decode_json(body, _TokenCount).input_tokens
+        return decode_json(body, _TOKEN_COUNT).input_tokens

@@ -45,9 +45,12 @@ class _JudgeCompletion(msgspec.Struct, frozen=True):
     usage: _JudgeUsage | None = None
 
 
+_JUDGE_COMPLETION: Final = msgspec.json.Decoder(_JudgeCompletion)
+
+
 def reply_of(query_key: Digest, body: bytes) -> Reply:
     """Return the reply to a judge query, from a chat completion."""
-    completion = decode_json(body, _JudgeCompletion)
+    completion = decode_json(body, _JUDGE_COMPLETION)
     choice = completion.choices[0]
     refusal = choice.message.refusal
     stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
@@ -95,11 +98,14 @@ class _TextCompletion(msgspec.Struct, frozen=True):
     usage: _TextUsage  # the only source of a response's length
 
 
+_TEXT_COMPLETION: Final = msgspec.json.Decoder(_TextCompletion)
+
+
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float
 ) -> GeneratedText | GenerationFailure | UnansweredRequest:
     """Return the answer to a task, from a chat or a plain completion."""
-    completion = decode_json(body, _TextCompletion)
+    completion = decode_json(body, _TEXT_COMPLETION)
     choice, usage = completion.choices[0], completion.usage
     match choice.finish_reason:
         case "stop" | "length" as finish_reason:

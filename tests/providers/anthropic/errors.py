@@ -92,6 +92,9 @@ class _BatchBody(msgspec.Struct, frozen=True):
     requests: list[BatchRequest]
 
 
+_BATCH_BODY: Final = msgspec.json.Decoder(_BatchBody)  # made before any thread, see decode_json
+
+
 def batch_requests(body: bytes, limits: Limits) -> list[BatchRequest]:
     """Return the requests of a new batch.
 
@@ -99,7 +102,7 @@ def batch_requests(body: bytes, limits: Limits) -> list[BatchRequest]:
         ApiError: too many (413), none, or one without an id that fits and is its own (400).
     """
     try:
-        requests = msgspec.json.decode(body, type=_BatchBody).requests
+        requests = _BATCH_BODY.decode(body).requests
     except msgspec.DecodeError as error:
         raise invalid(f"requests: {error}") from error
     if not requests:

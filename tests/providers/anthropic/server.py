@@ -42,6 +42,10 @@ class Advance(msgspec.Struct, frozen=True):
     advance_s: float
 
 
+PROGRAMME: Final = msgspec.json.Decoder(Programme)  # made before any thread, see decode_json
+ADVANCE: Final = msgspec.json.Decoder(Advance)
+
+
 class Control:
     """The test's side of the fake; no part of the API, and needs no key."""
 
@@ -65,9 +69,9 @@ class Control:
                 is_short = request.query.get("lines") == "false"
                 return answer_of(msgspec.structs.replace(bill, lines=()) if is_short else bill)
             case "POST", "/_faults":
-                self._programme(msgspec.json.decode(request.body, type=Programme))
+                self._programme(PROGRAMME.decode(request.body))
             case "POST", "/_clock":
-                passed = msgspec.json.decode(request.body, type=Advance)
+                passed = ADVANCE.decode(request.body)
                 self._service.advance(timedelta(seconds=passed.advance_s))
             case "POST", "/_end":
                 self._service.end_batches()
