@@ -34,7 +34,6 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
     "blimp": Blimp,
 }
 
-
 GROUP: Final = "tourney.evaluations"
 """The entry-point group through which other packages offer evaluations."""
 

@@ -110,14 +110,6 @@ def import_battles(
 ) -> BattleImport:
     """Append a file's battles to a set; repeating it is harmless.
 
-    Args:
-        ledger: Open for writing; other writers wait until the end.
-        file: The file, recorded by its digest.
-        of: Its format.
-        records: Its rows.
-        name: Name of the set to import into.
-        skip_bad: Whether to skip rows that cannot be read as battles.
-
     Raises:
         ConfigurationError: Rows cannot be read and are not to be skipped, the file has no battle,
             it overlaps another file of the set, or it changed while it was read; nothing was

@@ -37,12 +37,7 @@ _MOST_BYTES: Final = 64_000_000
 def fitting_prefix(
     queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
 ) -> Sequence[OpenQuery]:
-    """Return as many of the first queries as fit a batch by bytes, and at least one.
-
-    Args:
-        queries: The queries to send, in order.
-        n_bytes: Returns how many bytes a query adds to a batch.
-    """
+    """Return as many of the first queries as fit a batch by bytes, and at least one."""
     sizes = accumulate(n_bytes(query.asked) for query in queries)
     n_fitting = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES, sizes))
     return queries[: max(n_fitting, 1)]

@@ -19,10 +19,6 @@ Parameters = tuple[tuple[str, str | float], ...]
 def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
     """Return the judges: the headline judge, the pilot judge if it differs, then the jury.
 
-    Args:
-        settings: The configuration.
-        folder: What its relative paths start from.
-
     Raises:
         ConfigurationError: Two judges have the same id or are the same judge, or a judge lacks a
             key that its provider needs.

@@ -125,7 +125,6 @@ Event: TypeAlias = (
     | evaluations.EvaluationCompleted
 )
 
-
 UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

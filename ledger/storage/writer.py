@@ -17,7 +17,6 @@ from ledger.recorded import Receipt, Recorded, StoredEvent
 ID_BYTES: Final = 16
 KEY_BYTES: Final = 10  # the end of an id
 
-
 _PLACES: Final = (
     "SELECT position, event_id, stream, version, recorded_us, chain FROM event"
     " WHERE position > ? ORDER BY position"

@@ -30,7 +30,6 @@ BattleRow: TypeAlias = (
     tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
 )  # the fields of a Battle
 
-
 TIE: Final = 0.5  # what either side takes of a tie
 
 

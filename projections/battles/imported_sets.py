@@ -68,7 +68,6 @@ def add_battles(state: ImportedBattles, events: Iterable[Recorded]) -> ImportedB
 
 IMPORTED_BATTLES: Final = Projection(initial=ImportedBattles(), advance=add_battles)
 
-
 ImportedRatings: TypeAlias = Map[str, RatingsImported]
 """The newest imported ratings of each set, by its name."""
 
@@ -86,7 +85,6 @@ def add_ratings(state: ImportedRatings, events: Iterable[Recorded]) -> ImportedR
 IMPORTED_RATINGS: Final[Projection[ImportedRatings]] = Projection(
     initial=Map(), advance=add_ratings
 )
-
 
 IMPORTED_EVENTS: Final = frozenset({"BattlesImported", "RatingsImported"})
 

@@ -31,11 +31,7 @@ _CUT_SHORT: Final = frozenset({"refused", "truncated"})  # what is there is not 
 def verdict_of(tournament: Tournament, query_key: Digest, parser: str | None) -> Verdict | None:
     """Return the verdict on a query, or None if there is none.
 
-    Args:
-        tournament: The state.
-        query_key: The query.
-        parser: Full name of the parser to read the stored reply again with: the reply that gave a
-            verdict, else the newest that gave none. None: the verdict as recorded.
+    A parser's full name reads the stored reply again: the one that gave a verdict, else the newest.
     """
     if parser is None:
         given = tournament.verdicts.get(query_key)

@@ -180,12 +180,7 @@ def read_settings(folder: Path) -> peft.LoraConfig:
 
 
 def peft_files(lora: Lora, weights: str) -> Mapping[str, bytes]:
-    """Return an adapter's folder as files by name, the same bytes whenever it is written.
-
-    Args:
-        lora: The adapter.
-        weights: The name of the base weights to write into its settings.
-    """
+    """Return an adapter's folder as files by name, the same bytes whenever it is written."""
     settings = lora.settings.to_dict()  # type: ignore[no-untyped-call]  # theirs
     settings["base_model_name_or_path"] = weights
     written = json.dumps(settings, indent=2, sort_keys=True, default=sorted)  # sets become lists

@@ -31,7 +31,6 @@ from projections.ratings.bradley_terry.evidence import (
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
 
-
 Zero: TypeAlias = tuple[frozenset[str], ...]
 """What a rating is counted from, on each dimension: the anchor alone, or the mean of some."""
 
@@ -128,10 +127,6 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
 
     A rating is 1000 + 400 / ln 10 times the strength of highest likelihood. Seed and number of
     resamples affect the intervals only.
-
-    Args:
-        battles: The battles.
-        parameters: The model, the anchor, and the interval.
 
     Raises:
         CannotRate: The anchor has no battle, Davidson's model does not have a score, or strengths
