@@ -4,11 +4,13 @@ Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Event
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ledger.events.evaluations import UnscorableReason
+from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
@@ -132,21 +134,35 @@ class Reply:
 
 @dataclass(frozen=True)
 class NoReply:
-    """Why a query has no reply; `detail` tells whether it may have been billed."""
+    """Why a query has no reply, and whether it may have been billed."""
 
     query_key: Digest
     reason: Literal["errored", "rejected", "expired", "canceled"]
     detail: str
+    fate: Fate = "refused"
 
 
 Answer: TypeAlias = Reply | NoReply
 
 
+@dataclass(frozen=True)
+class Asking:
+    """The queries to a judge, and how it is stopped."""
+
+    take: Callable[[int], Sequence[JudgeQuery]]
+    """Returns at most so many further queries, to be sent at once; none at the end."""
+    stops: Event = field(default_factory=Event)  # set: nothing more is sent
+    tell: "Tell" = lambda _: None  # hears of long waits
+
+
 class Judge(Protocol):
     """Answers queries while the process waits."""
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-        """Yield answers as they come, in any order, at most one per query."""
+    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
+        """Yield answers in groups as they come, in any order, one for each query taken.
+
+        After a failure, or when `stops` is set, answers to queries already sent are still yielded.
+        """
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ automatic MT evaluation"), here sacrebleu's with its defaults: n = 1..6, beta = 
 It measures overlap of letters, not truth: use it for rehearsals and tests, never for claims.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from sacrebleu.metrics.chrf import CHRF
 
 from commands.judging.panel import REFERENCE_MODEL
-from commands.ports import Reply
+from commands.ports import Asking, Reply
 from projections.verdicts.queries import JudgeQuery
+
+_AT_A_TIME: Final = 256
 
 
 class ReferenceJudge:
@@ -22,11 +25,12 @@ class ReferenceJudge:
         self._tie_band = tie_band
         self._chrf = lru_cache(maxsize=None)(CHRF().sentence_score)
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
-        """Yield a reply to each query, in order."""
-        for query in queries:
-            yield Reply(
-                query.query_key, self._reply(query), stop_reason="end_turn", model=REFERENCE_MODEL
+    def answer(self, asking: Asking) -> Iterator[tuple[Reply, ...]]:
+        """Yield replies in the order of the queries, many at a time."""
+        while not asking.stops.is_set() and (queries := asking.take(_AT_A_TIME)):
+            yield tuple(
+                Reply(query.query_key, self._reply(query), "end_turn", REFERENCE_MODEL)
+                for query in queries
             )
 
     def _reply(self, query: JudgeQuery) -> str:

@@ -34,7 +34,12 @@ class NeverSubmitted(TourneyError):
 
 
 def submit(
-    judge: JudgeId, query: OpenQuery, state: Tournament, *, in_batch: Digest | None = None
+    judge: JudgeId,
+    query: OpenQuery,
+    state: Tournament,
+    *,
+    in_batch: Digest | None = None,
+    worst_usd: float | None = 0.0,
 ) -> tuple[Event, ...]:
     """Return the submission of a query; none if this attempt was submitted, or it has a verdict."""
     (pairing, response_a, response_b, *_), question, n_failed = query
@@ -55,6 +60,7 @@ def submit(
             response_b=response_b.response_key,
             attempt=attempt,
             batch_key=in_batch,
+            worst_usd=worst_usd,
         ),
     )
 
@@ -91,7 +97,14 @@ def _read(
     }
     if isinstance(answer, NoReply):
         about |= {"reply": "", "stop_reason": "", "model": "", "detail": answer.detail}
-        return judging.JudgeQueryFailed(**about, attempt=attempt, reason=answer.reason)
+        worst_usd = command.worst_usd if answer.fate == "perhaps billed" else 0.0
+        return judging.JudgeQueryFailed(
+            **about,
+            attempt=attempt,
+            reason=answer.reason,
+            fate=answer.fate,
+            worst_usd=worst_usd,
+        )
     said = {
         **about,
         "reply": answer.text,
@@ -169,9 +182,10 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
         n_expired=command.state.n_expired,
     )
     silent = (
-        NoReply(key, "expired", "the provider keeps no result of it")
+        NoReply(key, "expired", "the provider keeps no result of it", "perhaps billed")
         for key in batch.planned.queries
         if is_unanswered(key, state)
     )
-    lost = (receive(ReceiveAnswer(judge, each), state) for each in silent)
+    worst_usd = batch.worst_usd_each
+    lost = (receive(ReceiveAnswer(judge, each, worst_usd=worst_usd), state) for each in silent)
     return (*chain.from_iterable(lost), ended)

@@ -51,15 +51,20 @@ class SubmitQuery:
 
     judge: JudgeId
     query: OpenQuery
+    worst_usd: float | None = 0.0  # None: the price is unknown
 
 
 @dataclass(frozen=True)
 class ReceiveAnswer:
-    """Record a judge's answer, with the price that holds when it comes."""
+    """Record a judge's answer, with the price that holds when it comes.
+
+    Without an answer, it may have cost `worst_usd`.
+    """
 
     judge: registration.JudgeSettings
     answer: Answer
     price: Price | None = None
+    worst_usd: float | None = 0.0
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return _record(command, state)
         case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
-        case commands.SubmitQuery(judge=judge, query=query):
-            return submit(judge, query, state)
+        case commands.SubmitQuery(judge=judge, query=query, worst_usd=worst_usd):
+            return submit(judge, query, state, worst_usd=worst_usd)
         case commands.ReceiveAnswer():
             return receive(command, state)
         case (

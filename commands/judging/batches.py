@@ -24,7 +24,7 @@ from commands.judging.judge import (
 from commands.judging.receiving import BatchReceiver
 from commands.judging.recovery import BatchOptions, resolve_batches
 from commands.ports import BatchJudge
-from commands.spending.budget import BudgetReached, Exposure
+from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
 from projections.tournament.progress import AskingRules, OpenQuery
@@ -118,7 +118,6 @@ class _BatchJudging:
         self, recorder: Recorder, task: JudgeTask, port: BatchJudge, options: BatchOptions
     ) -> None:
         self._recorder, self._task, self._port, self._options = recorder, task, port, options
-        self._exposure = Exposure(recorder, task.pricing_of)
         self._reception = BatchReceiver(recorder, port, options)
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_dropped = 0
@@ -174,7 +173,7 @@ class _BatchJudging:
             BatchRefused: The provider rejected the batch, and would again.
         """
         task, n_requested = self._task, len(queries)
-        queries = affordable(self._recorder, task, queries, self._exposure)
+        queries = affordable(self._recorder, task, queries)
         if len(queries) < n_requested:
             self._options.tell(f"the cap allows {len(queries)} queries now, each at its worst")
         asked = [query.asked for query in queries]

@@ -3,25 +3,25 @@
 Judging in batches shares the task, the cap and the reconciliation.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from threading import Event
+from typing import NamedTuple
 
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
-from commands.ports import Answer, Judge, NoReply, OnProgress, Reply
-from commands.spending.budget import Exposure, affordable_queries
+from commands.judging.stopping import stopping_gently
+from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
+from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion
 from ledger.events.registration import JudgeSettings
-from ledger.identity import PromptId
+from ledger.identity import Digest, PromptId
 from projections.tournament import progress
-from projections.tournament.spend import may_have_been_billed
 from projections.verdicts.policies import DEFAULT_POLICY
-
-_CHUNK: Final = 256  # queries submitted in one transaction, then waited for
-_MOST_UNCERTAIN: Final = 10  # failures in a row; a lost connection fails the 8 in parallel
+from projections.verdicts.queries import JudgeQuery
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,24 @@ def judge_open(
     make_judge: Callable[[], Judge],
     *,
     on_progress: OnProgress,
+    tell: Tell = lambda _: None,
 ) -> JudgingSummary:
     """Ask for every missing verdict; a query whose reply has none is retried.
+
+    Ctrl-C sends nothing more, and records the answers to what is under way; a second one leaves.
 
     Raises:
         Refused: The next queries might exceed the cap; all answers are recorded.
         ProviderError: The judge fails, or leaves request after request unanswered.
     """
+    close_abandoned(recorder)
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
     try:
         if asked:
-            _DirectJudging(recorder, task, make_judge(), on_progress).ask_with_retries(asked)
+            with stopping_gently(tell) as stops:
+                judging = _DirectJudging(recorder, task, make_judge(), on_progress, tell, stops)
+                judging.ask_with_retries(asked)
     except (Refused, ProviderError):
         reconcile_open(recorder, task)
         raise
@@ -82,56 +88,97 @@ def judge_open(
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
+def close_abandoned(recorder: Recorder) -> None:
+    """Record that requests of a process that died may have been billed; they are open again."""
+    for query_key, sent in recorder.state.under_way.items():
+        judge = next(each for each in recorder.state.judges.values() if each.judge_id == sent.judge)
+        lost = NoReply(
+            query_key, "errored", "the process ended before its answer", "perhaps billed"
+        )
+        recorder.record(ReceiveAnswer(judge, lost, worst_usd=sent.worst_usd))
+
+
 class _DirectJudging:
     """Sends queries to one judge and waits for the answers."""
 
     def __init__(
-        self, recorder: Recorder, task: JudgeTask, port: Judge, on_progress: OnProgress
+        self,
+        recorder: Recorder,
+        task: JudgeTask,
+        port: Judge,
+        on_progress: OnProgress,
+        tell: Tell,
+        stops: Event,
     ) -> None:
         self._recorder, self._task, self._port = recorder, task, port
-        self._on_progress = on_progress
-        self._exposure = Exposure(recorder, task.pricing_of)
-        self._n_uncertain = 0  # failures in a row that may have been billed
+        self._on_progress, self._tell, self._stops = on_progress, tell, stops
+        self._remaining: deque[progress.OpenQuery] = deque()
+        self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
+        self._lost: set[Digest] = set()  # perhaps billed: another command may send them again
+        self._stopped_by: Refused | None = None
 
     def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
         for _ in range(self._task.rules.retries + 1):
+            chosen = [each for each in chosen if each.asked.query_key not in self._lost]
             self._ask(still_open(self._recorder, self._task, chosen))
 
     def _ask(self, queries: Sequence[progress.OpenQuery]) -> None:
-        """Submit the queries in chunks, and record answers as they come."""
-        task, n_done, remaining = self._task, 0, queries
-        while remaining:
-            wanted = still_open(self._recorder, task, remaining[:_CHUNK])
-            chunk = affordable(self._recorder, task, wanted, self._exposure) if wanted else ()
-            if not self._submits(chunk):
-                continue
-            remaining = (*wanted[len(chunk) :], *remaining[_CHUNK:])
-            for answer in self._port.answer([query.asked for query in chunk]):
-                self._recorder.record(answer_command(task.judge, answer, task.pricing))
-                n_done += 1
+        """Send queries, and record answers as they come."""
+        self._remaining = deque(queries)
+        version, n_done = None, 0
+        while self._remaining and version != self._recorder.state.version:
+            version, self._stopped_by = self._recorder.state.version, None
+            for group in self._port.answer(Asking(self._take, self._stops, self._tell)):
+                self._record(group)
+                n_done += len(group)
                 self._on_progress("verdicts", n_done, len(queries))
-                self._require_certain(answer)
+        if self._stops.is_set():
+            raise KeyboardInterrupt
+        if self._stopped_by is not None:
+            raise self._stopped_by
 
-    def _submits(self, chunk: Sequence[progress.OpenQuery]) -> bool:
-        """Record the submission; return False if a merge came first, and may have answered some."""
-        judge = self._task.judge.judge_id
-        try:
-            self._recorder.record(*(SubmitQuery(judge, query) for query in chunk))
-        except StaleVersion:
-            return False
-        return True
+    def _take(self, n_at_most: int) -> Sequence[JudgeQuery]:
+        """Return the next queries, recorded as sent; none if none may be sent now."""
+        while self._remaining:
+            few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
+            wanted = still_open(self._recorder, self._task, few)
+            chunk: Sequence[progress.OpenQuery] = ()
+            try:
+                chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
+                self._submit(chunk)
+            except Refused as stop:
+                self._stopped_by = stop
+                return ()
+            except StaleVersion:  # a merge came first, and may have answered some
+                chunk = ()
+            finally:
+                self._remaining.extendleft(reversed(wanted[len(chunk) :]))
+            if chunk:
+                return [query.asked for query in chunk]
+        return ()
 
-    def _require_certain(self, answer: Answer) -> None:
-        """Stop if request after request is unanswered and may be billed."""
-        if not isinstance(answer, NoReply) or not may_have_been_billed(answer.detail):
-            self._n_uncertain = 0
-            return
-        self._n_uncertain += 1
-        if self._n_uncertain == _MOST_UNCERTAIN:
-            raise ProviderError(
-                f"{_MOST_UNCERTAIN} requests in a row got no answer, last error: {answer.detail!r}"
+    def _submit(self, chunk: Sequence[progress.OpenQuery]) -> None:
+        judge, pricing = self._task.judge.judge_id, self._task.pricing
+        worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
+        self._recorder.record(
+            *(SubmitQuery(judge, each, worst_usd[each.asked.query_key]) for each in chunk)
+        )
+        self._worst_usd |= worst_usd
+
+    def _record(self, answers: Sequence[Answer]) -> None:
+        judge, pricing = self._task.judge, self._task.pricing
+        self._recorder.record(
+            *(
+                answer_command(judge, each, pricing, self._worst_usd[each.query_key])
+                for each in answers
             )
+        )
+        self._lost |= {
+            each.query_key
+            for each in answers
+            if isinstance(each, NoReply) and each.fate == "perhaps billed"
+        }
 
 
 def still_open(
@@ -143,7 +190,7 @@ def still_open(
 
 
 def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.OpenQuery], exposure: Exposure
+    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.OpenQuery]
 ) -> Sequence[progress.OpenQuery]:
     """Return as many of the first queries as the cap allows in the worst case.
 
@@ -153,14 +200,18 @@ def affordable(
     """
     if task.max_usd is None:
         return queries
-    bound_usd = recorder.state.spent_usd + task.spent_elsewhere_usd + exposure.usd()
+    state = recorder.state
+    bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
     return affordable_queries(queries, task.pricing, cap_usd=task.max_usd, bound_usd=bound_usd)
 
 
-def answer_command(judge: JudgeSettings, answer: Answer, pricing: Pricing) -> ReceiveAnswer:
-    """Return the command to record an answer, with its price."""
+def answer_command(
+    judge: JudgeSettings, answer: Answer, pricing: Pricing, worst_usd: float | None
+) -> ReceiveAnswer:
+    """Return the command to record an answer, with its price and what it costs at worst."""
     usage = answer.usage if isinstance(answer, Reply) else None
-    return ReceiveAnswer(judge, answer, None if usage is None else pricing.price_of(usage))
+    price = None if usage is None else pricing.price_of(usage)
+    return ReceiveAnswer(judge, answer, price, worst_usd)
 
 
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:

@@ -157,4 +157,7 @@ class BatchReceiver:
         judge = self._recorder.state.judges[batch.planned.judge]
         pricing = self._options.pricing_of(judge)
         distinct = {answer.query_key: answer for answer in answers}
-        self._recorder.record(*(answer_command(judge, each, pricing) for each in distinct.values()))
+        worst_usd = batch.worst_usd_each
+        self._recorder.record(
+            *(answer_command(judge, each, pricing, worst_usd) for each in distinct.values())
+        )

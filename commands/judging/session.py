@@ -182,7 +182,13 @@ def judge_with_consent(
     if not plan.judge.is_batched:
         _approve(recorder, plan, console)
         make_judge = lambda: backends.judge(plan.judge)  # noqa: E731  # made only when it is asked
-        return judge_open(recorder, plan.task, make_judge, on_progress=console.on_progress)
+        return judge_open(
+            recorder,
+            plan.task,
+            make_judge,
+            on_progress=console.on_progress,
+            tell=console.tell,
+        )
     make_port = cache(lambda: backends.batch_judge(plan.judge))
     with reporting_open_batches(recorder, console), reconciling(recorder, plan.task.rules):
         if recorder.state.open_batches:

@@ -6,7 +6,7 @@ from math import fsum
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
-from commands.spending.budget import Exposure
+from commands.spending.budget import at_risk_usd
 from commands.spending.consent import Offer, SpendingOptions, dollars
 from commands.spending.endpoints import Request, endpoint_costs, spent_at_endpoints
 from commands.spending.pricing import PriceBook
@@ -83,7 +83,6 @@ def approve_requests(
         return
     models = ", ".join(dict.fromkeys(cost.model for cost in priced))
     require_someone(models, spending, console)
-    exposure = Exposure(recorder, lambda judge: book.pricing(judge, recorder.state))
     elsewhere_usd = spent_at_endpoints(recorder.ledger, recorder.state, book.table)
     offer = Offer(
         n_queries=sum(cost.n_requests for cost in priced),
@@ -92,7 +91,7 @@ def approve_requests(
         worst_usd=fsum(cost.worst_usd or 0.0 for cost in priced),
         spent_usd=recorder.state.spent_usd + elsewhere_usd,
         cap_usd=spending.max_usd,
-        uncertain_usd=0.0 if spending.max_usd is None else exposure.usd(),
+        uncertain_usd=0.0 if spending.max_usd is None else at_risk_usd(recorder.state),
     )
     _require_worst_within_cap(offer)
     approve(offer, spending, console)

@@ -1,22 +1,17 @@
 """The cap on spending, kept against the worst case.
 
-`affordable_queries` are those that the cap allows; `Exposure` bounds the charges that are not
+`affordable_queries` are those that the cap allows; `at_risk_usd` bounds the charges that are not
 settled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
 
-from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.spending.consent import dollars
 from commands.spending.pricing import Pricing
-from ledger.events.judging import JudgeQueryFailed
-from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId
-from projections.tournament.matches import queries_to
 from projections.tournament.progress import OpenQuery
-from projections.tournament.spend import may_have_been_billed
+from projections.tournament.state import Tournament
 
 
 class BudgetReached(Refused):
@@ -68,68 +63,19 @@ def affordable_queries(
     return queries
 
 
-class Exposure:
-    """Upper bound on unsettled charges: batches in flight, and failures that may have been billed.
+def at_risk_usd(state: Tournament) -> float:
+    """Return an upper bound on charges that are not settled, in dollars.
 
-    If a run is killed while it waits for a direct judge, its open queries are recorded as submitted
-    but not counted: they cannot be told from queries that were never sent.
+    They are for requests under way, batches in flight, and requests that were perhaps billed: of
+    all judges, whichever process sent them. A request of unknown price counts as nothing.
+
+    Raises:
+        Refused: A batch without a known price is in flight.
     """
-
-    def __init__(self, recorder: Recorder, pricing_of: Callable[[JudgeSettings], Pricing]) -> None:
-        self._recorder, self._pricing_of = recorder, pricing_of
-        self._position = 0  # failures are counted up to here
-        self._lost_usd = 0.0
-        self._worst_of: dict[JudgeId, Mapping[Digest, float]] = {}
-        self._dearest: dict[JudgeId, float] = {}
-
-    def usd(self) -> float:
-        """Return the bound in dollars: all judges, whichever process asked them.
-
-        A query that is no longer asked, of an older rubric for example, counts as the dearest of
-        today's.
-
-        Raises:
-            Refused: A batch without a known price is in flight.
-        """
-        in_flight = [batch.planned.worst_usd for batch in self._recorder.state.open_batches]
-        if None in in_flight:
-            raise Refused(
-                "a batch without a known price is in flight: a cap cannot be kept until it ends"
-            )
-        self._lost_usd += fsum(self._lost_since())
-        return self._lost_usd + fsum(usd or 0.0 for usd in in_flight)
-
-    def _lost_since(self) -> list[float]:
-        """Return the worst case of each such failure that was recorded since the last call."""
-        ledger, since = self._recorder.ledger, self._position
-        self._position = ledger.head.position
-        news = ledger.read(
-            after=since,
-            until=self._position,
-            stream=self._recorder.state.stream,
-            types=["JudgeQueryFailed"],
+    in_flight = [batch.planned.worst_usd for batch in state.open_batches]
+    if None in in_flight:
+        raise Refused(
+            "a batch without a known price is in flight: a cap cannot be kept until it ends"
         )
-        return [
-            self._worst(each.event)
-            for each in news
-            if isinstance(each.event, JudgeQueryFailed) and may_have_been_billed(each.event.detail)
-        ]
-
-    def _worst(self, failure: JudgeQueryFailed) -> float:
-        if failure.judge not in self._worst_of:
-            self._worst_of[failure.judge] = self._priced(failure.judge)
-            self._dearest[failure.judge] = max(self._worst_of[failure.judge].values(), default=0.0)
-        return self._worst_of[failure.judge].get(failure.query_key, self._dearest[failure.judge])
-
-    def _priced(self, judge_id: JudgeId) -> Mapping[Digest, float]:
-        """Return the worst case of each query to the judges of a name, without their texts.
-
-        The same query may have been sent in a batch or not, at different prices.
-        """
-        state, worst_usd = self._recorder.state, dict[Digest, float]()
-        for judge in (each for each in state.judges.values() if each.judge_id == judge_id):
-            pricing = self._pricing_of(judge)
-            for question in queries_to(state, [prompt.prompt_id for prompt in state.bank], judge):
-                usd, key = pricing.worst_usd([question]) or 0.0, question.query_key
-                worst_usd[key] = max(usd, worst_usd.get(key, 0.0))
-        return worst_usd
+    alone = (sent.worst_usd for sent in state.under_way.values())
+    return fsum((state.lost_usd, *(usd or 0.0 for usd in (*in_flight, *alone))))

@@ -87,6 +87,9 @@ MAY_CHANGE: Final = frozenset({"unreadable", "empty"})
 FINAL: Final = frozenset({"refused", "truncated", "rejected"})
 """Asking the same again would end the same; all but `rejected` were paid for."""
 
+Fate = Literal["not sent", "refused", "answered", "perhaps billed"]
+"""What became of a request: only the last two may cost money."""
+
 PAID: Final = MAY_CHANGE | FINAL - {"rejected"}
 
 Basis = Literal["verdicts", "identical"]
@@ -136,7 +139,8 @@ class JudgeQuerySubmitted(Fact, frozen=True):
     response_a: Digest  # response key of entrant_a, in either order
     response_b: Digest
     attempt: int = 1
-    batch_key: Digest | None = None
+    batch_key: Digest | None = None  # None: sent alone
+    worst_usd: Dollars | None = 0.0  # of a query sent alone, at most; None: nobody knows the price
 
 
 class VerdictReceived(Fact, frozen=True):
@@ -169,6 +173,8 @@ class JudgeQueryFailed(Fact, frozen=True):
     detail: str = ""  # what the provider said of it
     usage: Usage | None = None
     price: Price | None = None
+    fate: Fate = "answered"
+    worst_usd: Dollars | None = 0.0  # of a request that was perhaps billed; None: unknown price
 
 
 class PairReconciled(Fact, frozen=True):

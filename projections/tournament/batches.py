@@ -39,6 +39,12 @@ class Batch(NamedTuple):
         return "unknown" if self.submitted is None else "in flight"
 
     @property
+    def worst_usd_each(self) -> float | None:
+        """What one query may have cost, if nothing is known of its result."""
+        worst_usd = self.planned.worst_usd
+        return None if worst_usd is None else worst_usd / len(self.planned.queries)
+
+    @property
     def is_open(self) -> bool:
         """Whether it may still cost money."""
         return self.end is None

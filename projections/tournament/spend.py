@@ -3,7 +3,7 @@
 A request without a reply that may have been billed all the same is counted, without dollars.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,7 +19,6 @@ from ledger.recorded import Recorded
 from projections.fold import Projection
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
-MAY_BE_BILLED: Final = "it may have been billed"  # ends what is said of such a failure
 NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
 
@@ -38,7 +37,8 @@ class Bill:
     n_replies: int = 0
     n_failed: int = 0  # of the replies: paid for, and no verdict
     n_unpriced: int = 0  # of the replies: nobody knows what they cost
-    n_maybe_billed: int = 0  # beside the replies: unanswered, and perhaps paid for
+    n_maybe_billed: int = 0  # beside the replies: without an answer, and perhaps paid for
+    maybe_usd: float = 0.0  # for those, at worst; those of unknown price cost nothing here
     tokens: Usage = NO_TOKENS
     usd: float = 0.0
     failed_usd: float = 0.0  # of the dollars: for replies that held no verdict
@@ -51,6 +51,7 @@ class Bill:
             self.n_failed + other.n_failed,
             self.n_unpriced + other.n_unpriced,
             self.n_maybe_billed + other.n_maybe_billed,
+            self.maybe_usd + other.maybe_usd,
             self.tokens + other.tokens,
             self.usd + other.usd,
             self.failed_usd + other.failed_usd,
@@ -71,6 +72,7 @@ class Bill:
             "n_failed": self.n_failed,
             "n_unpriced": self.n_unpriced,
             "n_maybe_billed": self.n_maybe_billed,
+            "maybe_usd": self.maybe_usd,
             **self.tokens.fields,
             "usd": self.usd if is_known else None,
             "priced_usd": self.usd,
@@ -79,14 +81,33 @@ class Bill:
         }
 
 
+class UnderWay(NamedTuple):
+    """Where a request will be billed that has not ended, and what it may cost."""
+
+    key: SpendKey
+    bill: Bill
+
+
 @dataclass(frozen=True)
 class Spend:
     """A tournament's bills by judge, dimension and day."""
 
     stream: StreamId
-    bills: Map[SpendKey, Bill] = Map()
+    settled: Map[SpendKey, Bill] = Map()  # requests that ended
+    under_way: Map[Digest, UnderWay] = Map()  # requests sent alone that have not, by query key
     dimensions: Map[Digest, Dimension] = Map()  # by query key
     free: frozenset[JudgeId] = frozenset()
+
+    @property
+    def bills(self) -> Mapping[SpendKey, Bill]:
+        """All bills; a request that has not ended may have been billed.
+
+        Its process has died, or waits for the answer.
+        """
+        bills = dict(self.settled)
+        for key, bill in self.under_way.values():
+            bills[key] = bills.get(key, Bill()) + bill
+        return bills
 
     @property
     def total(self) -> Bill:
@@ -99,11 +120,6 @@ def is_free(judge: JudgeSettings) -> bool:
     return judge.provider in _FREE
 
 
-def may_have_been_billed(detail: str) -> bool:
-    """Say whether a failed request may have been billed, by its recorded detail."""
-    return detail.endswith(MAY_BE_BILLED)
-
-
 def spend_of(stream: StreamId) -> Projection[Spend]:
     """Return the projection to a tournament's spend."""
     return Projection(initial=Spend(stream), advance=advance)
@@ -111,7 +127,8 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
-    bills, dimensions, free = spend.bills.mutate(), spend.dimensions.mutate(), spend.free
+    bills, dimensions, free = spend.settled.mutate(), spend.dimensions.mutate(), spend.free
+    under_way = spend.under_way.mutate()
     for recorded in events:
         if recorded.stream != spend.stream:
             continue
@@ -119,9 +136,13 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
             case JudgeRegistered(judge=judge):
                 others = free - {judge.judge_id}
                 free = others | {judge.judge_id} if is_free(judge) else others
-            case JudgeQuerySubmitted(query_key=query_key, dimension=dimension):
+            case JudgeQuerySubmitted(query_key=query_key, dimension=dimension) as sent:
                 dimensions[query_key] = dimension
+                if sent.batch_key is None and sent.worst_usd != 0.0:
+                    key = SpendKey(sent.judge, dimension, recorded.recorded_at.date())
+                    under_way[query_key] = UnderWay(key, _perhaps(sent.worst_usd))
             case VerdictReceived() | JudgeQueryFailed() as reply:
+                under_way.pop(reply.query_key, None)
                 bill = bill_of(reply, free)
                 if bill is not None:
                     day = recorded.recorded_at.date()
@@ -129,15 +150,26 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
                     bills[key] = bills.get(key, Bill()) + bill
             case _:
                 pass
-    return replace(spend, bills=bills.finish(), dimensions=dimensions.finish(), free=free)
+    return replace(
+        spend,
+        settled=bills.finish(),
+        under_way=under_way.finish(),
+        dimensions=dimensions.finish(),
+        free=free,
+    )
 
 
 def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
     """Return the bill of one request; None if it has no tokens and was not billed."""
     if reply.usage is not None:
         return _of_reply(reply, reply.usage, free)
-    is_lost = isinstance(reply, JudgeQueryFailed) and may_have_been_billed(reply.detail)
-    return Bill(n_maybe_billed=1) if is_lost else None
+    if isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed":
+        return _perhaps(reply.worst_usd)
+    return None
+
+
+def _perhaps(worst_usd: float | None) -> Bill:
+    return Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
 
 
 def _of_reply(

@@ -75,6 +75,8 @@ class Tournament:
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
     spent_usd: float = 0.0  # by this tournament, for replies whose price is known
+    lost_usd: float = 0.0  # likewise, at worst: for requests that were perhaps billed
+    under_way: Map[Digest, judging.JudgeQuerySubmitted] = Map()  # sent alone, and not answered yet
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
 
@@ -170,7 +172,8 @@ class _StateBuilder:
                 self._put(
                     "verdicts", key, RecordedVerdict(event, recorded.recorded_us), is_own=is_own
                 )
-                self._spend(event, is_own=is_own)
+                if is_own:
+                    self._settle(event)
             case judging.JudgeQueryFailed(query_key=key) if (
                 not is_own and event.reason in judging.FINAL
             ):
@@ -199,6 +202,8 @@ class _StateBuilder:
         match event:
             case judging.JudgeQuerySubmitted(query_key=key, attempt=attempt):
                 self._map("attempts")[key] = attempt
+                if event.batch_key is None and event.worst_usd != 0.0:
+                    self._map("under_way")[key] = event
             case judging.PairReconciled(natural_key=key, outcome=outcome):
                 self._map("outcomes")[key] = outcome
             case judging.JudgeQueryFailed(query_key=key):
@@ -206,7 +211,7 @@ class _StateBuilder:
                 if event.reason in judging.PAID:
                     useless = self._map("useless_replies")
                     useless[key] = useless.get(key, 0) + 1
-                self._spend(event, is_own=True)
+                self._settle(event)
             case ResponseFailed(response_key=key):
                 self._map("response_failures")[key] = event
             case TournamentOpened():
@@ -233,12 +238,16 @@ class _StateBuilder:
         if batch is not None:  # its plan is on this ledger: it is known what it asks
             batches[key] = batch
 
-    def _spend(
-        self, event: judging.VerdictReceived | judging.JudgeQueryFailed, *, is_own: bool
-    ) -> None:
-        if is_own and event.usage is not None and event.price is not None:
-            spent = self._fields.get("spent_usd", self._state.spent_usd)
-            self._fields["spent_usd"] = spent + cost_usd(event.usage, event.price)
+    def _settle(self, event: judging.VerdictReceived | judging.JudgeQueryFailed) -> None:
+        """Count what an answer cost, or what a request without one cost at worst."""
+        self._map("under_way").pop(event.query_key, None)
+        if event.usage is not None and event.price is not None:
+            self._add_usd("spent_usd", cost_usd(event.usage, event.price))
+        elif isinstance(event, judging.JudgeQueryFailed) and event.fate == "perhaps billed":
+            self._add_usd("lost_usd", event.worst_usd or 0.0)
+
+    def _add_usd(self, name: str, usd: float) -> None:
+        self._fields[name] = self._fields.get(name, getattr(self._state, name)) + usd
 
     def _map(self, name: str) -> MapMutation[Any, Any]:
         if name not in self._maps:

@@ -5,13 +5,12 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from commands.backends._remote import decode_json
 from commands.backends.anthropic.client import is_out_of_credit
+from commands.backends.remote.bodies import decode_json
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.events.values import Count, Moment
 from ledger.identity import Digest
-from projections.tournament.spend import MAY_BE_BILLED
 
 
 class _MessageType(msgspec.Struct, frozen=True):
@@ -58,8 +57,7 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
 
 def unreadable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
     """Return a retryable `NoReply` for an answer that cannot be decoded."""
-    detail = f"the answer cannot be decoded ({why}); {MAY_BE_BILLED}"
-    return NoReply(query_key, "errored", detail)
+    return NoReply(query_key, "errored", f"the answer cannot be decoded ({why})", "perhaps billed")
 
 
 def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:

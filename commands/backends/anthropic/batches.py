@@ -4,7 +4,8 @@ A batch has no idempotency key, so sending it twice may cost twice: `create` res
 provider certainly did nothing. All other calls are repeated on temporary failures.
 """
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
@@ -16,10 +17,12 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
+from commands.backends.remote.outcomes import Stop, TryAgain
+from commands.backends.remote.pace import Pace, back_off_s
+from commands.backends.remote.sender import send_alone
 from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
 from commands.settings.schema import CacheTtl
-from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from projections.verdicts.queries import JudgeQuery
 
@@ -36,27 +39,28 @@ class AnthropicBatches:
         judge: JudgeSettings,
         *,
         cache: CacheTtl,
-        pace: api.Pace | None = None,
+        pace: Pace | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._form = RequestForm(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
         self._batches = api.with_retries(client).messages.batches
         self._again = self._batches.with_raw_response
-        self._pace = pace or api.Pace()
+        self._pace, self._sleep = pace or Pace(), sleep
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Send a batch, at most once."""
         requests = [self._form.in_batch(query) for query in queries]
 
-        def send() -> bytes:
-            return self._once.create(requests=requests).read()
+        def send(_: object) -> BatchState:
+            try:
+                return state_of(self._once.create(requests=requests).read())
+            except anthropic.APIError as error:
+                raise _not_created(error) from api.without_key(error)
+            except msgspec.DecodeError as error:
+                raise Stop(_uncertain(api.not_the_api(error)), "perhaps billed") from error
 
-        try:
-            return state_of(api.send_with_retries(send, self._pace, retry_if=api.was_not_processed))
-        except anthropic.APIError as error:
-            raise _not_created(error) from api.without_key(error)
-        except msgspec.DecodeError as error:
-            raise _uncertain(api.not_the_api(error)) from error
+        return send_alone("Anthropic", send, self._pace, self._sleep)
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch."""
@@ -92,11 +96,10 @@ class AnthropicBatches:
             raise ResultsLost(_results_lost(provider_batch_id))
         read: set[str] = set()
         for attempt in range(_READS):
-            self._pace.wait()
             yield from self._unread(provider_batch_id, read)
             if len(read) >= state.n_queries:  # a stream can end early without an error
                 return
-            self._pace.back_off(attempt)
+            self._sleep(back_off_s(attempt))
         raise ProviderError(
             f"only {len(read)} of {state.n_queries} results of batch {provider_batch_id} arrived"
         )
@@ -133,25 +136,21 @@ def _results_lost(provider_batch_id: str) -> str:
     return f"the provider no longer keeps the results of batch {provider_batch_id}"
 
 
-def _not_created(error: anthropic.APIError) -> TourneyError:
-    """Return the error for a failed `create`: it tells whether the batch may exist."""
-    stop = api.fatal_error(error)
-    if stop is not None:
-        return stop
-    status = error.status_code if isinstance(error, anthropic.APIStatusError) else None
+def _not_created(error: anthropic.APIError) -> Stop | TryAgain:
+    """Return how to go on after a failed `create`: it tells whether the batch may exist."""
+    if (fatal := api.fatal_error(error)) is not None:
+        return Stop(fatal)
+    detail, status = api.describe_error(error), getattr(error, "status_code", None)
+    if api.is_busy(error) or not api.may_have_arrived(error):
+        asked_s = api.asked_wait_s(error)
+        return TryAgain(BatchRefused(detail), is_limit=api.is_busy(error), asked_s=asked_s)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BatchRefused(f"{api.describe_error(error)}; lower [judge] batch_queries")
-    if status == HTTPStatus.REQUEST_TIMEOUT or not _was_not_created(error):
-        return _uncertain(api.describe_error(error))
-    return BatchRefused(api.describe_error(error))
+        return Stop(BatchRefused(f"{detail}; lower [judge] batch_queries"))
+    is_refused = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
+    if is_refused and status != HTTPStatus.REQUEST_TIMEOUT:
+        return Stop(BatchRefused(detail))
+    return Stop(_uncertain(detail), "perhaps billed")
 
 
 def _uncertain(why: str) -> BatchUncertain:
     return BatchUncertain(f"{why}; the batch may still exist")
-
-
-def _was_not_created(error: anthropic.APIError) -> bool:
-    """Return whether certainly no batch was created: refused, or never received."""
-    if isinstance(error, anthropic.APIStatusError):
-        return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR or api.was_not_processed(error)
-    return not api.may_have_arrived(error)

@@ -1,17 +1,15 @@
-"""The SDK's client, its errors as tourney's, and the pace and retries of requests.
+"""The SDK's client, its errors as tourney's, and what they tell of a request's fate.
 
 No message or traceback may show the API key. Libraries below the SDK quote headers in their
 errors, so their frames and causes are removed from each error.
 """
 
 import os
-import random
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
-from threading import Lock
 from typing import Final, TypeVar
 from weakref import finalize
 
@@ -28,19 +26,16 @@ from anthropic import (
     Timeout,
 )
 
-from commands.backends._remote import replace_surrogates
+from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
-from ledger.store import utc_now
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its default the SDK rejects long replies
 _GET_RETRIES: Final = 5
 _LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
-_NO_CREDIT: Final = "credit balance is too low"
-_NOT_SENT: Final = (
-    *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
-    *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
+_NO_CREDIT: Final = re.compile(
+    r"credit balance is too low|(?:usage|spend\w*) limits?", re.IGNORECASE
 )
 _T = TypeVar("_T")
 
@@ -82,7 +77,7 @@ def with_retries(client: Anthropic) -> Anthropic:
 
 
 def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object]:
-    """Stop the SDK from waiting longer than `Pace` would."""
+    """Stop the SDK from waiting so long that it looks like a hang."""
     response = call_next(request)
     headers = response.http_response.headers
     if _is_too_long(retry_after_s(headers)):
@@ -99,16 +94,6 @@ def wants_long_wait(error: APIError) -> bool:
 
 def _is_too_long(asked_s: float | None) -> bool:
     return asked_s is not None and asked_s > _LONGEST_WAIT_S
-
-
-def retry_after_s(headers: httpx2.Headers) -> float | None:
-    """Return the wait that the provider asks for, in seconds; None if it asks for none."""
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            return max(0.0, float(headers[name]) * unit_s)
-        except (KeyError, ValueError):
-            continue
-    return None
 
 
 @contextmanager
@@ -156,8 +141,8 @@ def fatal_error(error: APIError) -> TourneyError | None:
 
 
 def is_out_of_credit(message: object) -> bool:
-    """Return whether a message says that the credit is used up; no status code does."""
-    return _NO_CREDIT in str(message).lower()
+    """Return whether a message says that credit or limit is used up; no status code does."""
+    return _NO_CREDIT.search(str(message)) is not None
 
 
 def describe_error(error: APIError) -> str:
@@ -180,7 +165,7 @@ def describe_error(error: APIError) -> str:
 
 def may_have_arrived(error: APIError) -> bool:
     """Return whether the provider may have received the request."""
-    return not isinstance(error.__cause__, _NOT_SENT)
+    return not was_not_sent(error.__cause__)
 
 
 def without_key(error: APIError) -> APIError:
@@ -194,9 +179,6 @@ def _secrets(headers: httpx2.Headers) -> tuple[str, ...]:
     return tuple(filter(None, (headers.get("x-api-key", ""), token)))
 
 
-_ATTEMPTS: Final = 6
-_FIRST_WAIT_S: Final = 0.5
-_LONGEST_BACKOFF_S: Final = 32.0
 _LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ
 _LIMITED: Final = ("requests", "input-tokens", "output-tokens", "tokens")
 _OVERLOADED: Final = 529
@@ -207,86 +189,40 @@ _UNANSWERED: Final = _BUSY | {
 }
 
 
-class Pace:
-    """Delays requests of all threads until the provider accepts more."""
-
-    def __init__(
-        self,
-        *,
-        now: Callable[[], datetime] = utc_now,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._now = now
-        self._sleep = sleep
-        self._lock = Lock()
-        self._resumes_at = now()
-
-    def wait(self) -> None:
-        """Sleep until the next request may be sent."""
-        while (wait_s := (self._resumes_at - self._now()).total_seconds()) > 0:
-            self._sleep(wait_s)
-
-    def hold(self, seconds: float) -> None:
-        """Delay all requests by some seconds."""
-        with self._lock:
-            until = self._now() + timedelta(seconds=seconds)
-            self._resumes_at = max(self._resumes_at, until)
-
-    def follow_limits(self, headers: httpx2.Headers) -> None:
-        """Delay requests until an exhausted rate limit resets."""
-        for name in _LIMITED:
-            remaining = headers.get(f"anthropic-ratelimit-{name}-remaining")
-            resets_at = headers.get(f"anthropic-ratelimit-{name}-reset")
-            if remaining == "0" and resets_at is not None:
-                self.hold(min(self._seconds_until(resets_at), _LONGEST_HOLD_S))
-
-    def _seconds_until(self, resets_at: str) -> float:
-        """Return the seconds until a time; 0 if it cannot be parsed."""
-        try:
-            return (datetime.fromisoformat(resets_at) - self._now()).total_seconds()
-        except (ValueError, TypeError):
-            return 0.0
-
-    def back_off(self, attempt: int, headers: httpx2.Headers | None = None) -> None:
-        """Delay as long as the provider asks, else longer after each attempt, with jitter."""
-        asked_s = None if headers is None else retry_after_s(headers)
-        backoff_s = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_BACKOFF_S)
-        jitter = random.uniform(0.5, 1.0)  # noqa: S311 # not for security
-        self.hold(backoff_s * jitter if asked_s is None else asked_s)
+def limit_reset_s(headers: httpx2.Headers, now: datetime) -> float:
+    """Return the seconds until an exhausted rate limit is refilled; 0 if none is exhausted."""
+    resets = (
+        headers.get(f"anthropic-ratelimit-{name}-reset", "")
+        for name in _LIMITED
+        if headers.get(f"anthropic-ratelimit-{name}-remaining") == "0"
+    )
+    return min(max((_seconds_until(each, now) for each in resets), default=0.0), _LONGEST_HOLD_S)
 
 
-def send_with_retries(
-    send: Callable[[], _T], pace: Pace, *, retry_if: Callable[[APIError], bool]
-) -> _T:
-    """Send a request, and retry after temporary failures.
-
-    Raises:
-        APIError: The failure is not temporary, or lasted too long.
-    """
-    for attempt in range(_ATTEMPTS - 1):
-        pace.wait()
-        try:
-            return send()
-        except APIError as error:
-            if not retry_if(error) or wants_long_wait(error):
-                raise
-            response = error.response if isinstance(error, APIStatusError) else None
-            pace.back_off(attempt, None if response is None else response.headers)
-    pace.wait()
-    return send()
+def _seconds_until(moment: str, now: datetime) -> float:
+    """Return the seconds until a time; 0 if it cannot be parsed or is past."""
+    try:
+        return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0
 
 
-def was_not_processed(error: APIError) -> bool:
-    """Return whether the provider was too busy to begin, or never received the request."""
-    return _is_temporary(error, _BUSY)
+def is_busy(error: APIError) -> bool:
+    """Return whether the provider takes no requests at present."""
+    return _status(error) in _BUSY and fatal_error(error) is None
 
 
 def was_not_answered(error: APIError) -> bool:
     """Return whether a message was certainly not answered, and so not billed."""
-    return _is_temporary(error, _UNANSWERED)
-
-
-def _is_temporary(error: APIError, statuses: frozenset[int]) -> bool:
     if isinstance(error, APIStatusError):
-        return error.status_code in statuses and fatal_error(error) is None
+        return error.status_code in _UNANSWERED and fatal_error(error) is None
     return not may_have_arrived(error)
+
+
+def asked_wait_s(error: APIError) -> float | None:
+    """Return the wait that the provider asks for, in seconds; None if it asks for none."""
+    return retry_after_s(error.response.headers) if isinstance(error, APIStatusError) else None
+
+
+def _status(error: APIError) -> int | None:
+    return error.status_code if isinstance(error, APIStatusError) else None

@@ -1,23 +1,33 @@
 """A judge on Anthropic's Messages API, several queries at a time."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from http import HTTPStatus
-from threading import Event
 from typing import Final
 
-from anthropic import Anthropic, APIError, APIStatusError
+import msgspec
+from anthropic import Anthropic, APIError
 
-from commands.backends._remote import REJECTED, Stopped, run_concurrently
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.ports import Answer, NoReply
+from commands.backends.remote.outcomes import (
+    REJECTED,
+    HeldRejections,
+    Stop,
+    TryAgain,
+    Unanswered,
+    no_reply,
+)
+from commands.backends.remote.pace import Pace
+from commands.backends.remote.sender import Sender
+from commands.errors import ConfigurationError, ProviderError
+from commands.ports import Answer, Asking
 from commands.settings.schema import CacheTtl
 from ledger.events.registration import JudgeSettings
-from projections.tournament.spend import MAY_BE_BILLED
 from projections.verdicts.queries import JudgeQuery
 
-_TIMED_OUT: Final = HTTPStatus.REQUEST_TIMEOUT
+_OF_THE_QUERY: Final = re.compile(r"prompt is too long|content blocks? must be non-empty")
 
 
 class AnthropicJudge:
@@ -30,65 +40,93 @@ class AnthropicJudge:
         *,
         cache: CacheTtl,
         n_at_a_time: int,
-        pace: api.Pace | None = None,
+        pace: Pace | None = None,
     ) -> None:
-        self._client = client
+        self._client, self._judge = client, judge
         self._form = RequestForm(judge, cache=cache)
-        self._n_at_a_time = n_at_a_time
-        self._pace = pace or api.Pace()
+        self._n_at_a_time, self._pace = n_at_a_time, pace or Pace()
+        self._held: HeldRejections[JudgeQuery] = HeldRejections()
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
         """Yield answers as they come.
 
         After a failure, answers to queries already sent are still yielded before it is raised.
-        Closing the iterator stops new queries and waits for none.
 
         Raises:
             NoCredentials: The provider refuses the key.
             SpendLimitReached: The provider's spend limit is reached.
-            ProviderError: The provider cannot be reached, is too busy, lacks the model, or is
-                another API.
+            ConfigurationError: The model does not take the judge's effort.
+            ProviderError: The provider cannot be reached, is too busy for too long, lacks the
+                model, rejects every request, or is another API.
         """
-        stops = Event()
-        return run_concurrently(
-            queries,
-            lambda query: self._answer(query, stops),
+        sender = Sender[JudgeQuery, Answer](
+            f"Anthropic, asked as judge {self._judge.judge_id!r},",
+            self._ask,
+            self._pace,
             n_at_a_time=self._n_at_a_time,
-            stops=stops,
+            held=self._held,
+            stops=asking.stops,
+            tell=asking.tell,
         )
-
-    def _answer(self, query: JudgeQuery, stops: Event) -> Answer:
-        try:
-            body = api.send_with_retries(
-                lambda: self._ask(query, stops), self._pace, retry_if=api.was_not_answered
+        for group in sender.run(asking.take):
+            yield tuple(
+                no_reply(query, answer) if isinstance(answer, Unanswered) else answer
+                for query, answer in group
             )
+
+    def _ask(self, query: JudgeQuery) -> Answer | Unanswered:
+        try:
+            response = self._client.messages.with_raw_response.create(**self._form.params(query))
+            body = response.read()
         except APIError as error:
-            reason = _no_reply(query, error)
-            if reason is None:
-                raise api.provider_error(error) from api.without_key(error)
-            return reason
-        with api.translate_errors():
+            return self._unanswered(error)
+        self._pace.hold(api.limit_reset_s(response.headers, self._pace.now()))
+        try:
             return answer_of(query.query_key, body)
+        except msgspec.DecodeError as error:
+            why = ProviderError(api.not_the_api(error))
+            raise Stop(why, "perhaps billed", unless_proven=True) from error
 
-    def _ask(self, query: JudgeQuery, stops: Event) -> bytes:
-        if stops.is_set():
-            raise Stopped
-        response = self._client.messages.with_raw_response.create(**self._form.params(query))
-        self._pace.follow_limits(response.headers)
-        return response.read()
+    def _unanswered(self, error: APIError) -> Unanswered:
+        """Return what became of a request that failed.
 
+        Raises:
+            TryAgain: It was certainly not answered.
+            Stop: The others would fail as well.
+        """
+        detail, status = api.describe_error(error), getattr(error, "status_code", None)
+        if api.was_not_answered(error):
+            is_of_all = status is None or api.is_busy(error)
+            or_else = ProviderError(detail) if is_of_all else Unanswered(detail)
+            again = TryAgain(
+                or_else,
+                fate="not sent" if status is None else "refused",
+                is_limit=api.is_busy(error),
+                asked_s=api.asked_wait_s(error),
+            )
+            raise again from api.without_key(error)
+        if (fatal := api.fatal_error(error)) is not None:
+            raise Stop(fatal) from api.without_key(error)
+        if status in REJECTED:
+            return self._rejected(detail, is_certain=status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if (
+            status is None
+            or status == HTTPStatus.REQUEST_TIMEOUT
+            or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        ):
+            return Unanswered(detail, "perhaps billed")
+        raise Stop(ProviderError(detail)) from api.without_key(error)
 
-def _no_reply(query: JudgeQuery, error: APIError) -> NoReply | None:
-    """Return why this query has no answer; None if the others would fail as well."""
-    if api.fatal_error(error) is not None or api.was_not_processed(error):
-        return None
-    status = error.status_code if isinstance(error, APIStatusError) else None
-    if status in REJECTED:
-        return NoReply(query.query_key, "rejected", api.describe_error(error))
-    if api.was_not_answered(error):
-        if api.wants_long_wait(error):  # which affects all
-            return None
-        return NoReply(query.query_key, "errored", api.describe_error(error))
-    if status is None or status == _TIMED_OUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return NoReply(query.query_key, "errored", f"{api.describe_error(error)}; {MAY_BE_BILLED}")
-    return None
+    def _rejected(self, detail: str, *, is_certain: bool) -> Unanswered:
+        """Return a rejection.
+
+        Raises:
+            Stop: The model does not take the effort.
+        """
+        if "effort" in detail:
+            fault = (
+                f'judge {self._judge.judge_id!r}: {detail}; set another effort, or effort = "none"'
+            )
+            raise Stop(ConfigurationError([fault]))
+        is_certain = is_certain or _OF_THE_QUERY.search(detail) is not None
+        return Unanswered(detail, reason="rejected", is_certain=is_certain)

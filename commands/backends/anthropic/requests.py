@@ -12,8 +12,8 @@ from anthropic import Anthropic, types
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
-from commands.backends._remote import decode_json
 from commands.backends.anthropic.client import translate_errors, with_retries
+from commands.backends.remote.bodies import decode_json
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count

@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from commands.backends._remote import decode_json
-from commands.backends.endpoint.server import UnansweredRequest
+from commands.backends.remote.bodies import decode_json
+from commands.backends.remote.outcomes import Unanswered
 from commands.ports import GeneratedText, GenerationFailure, Reply
 from ledger.events.money import Usage
 from ledger.events.values import Count
@@ -103,7 +103,7 @@ _TEXT_COMPLETION: Final = msgspec.json.Decoder(_TextCompletion)
 
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float
-) -> GeneratedText | GenerationFailure | UnansweredRequest:
+) -> GeneratedText | GenerationFailure | Unanswered:
     """Return the answer to a task, from a chat or a plain completion."""
     completion = decode_json(body, _TEXT_COMPLETION)
     choice, usage = completion.choices[0], completion.usage
@@ -122,4 +122,4 @@ def text_of(
             used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
             return GenerationFailure(response_key, "refused", detail, used)
         case other:
-            return UnansweredRequest("errored", f"unknown finish reason {other!r}")
+            return Unanswered(f"unknown finish reason {other!r}", "perhaps billed")

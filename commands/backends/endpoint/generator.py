@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from threading import Event
 from time import perf_counter
 from typing import TypedDict
@@ -11,10 +12,12 @@ import openai
 from openai.types.chat import ChatCompletionUserMessageParam
 
 from commands.backends.endpoint._replies import text_of
-from commands.backends.endpoint.server import N_PROBES, Endpoint, ServerProbe, UnansweredRequest
-from commands.errors import LeftUnanswered, ProviderError
-from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
-from ledger.events.registration import Entrant
+from commands.backends.endpoint.server import Endpoint
+from commands.backends.remote.outcomes import HeldRejections, Unanswered
+from commands.backends.remote.pace import Pace
+from commands.backends.remote.sender import Sender
+from commands.errors import LeftUnanswered
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell
 from ledger.identity import EntrantId
 
 
@@ -42,9 +45,13 @@ class EndpointGenerator:
     for instance as too long, has no answer; no prompt is truncated.
     """
 
-    def __init__(self, served: Mapping[EntrantId, EntrantEndpoint]) -> None:
-        self._served = served
-        self._probes: dict[tuple[Entrant, GenerationOptions], ServerProbe] = {}
+    def __init__(
+        self, served: Mapping[EntrantId, EntrantEndpoint], tell: Tell = lambda _: None
+    ) -> None:
+        """Take the entrants' servers, and who hears of long waits."""
+        self._served, self._tell = served, tell
+        self._paces: dict[str, Pace] = {}  # by server
+        self._held: dict[Endpoint, HeldRejections[GenerationTask]] = {}
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -66,59 +73,56 @@ class EndpointGenerator:
         for task in tasks:
             by_entrant.setdefault(task.entrant.entrant_id, []).append(task)
         details: dict[str, list[str]] = {}
-        is_failing = False
         for entrant_id, its_tasks in by_entrant.items():
             served = self._served[entrant_id]
-            # a server may accept one kind of request and reject another
-            kind = its_tasks[0].entrant, its_tasks[0].options
-            probe = self._probes.setdefault(kind, ServerProbe(served.server))
-            with served.server.client() as client:
-                left, has_failed = yield from _answers(served, client, its_tasks, probe)
+            left = yield from self._answers(served, its_tasks)
             if left:
                 details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left
-            is_failing |= has_failed
         if details:
-            unanswered = LeftUnanswered(details)
-            raise ProviderError(unanswered.why) if is_failing else unanswered
+            raise LeftUnanswered(details)
+
+    def _answers(
+        self, served: EntrantEndpoint, tasks: Sequence[GenerationTask]
+    ) -> Generator[tuple[GeneratedText | GenerationFailure, ...], None, list[str]]:
+        """Yield answers in groups as they come; return the messages of unanswered requests."""
+        details: list[str] = []
+        rest = iter(tasks)
+        with served.server.client() as client:
+            sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
+                served.server.name,
+                partial(_answer, served.server, client),
+                self._paces.setdefault(served.server.base_url, Pace()),
+                n_at_a_time=served.n_at_a_time,
+                held=self._held.setdefault(served.server, HeldRejections()),
+                stops=Event(),
+                tell=self._tell,
+            )
+            for group in sender.run(lambda n: tuple(islice(rest, n))):
+                results = [_result(task, answer) for task, answer in group]
+                details += [each.detail for each in results if isinstance(each, Unanswered)]
+                made = tuple(each for each in results if not isinstance(each, Unanswered))
+                if made:
+                    yield made
+        return details
 
 
-def _answers(
-    served: EntrantEndpoint,
-    client: openai.OpenAI,
-    tasks: Sequence[GenerationTask],
-    probe: ServerProbe,
-) -> Generator[tuple[GeneratedText | GenerationFailure], None, tuple[list[str], bool]]:
-    """Yield answers; stop after too many failures in a row.
-
-    Return the messages of unanswered requests, and whether the server failed altogether.
-    """
-    details: list[str] = []
-    n_in_a_row, is_failing, stops = 0, False, Event()
-    ask = partial(_answer, served.server, client)
-    for answer in probe.ask_all(tasks, ask, n_at_a_time=served.n_at_a_time, stops=stops):
-        if isinstance(answer, UnansweredRequest):
-            details.append(answer.detail)
-            n_in_a_row += 1
-        else:
-            n_in_a_row = 0
-            yield (answer,)
-        if n_in_a_row == N_PROBES:
-            is_failing = True
-            stops.set()
-    return details, is_failing
+def _result(
+    task: GenerationTask, answer: GeneratedText | GenerationFailure | Unanswered
+) -> GeneratedText | GenerationFailure | Unanswered:
+    """Return an answer; a rejection is a fact about its task."""
+    if isinstance(answer, Unanswered) and answer.reason == "rejected":
+        return GenerationFailure(task.response_key, "rejected", answer.detail)
+    return answer
 
 
 def _answer(
     server: Endpoint, client: openai.OpenAI, task: GenerationTask
-) -> GeneratedText | GenerationFailure | UnansweredRequest:
+) -> GeneratedText | GenerationFailure | Unanswered:
     began_at = perf_counter()
-    answer = server.answer(
+    return server.answer(
         lambda: _send(client, task),
         lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
     )
-    if isinstance(answer, UnansweredRequest) and answer.reason == "rejected":
-        return GenerationFailure(task.response_key, "rejected", answer.detail)
-    return answer
 
 
 def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:

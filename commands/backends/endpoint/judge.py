@@ -1,6 +1,6 @@
 """A judge on a server with OpenAI's chat completions, such as vLLM or SGLang."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -8,10 +8,12 @@ import openai
 from openai.types.shared_params import ResponseFormatJSONSchema
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.server import Endpoint, ServerProbe, UnansweredRequest
-from commands.ports import Answer, NoReply
+from commands.backends.endpoint.server import Endpoint
+from commands.backends.remote.outcomes import HeldRejections, Unanswered, no_reply
+from commands.backends.remote.pace import Pace
+from commands.backends.remote.sender import Sender
+from commands.ports import Answer, Asking
 from ledger.events.registration import JudgeSettings
-from projections.tournament.spend import MAY_BE_BILLED
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
 _VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
@@ -29,29 +31,38 @@ class EndpointJudge:
         self._max_tokens = int(dict(judge.parameters)["max_tokens"])
         self._format: ResponseFormatJSONSchema | openai.Omit
         self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
-        self._n_at_a_time, self._probe = n_at_a_time, ServerProbe(server)
+        self._n_at_a_time, self._pace = n_at_a_time, Pace()
+        self._held: HeldRejections[JudgeQuery] = HeldRejections()
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
         """Yield answers as they come; after a failure, those to queries already sent come first.
 
         Raises:
             NoCredentials: The server needs a key, or refuses it.
             ConfigurationError: The server does not have the model.
             SpendLimitReached: The server's credit is used up.
-            ProviderError: The server cannot be reached, is another API, or rejects every
-                request.
+            ProviderError: The server cannot be reached, is another API, is too busy for too long,
+                or rejects every request.
         """
         with self._server.client() as client:
-            ask = partial(self._answer, client)
-            yield from self._probe.ask_all(queries, ask, n_at_a_time=self._n_at_a_time)
+            sender = Sender[JudgeQuery, Answer](
+                self._server.name,
+                partial(self._answer, client),
+                self._pace,
+                n_at_a_time=self._n_at_a_time,
+                held=self._held,
+                stops=asking.stops,
+                tell=asking.tell,
+            )
+            for group in sender.run(asking.take):
+                yield tuple(
+                    no_reply(query, answer) if isinstance(answer, Unanswered) else answer
+                    for query, answer in group
+                )
 
-    def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer:
+    def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer | Unanswered:
         send, read = partial(self._send, client, query), partial(reply_of, query.query_key)
-        reply = self._server.answer(send, read)
-        if isinstance(reply, UnansweredRequest):
-            bill = f"; {MAY_BE_BILLED}" if reply.may_be_billed else ""
-            return NoReply(query.query_key, reply.reason, reply.detail + bill)
-        return reply
+        return self._server.answer(send, read)
 
     def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
         response = client.chat.completions.with_raw_response.create(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import torch
 from jinja2 import TemplateError
@@ -17,7 +17,7 @@ from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.backends.weights.sampling import FiniteWatch
 from commands.errors import ConfigurationError
-from commands.ports import Answer, NoReply, Reply
+from commands.ports import Answer, Asking, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
@@ -91,6 +91,9 @@ def first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) 
     return re.compile(rf"(?=(?:{any_of_them}))(.)", re.DOTALL)
 
 
+_AT_A_TIME: Final = 256  # queries, sorted by length into batches
+
+
 class QueryRow(NamedTuple):
     """A query as tokens."""
 
@@ -141,15 +144,20 @@ class HfJudge:
         self._model, self._dtype = folder.name, dtype
         self._max_tokens, self._batch_tokens = max_tokens, batch_tokens
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-        """Yield the answers of each finished batch, longest queries first."""
+    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
+        """Yield the answers of each finished batch, longest queries of some hundreds first."""
+        while not asking.stops.is_set() and (queries := asking.take(_AT_A_TIME)):
+            yield from self._answers(queries)
+
+    def _answers(self, queries: Sequence[JudgeQuery]) -> Iterator[tuple[Answer, ...]]:
         with quiet_transformers():
             rows = [self._row(query) for query in queries]
-        yield from (row for row in rows if isinstance(row, NoReply))
+        if unfit := tuple(row for row in rows if isinstance(row, NoReply)):
+            yield unfit
         fitting = [row for row in rows if isinstance(row, QueryRow)]
         queue = BatchQueue(fitting, lambda row: row.n_tokens, self._batch_tokens)
         for batch, answers in run_batches(queue, self._answer_batch, self._loaded.device):
-            yield from answers or (_out_of_memory(batch[0], self._loaded.device),)
+            yield answers or (_out_of_memory(batch[0], self._loaded.device),)
 
     def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
         rejected = partial(NoReply, query.query_key, "rejected")

@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends._remote import first_line
+from commands.backends.remote.bodies import first_line
 from commands.errors import WeightsError
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"

@@ -20,7 +20,7 @@ from transformers import (
 )
 from transformers.utils import logging as chatter
 
-from commands.backends._remote import first_line
+from commands.backends.remote.bodies import first_line
 from commands.errors import WeightsError, shortened
 
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
 
-from commands.backends._remote import first_line
+from commands.backends.remote.bodies import first_line
 from commands.errors import WeightsError, shortened
 
 Shapes = Mapping[str, tuple[int, ...]]

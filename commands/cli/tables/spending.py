@@ -96,7 +96,8 @@ def spend_table(
 ) -> Table:
     """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
     chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
-    bills = [(key, spend.bills[key]) for key in chosen]
+    all_bills = spend.bills
+    bills = [(key, all_bills[key]) for key in chosen]
     total = sum((bill for _, bill in bills), Bill())
     return Table(
         schema="tourney/spend@1",
@@ -108,6 +109,7 @@ def spend_table(
             *columns(digits=_FRACTIONS, unknown="?", usd="Dollars", failed_usd="On no verdict"),
             *columns(digits=_FRACTIONS, unknown="?", cache_saved_usd="Cache saved"),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
+            *columns(digits=_FRACTIONS, maybe_usd="At most"),
         ),
         rows=tuple(
             {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills
@@ -122,7 +124,8 @@ def _notes(total: Bill) -> Iterator[str]:
         yield from _on_replies(total)
     if total.n_maybe_billed:
         requests = counted(total.n_maybe_billed, "request")
-        yield f"{requests} may have been billed without an answer"
+        at_most = dollars(total.maybe_usd)
+        yield f"{requests} may have been billed without an answer, for {at_most} at most"
 
 
 def _on_replies(total: Bill) -> Iterator[str]:

@@ -1,0 +1,52 @@
+"""Read what servers send: bodies, the wait that a header asks for, and errors."""
+
+import json
+from typing import Final, TypeVar
+
+import httpx2
+import msgspec
+
+_SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a web page
+_NOT_SENT: Final = (
+    *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
+    *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
+)
+_Value = TypeVar("_Value")
+
+
+def decode_json(body: bytes, decoder: msgspec.json.Decoder[_Value]) -> _Value:
+    """Decode a JSON body; a ValidationError says that it is JSON of another type.
+
+    The decoder must be made when its module is imported. msgspec studies a type at its first use;
+    if two request threads are first at the same time, it may crash the process (msgspec 0.22).
+    """
+    try:
+        value = json.loads(body)
+    except ValueError as error:
+        raise msgspec.DecodeError(f"not JSON: {body[:_SHOWN]!r}") from error
+    return decoder.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)))
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which JSON allows and UTF-8 cannot encode, with "?"."""
+    return text.encode(errors="replace").decode()
+
+
+def first_line(error: Exception | Warning) -> str:
+    """Return the first line of an error message; the rest stays in the traceback."""
+    return str(error).strip().partition("\n")[0]
+
+
+def retry_after_s(headers: httpx2.Headers) -> float | None:
+    """Return the wait that the provider asks for, in seconds; None if it asks for none."""
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) * unit_s)
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def was_not_sent(error: BaseException | None) -> bool:
+    """Return whether a request surely did not reach its server."""
+    return isinstance(error, _NOT_SENT)

@@ -1,0 +1,293 @@
+"""The one sender of paid requests: several at a time, each sent again only if nobody was billed.
+
+A client says what became of a request: it returns the answer or an `Unanswered`, or it raises
+`TryAgain` or `Stop`. Pace, retries, the end after too many failures and the drain of what is under
+way are the same for every server.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
+from commands.backends.remote.pace import Pace, back_off_s
+from commands.errors import ProviderError
+from commands.ports import Tell
+
+THREAD_NAME: Final = "request"
+MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
+_ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
+_LONGEST_TOLD_S: Final = 12 * 3600.0  # a server that wants a longer wait is left alone
+_LONGEST_UNTOLD: Final = timedelta(hours=1)  # of rejections that name no time to wait
+_WORTH_TELLING_S: Final = 5.0
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class _Sent(NamedTuple, Generic[Request]):
+    number: int  # in the order of sending
+    request: Request
+    n_failed: int  # times that it was sent before, and failed
+
+
+class Sender(Generic[Request, Answer]):
+    """Sends requests to one server on threads, until none is left or the server fails."""
+
+    def __init__(
+        self,
+        server: str,
+        ask: Callable[[Request], Answer | Unanswered],
+        pace: Pace,
+        *,
+        n_at_a_time: int,
+        held: HeldRejections[Request],
+        stops: Event,
+        tell: Tell,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        """Take the client.
+
+        Args:
+            server: Its name in messages.
+            ask: Sends one request and waits for the answer; called on threads.
+            pace: How fast the server may be asked.
+            n_at_a_time: Most requests under way.
+            held: The server's rejections so far.
+            stops: Set by another thread or a signal: nothing more is sent.
+            tell: Hears of long waits.
+            sleep: Waits some seconds while nothing is under way; None: until `stops`, at most.
+        """
+        self._server, self._ask, self._pace = server, ask, pace
+        self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
+        self._sleep = sleep or stops.wait
+        self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
+        self._done = SimpleQueue()
+        self._held = held
+        self._again: list[tuple[datetime, int, _Sent[Request]]] = []  # a heap, by time and turn
+        self._turns = count()
+        self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
+        self._limited_since: datetime | None = None
+        self._may_take = True  # False: none was to be taken the last time
+        self._is_proven = False  # it has answered a request
+        self._error: Exception | None = None
+
+    def run(
+        self, take: Callable[[int], Sequence[Request]]
+    ) -> Iterator[tuple[Settled[Request, Answer], ...]]:
+        """Yield what becomes of requests, in groups as it is known; each request exactly once.
+
+        After an error, or when `stops` is set, nothing more is sent, and what is under way is
+        still yielded. Closing the iterator waits for nothing.
+
+        Args:
+            take: Returns at most so many further requests, to be sent at once; none if none may be
+                sent now. It is called again after each group, and at the end of all once more.
+
+        Raises:
+            TourneyError: The server fails, whatever it is asked.
+        """
+        try:
+            while self._send(take):
+                if group := self._settle():
+                    yield group
+            if rest := self._held.at_end(has_failed=self._is_ending):
+                yield tuple(Settled(*each) for each in rest)
+        finally:
+            for _ in range(self._n_threads):
+                self._todo.put(None)
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._error is not None or self._stops.is_set()
+
+    def _send(self, take: Callable[[int], Sequence[Request]]) -> bool:
+        """Send what may be sent now; return False when all is done."""
+        if self._is_ending:
+            return bool(self._n_under_way or self._again)
+        n_free = self._n_at_a_time - self._n_under_way
+        n_granted = self._pace.grant(n_free) if n_free else 0
+        while n_granted and self._again and self._again[0][0] <= self._pace.now():
+            self._put(heappop(self._again)[-1])
+            n_granted -= 1
+        if n_granted:
+            requests = take(n_granted)
+            self._may_take = bool(requests)
+            for request in requests:
+                self._put(_Sent(0, request, 0))
+        return bool(self._n_under_way or self._again or self._may_take)
+
+    def _put(self, sent: _Sent[Request]) -> None:
+        self._n_sent += 1
+        self._n_under_way += 1
+        if self._n_threads < self._n_under_way:
+            self._n_threads += 1
+            # a daemon: an ending process must not wait for answers that it would not record
+            Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+        self._todo.put(sent._replace(number=self._n_sent))
+
+    def _work(self) -> None:
+        while (sent := self._todo.get()) is not None:
+            try:
+                self._done.put((sent, self._ask(sent.request)))
+            except Exception as error:  # noqa: BLE001  # handled in the reader's thread
+                self._done.put((sent, error))
+
+    def _settle(self) -> tuple[Settled[Request, Answer], ...]:
+        """Wait for answers, or until more may be sent; return what is settled."""
+        settled = [
+            each for sent, result in self._finished() for each in self._outcome(sent, result)
+        ]
+        if self._is_ending:
+            dropped, self._again = self._again, []
+            why = Unanswered("the run ended before it was sent again")
+            settled += [Settled(sent.request, why) for *_, sent in dropped]
+        return tuple(settled)
+
+    def _finished(self) -> Iterator[tuple[_Sent[Request], Answer | Unanswered | Exception]]:
+        """Yield what came back, after waiting for the first."""
+        wait_s = self._wait_s()
+        if not self._n_under_way:
+            if 0 < wait_s < inf:
+                self._sleep(wait_s)
+            return
+        try:
+            yield self._done.get(timeout=None if wait_s == inf else wait_s)
+            while True:
+                yield self._done.get_nowait()
+        except Empty:
+            return
+
+    def _wait_s(self) -> float:
+        """Return the seconds until a further request may be sent."""
+        if self._is_ending or self._n_under_way == self._n_at_a_time:
+            return inf
+        if self._may_take:
+            return self._pace.wait_s
+        if not self._again:
+            return inf
+        due_s = (self._again[0][0] - self._pace.now()).total_seconds()
+        return max(due_s, self._pace.wait_s, 0.0)
+
+    def _outcome(
+        self, sent: _Sent[Request], result: Answer | Unanswered | Exception
+    ) -> list[Settled[Request, Answer]]:
+        self._n_under_way -= 1
+        match result:
+            case TryAgain():
+                return self._later(sent, result)
+            case Stop(why=why, fate=fate):
+                what = Unanswered(str(why), fate)
+                if result.unless_proven and self._is_proven:
+                    return self._unanswered(sent.request, what)
+                return self._failed(sent.request, why, what)
+            case Exception():
+                lost = Unanswered(f"{type(result).__name__}: {result}", "perhaps billed")
+                return self._failed(sent.request, result, lost)
+            case Unanswered(reason="rejected", is_certain=False):
+                return self._doubt(sent.request, result)
+            case Unanswered():
+                return self._unanswered(sent.request, result)
+            case answer:
+                self._n_lost, self._limited_since, self._is_proven = 0, None, True
+                self._pace.answered()
+                final = [Settled(*each) for each in self._held.answered(sent.number)]
+                return [*final, Settled(sent.request, answer)]
+
+    def _failed(
+        self, request: Request, error: Exception, what: Unanswered
+    ) -> list[Settled[Request, Answer]]:
+        self._error = self._error or error
+        return [Settled(request, what)]
+
+    def _unanswered(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
+        """Stop if request after request gets no answer: each may be billed."""
+        self._n_lost += what.reason == "errored"
+        if self._n_lost >= MOST_LOST:
+            why = f"{MOST_LOST} requests in a row got no answer, last error: {what.detail!r}"
+            return self._failed(request, ProviderError(why), what)
+        return [Settled(request, what)]
+
+    def _doubt(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
+        """Hold a rejection; stop if the server rejects request after request in the same words."""
+        released = self._held.add(request, what, self._n_sent)
+        final: list[Settled[Request, Answer]] = [Settled(*each) for each in released]
+        if self._held.blames_server:
+            self._error = self._error or ProviderError(
+                f"{self._server} rejected request after request with the same message,"
+                f" {what.detail!r}; correct the server, the account or the settings: all of them"
+                " can be sent again"
+            )
+        return final
+
+    def _later(self, sent: _Sent[Request], again: TryAgain) -> list[Settled[Request, Answer]]:
+        """Put a request back, unless it or the server has failed for too long."""
+        is_limit = again.is_limit or again.asked_s is not None
+        if is_limit:
+            is_patient, wait_s = self._slow_down(again), 0.0
+        else:
+            is_patient, wait_s = sent.n_failed + 1 < _ATTEMPTS, back_off_s(sent.n_failed)
+        if is_patient:
+            due_at = self._pace.now() + timedelta(seconds=wait_s)
+            tried = sent._replace(n_failed=sent.n_failed + (not is_limit))
+            heappush(self._again, (due_at, next(self._turns), tried))
+            return []
+        if isinstance(again.or_else, Unanswered):
+            return self._unanswered(sent.request, again.or_else)
+        what = Unanswered(str(again.or_else), again.fate)
+        return self._failed(sent.request, again.or_else, what)
+
+    def _slow_down(self, again: TryAgain) -> bool:
+        """Wait as the server asks; return False if it asks too much, or has for too long."""
+        now = self._pace.now()
+        self._limited_since = self._limited_since or now
+        if again.asked_s is None and now - self._limited_since > _LONGEST_UNTOLD:
+            return False
+        if again.asked_s is not None and again.asked_s > _LONGEST_TOLD_S:
+            return False
+        held_s = self._pace.wait_s
+        wait_s = self._pace.rejected(again.asked_s)
+        if wait_s > max(held_s, _WORTH_TELLING_S):
+            until = now + timedelta(seconds=wait_s)
+            self._tell(
+                f"{self._server} takes no more requests now: waiting {wait_s:.0f} s, until"
+                f" {until.astimezone():%H:%M:%S} ({again.or_else})"
+            )
+        return True
+
+
+def send_alone(
+    server: str,
+    ask: Callable[[None], Answer],
+    pace: Pace,
+    sleep: Callable[[float], object],
+    tell: Tell = lambda _: None,
+) -> Answer:
+    """Send one request by the rules of a `Sender`, and return its answer.
+
+    Raises:
+        TourneyError: It has none.
+    """
+    sender = Sender[None, Answer](
+        server,
+        ask,
+        pace,
+        n_at_a_time=1,
+        held=HeldRejections(),
+        stops=Event(),
+        tell=tell,
+        sleep=sleep,
+    )
+    once = iter([(None,)])
+    settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]
+    (answer,) = (each.answer for each in settled)
+    if isinstance(answer, Unanswered):
+        raise ProviderError(answer.detail)
+    return answer
