@@ -170,7 +170,7 @@ class _DirectJudging:
         judge, pricing = self._task.judge, self._task.pricing
         self._recorder.record(
             *(
-                answer_command(judge, each, pricing, self._worst_usd[each.query_key])
+                answer_command(judge, each, pricing, self._worst_usd.get(each.query_key))
                 for each in answers
             )
         )

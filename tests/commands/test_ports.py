@@ -17,7 +17,7 @@ from tests.support.contracts import (
     GeneratorContract,
     JudgeContract,
 )
-from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, ScriptedJudge
+from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, ScriptedJudge, answered
 
 
 class TestReferenceJudge(JudgeContract):
@@ -81,7 +81,7 @@ def test_a_scripted_judge_may_reply_whole_or_not_at_all() -> None:
     replies = iter([refusal, None, "VERDICT: A", None])
     judge = ScriptedJudge(lambda _: next(replies))
 
-    given = list(judge.answer(QUERIES))
+    given = list(answered(judge, QUERIES))
 
     assert given[0] == refusal
     whole = [each for each in given if isinstance(each, Reply)]

@@ -10,6 +10,7 @@ from ledger.identity import Digest
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.events import entrant, key
+from tests.support.scripted import answered
 
 GOLD = "Axillary nerve"
 QUERIES = tuple(
@@ -42,19 +43,19 @@ class AnsweringContract:
 
     def test_each_query_is_answered_at_most_once(self) -> None:
         """A second reply would be ignored, and paid for."""
-        keys = [reply.query_key for reply in self.make().answer(QUERIES)]
+        keys = [reply.query_key for reply in answered(self.make(), QUERIES)]
 
         assert len(keys) == len(set(keys))
 
     def test_a_reply_keeps_the_key_of_its_query(self) -> None:
         """Replies come in any order, and the key is all that tells them apart."""
-        keys = {reply.query_key for reply in self.make().answer(QUERIES)}
+        keys = {reply.query_key for reply in answered(self.make(), QUERIES)}
 
         assert keys == {query.query_key for query in QUERIES}
 
     def test_the_same_query_is_answered_alike(self) -> None:
         """An offline judge that changed its mind could not be replayed by anybody."""
-        first, second = (sorted(self.make().answer(QUERIES), key=key_of) for _ in range(2))
+        first, second = (sorted(answered(self.make(), QUERIES), key=key_of) for _ in range(2))
 
         assert first == second
 
@@ -62,14 +63,14 @@ class AnsweringContract:
         """A run that was cut off asks in other portions."""
         judge = self.make()
 
-        apart = [reply for query in QUERIES for reply in judge.answer([query])]
+        apart = [reply for query in QUERIES for reply in answered(judge, [query])]
 
-        together = self.make().answer(QUERIES)
+        together = answered(self.make(), QUERIES)
         assert sorted(apart, key=key_of) == sorted(together, key=key_of)
 
     def test_no_query_is_no_reply(self) -> None:
         """A run may find nothing open."""
-        assert list(self.make().answer([])) == []
+        assert list(answered(self.make(), [])) == []
 
 
 class JudgeContract(AnsweringContract):
@@ -77,7 +78,7 @@ class JudgeContract(AnsweringContract):
 
     def test_every_reply_can_be_read_as_a_verdict(self) -> None:
         """The last line is all that the parser looks at."""
-        replies = [reply for reply in self.make().answer(QUERIES) if isinstance(reply, Reply)]
+        replies = [reply for reply in answered(self.make(), QUERIES) if isinstance(reply, Reply)]
 
         assert len(replies) == len(QUERIES)
         assert None not in [parse_verdict(reply.text) for reply in replies]

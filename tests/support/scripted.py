@@ -1,20 +1,24 @@
 """Backends and a provider of batches that answer from a script, and can be made to fail."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
+from threading import Event
 from typing import Final
 
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
+    Asking,
     BatchState,
     Continuation,
     ContinuationLikelihood,
     GeneratedText,
     GenerationFailure,
     GenerationTask,
+    Judge,
     LikelihoodFailure,
     NoReply,
     Reply,
@@ -107,17 +111,32 @@ class ScriptedReader:
 class ScriptedJudge:
     """Replies by a function of the query; None is silence."""
 
-    def __init__(self, reply: Callable[[JudgeQuery], Answer | str | None]) -> None:
-        self._reply = reply
+    def __init__(
+        self, reply: Callable[[JudgeQuery], Answer | str | None], *, at_a_time: int = 4
+    ) -> None:
+        self._reply, self._at_a_time = reply, at_a_time
         self.asked: list[JudgeQuery] = []
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-        """Yield replies in the order of the queries."""
-        for query in queries:
-            self.asked.append(query)
-            reply = self._reply(query)
-            if reply is not None:
-                yield scripted_answer(reply, query)
+    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
+        """Yield replies one by one, in the order of the queries."""
+        while not asking.stops.is_set() and (queries := asking.take(self._at_a_time)):
+            for query in queries:
+                self.asked.append(query)
+                reply = self._reply(query)
+                if reply is not None:
+                    yield (scripted_answer(reply, query),)
+
+
+def asking(queries: Sequence[JudgeQuery], stops: Event | None = None) -> Asking:
+    """Return queries that a judge can take."""
+    left = deque(queries)
+    return Asking(lambda n: [left.popleft() for _ in range(min(n, len(left)))], stops or Event())
+
+
+def answered(judge: Judge, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
+    """Yield a judge's answers one by one."""
+    for group in judge.answer(asking(queries)):
+        yield from group
 
 
 def scripted_answer(said: Answer | str, query: JudgeQuery) -> Answer:

@@ -4,8 +4,7 @@ A batch has no idempotency key, so sending it twice may cost twice: `create` res
 provider certainly did nothing. All other calls are repeated on temporary failures.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
@@ -40,13 +39,12 @@ class AnthropicBatches:
         *,
         cache: CacheTtl,
         pace: Pace | None = None,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._form = RequestForm(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
         self._batches = api.with_retries(client).messages.batches
         self._again = self._batches.with_raw_response
-        self._pace, self._sleep = pace or Pace(), sleep
+        self._pace = pace or Pace()
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Send a batch, at most once."""
@@ -60,7 +58,7 @@ class AnthropicBatches:
             except msgspec.DecodeError as error:
                 raise Stop(_uncertain(api.not_the_api(error)), "perhaps billed") from error
 
-        return send_alone("Anthropic", send, self._pace, self._sleep)
+        return send_alone("Anthropic", send, self._pace)
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch."""
@@ -99,7 +97,7 @@ class AnthropicBatches:
             yield from self._unread(provider_batch_id, read)
             if len(read) >= state.n_queries:  # a stream can end early without an error
                 return
-            self._sleep(back_off_s(attempt))
+            self._pace.rest(back_off_s(attempt))
         raise ProviderError(
             f"only {len(read)} of {state.n_queries} results of batch {provider_batch_id} arrived"
         )

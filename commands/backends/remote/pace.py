@@ -7,6 +7,7 @@ high-speed TCP variant", eq. 1, for congestion windows).
 """
 
 import random
+import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -15,7 +16,8 @@ from typing import Final
 
 from ledger.store import utc_now
 
-_MEASURED_S: Final = 5.0  # the rate that a server takes is measured over so long, at most
+_MEASURED_S: Final = 5.0  # the rate of a slow server is measured over so long, others' over 1 s
+_FEW: Final = 5  # answers in a second
 _DROP: Final = 0.05  # of the measured rate, after it was too high
 _PLATEAU_S: Final = 20.0  # until the measured rate is tried again
 _LEAST_RATE: Final = 0.1  # requests per second
@@ -27,8 +29,14 @@ _LONGEST_BACKOFF_S: Final = 60.0
 class Pace:
     """When the next requests may be sent to one server; thread-safe."""
 
-    def __init__(self, *, now: Callable[[], datetime] = utc_now) -> None:
-        self.now = now
+    def __init__(
+        self,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        """Take a clock, and how to wait by it; None: until the run is stopped, at most."""
+        self.now, self.sleep = now, sleep
         self._lock = Lock()
         self._resumes_at = self._raised_from = now()
         self._answered: deque[datetime] = deque()  # when the last answers came
@@ -64,6 +72,10 @@ class Pace:
         with self._lock:
             self._hold(seconds)
 
+    def rest(self, seconds: float) -> None:
+        """Wait so long, whatever else is under way."""
+        (self.sleep or time.sleep)(seconds)
+
     def answered(self) -> None:
         """Count an answer."""
         with self._lock:
@@ -96,12 +108,14 @@ class Pace:
     def _slow_down(self, now: datetime) -> None:
         """Take the rate of the last answers for what the server allows."""
         self._forget()
-        if self._answered:
-            seen_s = max(1.0, (now - max(self._raised_from, self._answered[0])).total_seconds())
-            self._rate = max(_LEAST_RATE, len(self._answered) / min(seen_s, _MEASURED_S))
+        a_second_ago = now - timedelta(seconds=1)
+        n_in_a_second = sum(each > a_second_ago for each in self._answered)
+        if n_in_a_second >= _FEW:
+            self._rate = float(n_in_a_second)
+        elif self._answered:
+            self._rate = max(_LEAST_RATE, len(self._answered) / _MEASURED_S)
         elif self._rate is not None:
             self._rate = max(_LEAST_RATE, self._rate / 2)
-        self._answered.clear()
 
     def _forget(self) -> None:
         since = self.now() - timedelta(seconds=_MEASURED_S)

@@ -18,12 +18,13 @@ from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, Try
 from commands.backends.remote.pace import Pace, back_off_s
 from commands.errors import ProviderError
 from commands.ports import Tell
+from ledger.events.judging import Fate
 
 THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
 _LONGEST_TOLD_S: Final = 12 * 3600.0  # a server that wants a longer wait is left alone
-_LONGEST_UNTOLD: Final = timedelta(hours=1)  # of rejections that name no time to wait
+_LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -48,7 +49,6 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
-        sleep: Callable[[float], object] | None = None,
     ) -> None:
         """Take the client.
 
@@ -60,16 +60,15 @@ class Sender(Generic[Request, Answer]):
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
             tell: Hears of long waits.
-            sleep: Waits some seconds while nothing is under way; None: until `stops`, at most.
         """
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
-        self._sleep = sleep or stops.wait
+        self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
         self._done = SimpleQueue()
         self._held = held
-        self._again: list[tuple[datetime, int, _Sent[Request]]] = []  # a heap, by time and turn
+        self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
         self._turns = count()
         self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
         self._limited_since: datetime | None = None
@@ -147,8 +146,8 @@ class Sender(Generic[Request, Answer]):
         ]
         if self._is_ending:
             dropped, self._again = self._again, []
-            why = Unanswered("the run ended before it was sent again")
-            settled += [Settled(sent.request, why) for *_, sent in dropped]
+            why = "the run ended before it was sent again"
+            settled += [Settled(sent.request, Unanswered(why, fate)) for *_, fate, sent in dropped]
         return tuple(settled)
 
     def _finished(self) -> Iterator[tuple[_Sent[Request], Answer | Unanswered | Exception]]:
@@ -234,10 +233,12 @@ class Sender(Generic[Request, Answer]):
             is_patient, wait_s = self._slow_down(again), 0.0
         else:
             is_patient, wait_s = sent.n_failed + 1 < _ATTEMPTS, back_off_s(sent.n_failed)
+            if not isinstance(again.or_else, Unanswered):  # the others would fail as well
+                self._pace.hold(wait_s)
         if is_patient:
             due_at = self._pace.now() + timedelta(seconds=wait_s)
             tried = sent._replace(n_failed=sent.n_failed + (not is_limit))
-            heappush(self._again, (due_at, next(self._turns), tried))
+            heappush(self._again, (due_at, next(self._turns), again.fate, tried))
             return []
         if isinstance(again.or_else, Unanswered):
             return self._unanswered(sent.request, again.or_else)
@@ -248,9 +249,9 @@ class Sender(Generic[Request, Answer]):
         """Wait as the server asks; return False if it asks too much, or has for too long."""
         now = self._pace.now()
         self._limited_since = self._limited_since or now
-        if again.asked_s is None and now - self._limited_since > _LONGEST_UNTOLD:
-            return False
-        if again.asked_s is not None and again.asked_s > _LONGEST_TOLD_S:
+        longest_s = _LONGEST_UNTOLD_S if again.asked_s is None else _LONGEST_TOLD_S
+        limited_s = (now - self._limited_since).total_seconds()
+        if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False
         held_s = self._pace.wait_s
         wait_s = self._pace.rejected(again.asked_s)
@@ -263,27 +264,15 @@ class Sender(Generic[Request, Answer]):
         return True
 
 
-def send_alone(
-    server: str,
-    ask: Callable[[None], Answer],
-    pace: Pace,
-    sleep: Callable[[float], object],
-    tell: Tell = lambda _: None,
-) -> Answer:
+def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer:
     """Send one request by the rules of a `Sender`, and return its answer.
 
     Raises:
         TourneyError: It has none.
     """
+    held = HeldRejections[None]()
     sender = Sender[None, Answer](
-        server,
-        ask,
-        pace,
-        n_at_a_time=1,
-        held=HeldRejections(),
-        stops=Event(),
-        tell=tell,
-        sleep=sleep,
+        server, ask, pace, n_at_a_time=1, held=held, stops=Event(), tell=lambda _: None
     )
     once = iter([(None,)])
     settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]

@@ -9,6 +9,7 @@ from commands.judging.panel import REFERENCE_MODEL
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.events import key
+from tests.support.scripted import answered
 
 GOLD = "Axillary nerve"
 CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
@@ -17,7 +18,7 @@ CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
 def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) -> str:
     """Return what the judge says of two responses."""
     query = JudgeQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
-    (reply,) = ReferenceJudge(tie_band=tie_band).answer([query])
+    (reply,) = answered(ReferenceJudge(tie_band=tie_band), [query])
     return reply.text
 
 
@@ -84,6 +85,6 @@ def test_the_judge_names_itself_in_its_replies() -> None:
     """Artifacts quote the model that gave a verdict."""
     query = JudgeQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
 
-    (reply,) = ReferenceJudge(tie_band=1.0).answer([query])
+    (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
 
     assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")

@@ -37,6 +37,7 @@ from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders import events
 from tests.support.builders.anthropic import judge_settings, queries
 from tests.support.builders.commands import settings, write_weights
+from tests.support.scripted import answered
 
 WITHOUT_TORCH = """
 import sys
@@ -178,7 +179,7 @@ def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthr
         make_token_counter(judge_settings()),
     )
 
-    (reply,) = ConfiguredBackends(chosen, Path()).judge(judge_settings()).answer(queries(1))
+    (reply,) = answered(ConfiguredBackends(chosen, Path()).judge(judge_settings()), queries(1))
 
     assert isinstance(reply, Reply)
     assert reply.usage is not None

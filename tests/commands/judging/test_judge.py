@@ -1,6 +1,6 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
-from commands.ports import Judge, NoReply, Reply, no_progress
+from commands.ports import Asking, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
 from ledger.identity import Digest, StreamId
@@ -59,10 +59,10 @@ def counting(ledger: Ledger) -> Callable[[str], int]:
 class FromTheEnd:
     """A judge whose replies come in the opposite order, as from a batch."""
 
-    def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Reply]:
-        """Yield replies, the last query's first."""
-        for query in reversed(queries):
-            yield reply(query.query_key, prefer_tuned(query))
+    def answer(self, asking: Asking) -> Iterator[tuple[Reply, ...]]:
+        """Yield replies together, the last query's first."""
+        while queries := asking.take(100):
+            yield tuple(reply(each.query_key, prefer_tuned(each)) for each in reversed(queries))
 
 
 def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:

@@ -1,15 +1,18 @@
 """The judge that asks through the Messages API, against a server that fails as the real one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain
+from threading import Thread
 from threading import enumerate as threads
 
 import msgspec
 import pytest
 from anthropic import Anthropic
 
-from commands.backends._remote import THREAD_NAME
 from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.remote.sender import THREAD_NAME
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl
@@ -27,6 +30,7 @@ from tests.support.builders.anthropic import (
 )
 from tests.support.contracts import JudgeContract
 from tests.support.patience import PATIENCE_S, wait_until
+from tests.support.scripted import answered, asking
 
 
 def judging(
@@ -44,8 +48,8 @@ def judging(
 
 
 def no_replies(answers: Sequence[Answer]) -> list[tuple[str, str]]:
-    """Return the reasons and details of what has no reply."""
-    return [(each.reason, each.detail) for each in answers if isinstance(each, NoReply)]
+    """Return the reasons and fates of what has no reply."""
+    return [(each.reason, each.fate) for each in answers if isinstance(each, NoReply)]
 
 
 class TestAnthropicJudge(JudgeContract):
@@ -62,7 +66,7 @@ class TestAnthropicJudge(JudgeContract):
 
 def test_a_reply_is_whole(fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
     """Model, stop reason and tokens are what the price is found by."""
-    (reply,) = judging(anthropic_client).answer(queries(1))
+    (reply,) = answered(judging(anthropic_client), queries(1))
 
     bill = fake_anthropic.bill()
     assert isinstance(reply, Reply)
@@ -78,7 +82,7 @@ def test_the_first_query_of_a_dimension_writes_the_cache_and_the_next_read_it(
     anthropic_client: Anthropic, cache: CacheTtl, written: str | None
 ) -> None:
     """What the cache saved is told from these counts."""
-    answers = list(judging(anthropic_client, cache=cache).answer(queries(3)))
+    answers = list(answered(judging(anthropic_client, cache=cache), queries(3)))
 
     used = [each.usage for each in answers if isinstance(each, Reply) and each.usage]
     assert [use.n_cache_write_5m > 0 for use in used] == [written == "5m", False, False]
@@ -88,7 +92,7 @@ def test_the_first_query_of_a_dimension_writes_the_cache_and_the_next_read_it(
 
 def test_a_reply_by_the_schema_is_json(anthropic_client: Anthropic) -> None:
     """The other protocol."""
-    (reply,) = judging(anthropic_client, protocol="schema").answer(queries(1))
+    (reply,) = answered(judging(anthropic_client, protocol="schema"), queries(1))
 
     assert isinstance(reply, Reply)
     assert reply.text.startswith('{"reasoning":')
@@ -104,7 +108,7 @@ def test_a_useless_reply_is_a_reply(
     """It is paid for: what it is worth is decided elsewhere."""
     fake_anthropic.inject(shares=shares)
 
-    (reply,) = judging(anthropic_client).answer(queries(1))
+    (reply,) = answered(judging(anthropic_client), queries(1))
 
     assert isinstance(reply, Reply)
     assert reply.stop_reason == stop_reason
@@ -120,7 +124,7 @@ def test_what_was_not_answered_is_asked_again(
     asked_s = 7 if kind == "rate_limited" else None
     fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=asked_s))
 
-    answers = list(judging(anthropic_client, clock=clock).answer(queries(2)))
+    answers = list(answered(judging(anthropic_client, clock=clock), queries(2)))
 
     assert all(isinstance(answer, Reply) for answer in answers)
     assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
@@ -136,11 +140,9 @@ def test_what_may_have_been_answered_is_not_asked_again(
     """Nobody pays twice without being told; asking again is the user's to decide."""
     fake_anthropic.inject(Fault(endpoint="messages", kind=kind))
 
-    answers = list(judging(anthropic_client).answer(queries(2)))
+    answers = list(answered(judging(anthropic_client), queries(2)))
 
-    ((reason, detail),) = no_replies(answers)
-    assert reason == "errored"
-    assert detail.endswith("it may have been billed")
+    assert no_replies(answers) == [("errored", "perhaps billed")]
     assert len(fake_anthropic.bill().posts) == 2
 
 
@@ -150,9 +152,9 @@ def test_a_gateway_that_gave_up_is_not_asked_again(
     """The provider behind it may have answered."""
     fake_anthropic.inject(shares=Shares(errored=1.0, error_type="timeout_error"))
 
-    answers = list(judging(anthropic_client).answer(queries(1)))
+    answers = list(answered(judging(anthropic_client), queries(1)))
 
-    assert no_replies(answers)[0][1].endswith("it may have been billed")
+    assert no_replies(answers) == [("errored", "perhaps billed")]
     assert len(fake_anthropic.bill().posts) == 1
 
 
@@ -160,11 +162,10 @@ def test_a_query_that_is_invalid_is_rejected_for_good(anthropic_client: Anthropi
     """It would be so at every further attempt; others are not."""
     wrong, right = queries(2)
 
-    answers = list(judging(anthropic_client).answer([wrong._replace(user=""), right]))
+    answers = list(answered(judging(anthropic_client), [wrong._replace(user=""), right]))
 
-    ((reason, detail),) = no_replies(answers)
-    assert reason == "rejected"
-    assert "invalid_request_error" in detail
+    assert no_replies(answers) == [("rejected", "refused")]
+    assert "invalid_request_error" in str(answers)
     assert len(answers) == 2
 
 
@@ -172,42 +173,69 @@ def test_a_query_that_errs_again_and_again_is_given_up(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
     """The others may go well."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind="server_error", n=6))
+    fake_anthropic.inject(Fault(endpoint="messages", kind="server_error", n=11))
 
-    answers = list(judging(anthropic_client).answer(queries(2)))
+    answers = list(answered(judging(anthropic_client), queries(2)))
 
-    assert [reason for reason, _ in no_replies(answers)] == ["errored"]
+    assert no_replies(answers) == [("errored", "refused")]
     assert len(answers) == 2
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
-def test_a_provider_that_stays_busy_is_left_alone(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+def test_a_provider_that_is_busy_for_minutes_is_waited_for(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
-    """Every query would fail as this one; none of them has."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=100))
+    """A run of hours must not end at the first full minute."""
+    clock = FakeTime()
+    fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=20))
+
+    answers = list(answered(judging(anthropic_client, clock=clock), queries(3)))
+
+    assert no_replies(answers) == []
+    assert sum(clock.slept) > 300
+    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
+
+
+def test_a_provider_that_stays_busy_is_left_alone(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
+) -> None:
+    """After an hour without an answer; no query is at fault."""
+    clock, came = FakeTime(), list[Answer]()
+    fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=1000))
 
     with pytest.raises(ProviderError, match="run the same command again"):
-        list(judging(anthropic_client).answer(queries(3)))
+        came.extend(answered(judging(anthropic_client, clock=clock), queries(3)))
 
-    assert len(fake_anthropic.bill().posts) == 6
+    assert no_replies(came) == [("errored", "refused")]
+    assert 3600 < sum(clock.slept) < 3800
 
 
 @pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
-@pytest.mark.parametrize(("asked_s", "told"), [(3600.0, "3600 s"), (float("inf"), "inf s")])
-def test_a_provider_that_wants_an_hour_is_not_waited_for(
-    fake_anthropic: FakeAnthropic,
-    anthropic_client: Anthropic,
-    kind: Kind,
-    asked_s: float,
-    told: str,
+def test_a_wait_of_hours_is_kept_and_told(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
 ) -> None:
-    """Nobody would know why nothing happens, and no query is at fault."""
+    """Nobody would know why nothing happens."""
+    clock, told = FakeTime(), list[str]()
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=7200.0))
+
+    whole = replace(asking(queries(2)), tell=told.append)
+    answers = [*chain.from_iterable(judging(anthropic_client, clock=clock).answer(whole))]
+
+    assert no_replies(answers) == []
+    assert clock.slept == [7200.0]
+    (line,) = told
+    assert "takes no more requests now: waiting 7200 s, until" in line
+
+
+@pytest.mark.parametrize(("asked_s", "told"), [(90_000.0, "90000 s"), (float("inf"), "inf s")])
+def test_a_provider_that_wants_a_day_is_not_waited_for(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float, told: str
+) -> None:
+    """No query is at fault."""
     clock = FakeTime()
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=asked_s))
+    fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=asked_s))
 
     with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
-        list(judging(anthropic_client, clock=clock).answer(queries(3)))
+        list(answered(judging(anthropic_client, clock=clock), queries(3)))
 
     assert clock.slept == []
     assert len(fake_anthropic.bill().posts) == 1
@@ -220,7 +248,7 @@ def test_a_page_in_place_of_a_message_stops_the_rest(
     fake_anthropic.inject(Fault(endpoint="messages", kind="page", n=100))
 
     with pytest.raises(ProviderError, match=r"<html>Sign in.*correct ANTHROPIC_BASE_URL"):
-        list(judging(anthropic_client).answer(queries(3)))
+        list(answered(judging(anthropic_client), queries(3)))
 
     assert len(fake_anthropic.bill().posts) == 1
 
@@ -228,7 +256,7 @@ def test_a_page_in_place_of_a_message_stops_the_rest(
 def test_a_provider_that_is_not_there_is_an_error() -> None:
     """Nothing was sent, so nothing is said of billing."""
     with client_of("http://127.0.0.1:9") as client, pytest.raises(ProviderError) as caught:
-        list(judging(client).answer(queries(3)))
+        list(answered(judging(client), queries(3)))
 
     assert "ConnectError" in str(caught.value)
     assert "billed" not in str(caught.value)
@@ -243,9 +271,10 @@ def test_a_spend_limit_stops_at_once(
     came: list[Answer] = []
 
     with pytest.raises(SpendLimitReached) as caught:
-        came.extend(judging(anthropic_client).answer(queries(5)))
+        came.extend(answered(judging(anthropic_client), queries(5)))
 
-    assert len(came) == 2
+    assert [isinstance(each, Reply) for each in came] == [True, True, False]
+    assert no_replies(came) == [("errored", "refused")]
     assert len(fake_anthropic.bill().posts) == 3
     assert CANARY not in told_of(caught.value)
 
@@ -261,9 +290,9 @@ def test_what_was_in_flight_is_answered_before_the_rest_is_given_up(
     came: list[Answer] = []
 
     with pytest.raises(SpendLimitReached):
-        came.extend(judging(anthropic_client, n_at_a_time=3).answer(queries(9)))
+        came.extend(answered(judging(anthropic_client, n_at_a_time=3), queries(9)))
 
-    assert len(came) == len(fake_anthropic.bill().paid) == 2
+    assert len(came) - len(no_replies(came)) == len(fake_anthropic.bill().paid) == 2
 
 
 def test_a_model_that_is_not_there_stops_the_rest(
@@ -274,7 +303,7 @@ def test_a_model_that_is_not_there_stops_the_rest(
     judge = AnthropicJudge(anthropic_client, settings, cache="off", n_at_a_time=1)
 
     with pytest.raises(ProviderError, match="model: claude-unknown"):
-        list(judge.answer(queries(3)))
+        list(answered(judge, queries(3)))
 
     assert len(fake_anthropic.bill().posts) == 1
 
@@ -283,7 +312,7 @@ def test_a_wrong_key_stops_at_once() -> None:
     """As if there were none."""
     with FakeAnthropic(api_key="another") as fake, client_of(fake.url) as client:
         with pytest.raises(NoCredentials, match="HTTP 401"):
-            list(judging(client).answer(queries(3)))
+            list(answered(judging(client), queries(3)))
 
         assert len(fake.bill().calls) == 1
 
@@ -296,7 +325,7 @@ def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
         FakeAnthropic(limits=Limits(n_requests_per_minute=2), now=clock.now) as fake,
         client_of(fake.url) as client,
     ):
-        answers = list(judging(client, clock=clock).answer(queries(5)))
+        answers = list(answered(judging(client, clock=clock), queries(5)))
         statuses = {call.status for call in fake.bill().calls}
 
     assert len(answers) == 5
@@ -309,22 +338,22 @@ def test_queries_are_asked_several_at_a_time(
 ) -> None:
     """A pilot of hundreds takes minutes, not an hour."""
     fake_anthropic.inject(Fault(endpoint="messages", kind="late", n=8, delay_s=PATIENCE_S))
-    answers = judging(anthropic_client, n_at_a_time=8).answer(queries(8))
+    answers = answered(judging(anthropic_client, n_at_a_time=8), queries(8))
 
     with ThreadPoolExecutor() as pool:
-        answered = pool.submit(list, answers)
+        done = pool.submit(list, answers)
         wait_until(lambda: len(fake_anthropic.bill().posts) == 8)
-        assert not answered.done()
+        assert not done.done()
         fake_anthropic.clear()
 
-    assert len(answered.result()) == 8
+    assert len(done.result()) == 8
 
 
 def test_answers_come_before_all_is_asked(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
     """Each is recorded as it arrives, so that a kill loses what is in flight only."""
-    answers = judging(anthropic_client).answer(queries(50))
+    answers = answered(judging(anthropic_client), queries(50))
 
     next(iter(answers))
 
@@ -335,18 +364,21 @@ def test_closed_early_nothing_more_is_sent_or_waited_for(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
     """Ctrl-C ends the program, not only its hope."""
-    late = Fault(endpoint="messages", kind="late", skip=1, n=50, delay_s=PATIENCE_S)
-    fake_anthropic.inject(late)
+    fake_anthropic.inject(Fault(endpoint="messages", kind="late", skip=1, n=50, delay_s=PATIENCE_S))
     others = set(threads())
-    answers = judging(anthropic_client, n_at_a_time=2).answer(queries(50))
+    answers = judging(anthropic_client, n_at_a_time=2).answer(asking(queries(50)))
     next(answers)
-    wait_until(lambda: len(fake_anthropic.bill().posts) == 3)
+    wait_until(lambda: len(fake_anthropic.bill().posts) == 2)
 
     answers.close()  # type: ignore[attr-defined]  # an iterator that is a generator
 
-    asking = [each for each in set(threads()) - others if each.name == THREAD_NAME]
-    assert len(asking) == 2, "it waited for them"
+    wait_until(lambda: len(asking_now(others)) == 1)  # the thread that waits for a request ends
+    (late,) = asking_now(others)
     fake_anthropic.clear()
-    for each in asking:
-        each.join()
-    assert len(fake_anthropic.bill().posts) == 3
+    late.join()
+    assert len(fake_anthropic.bill().posts) == 2
+
+
+def asking_now(others: Collection[Thread]) -> list[Thread]:
+    """Return the threads that ask, but for those that were there before."""
+    return [each for each in threads() if each not in others and each.name == THREAD_NAME]

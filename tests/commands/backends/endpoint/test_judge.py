@@ -11,10 +11,10 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends._remote import THREAD_NAME
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import N_PROBES, Endpoint, UnansweredRequest
+from commands.backends.remote.sender import THREAD_NAME
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
@@ -33,6 +33,7 @@ from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate
 from tests.support.contracts import QUERIES, JudgeContract
 from tests.support.patience import PATIENCE_S, wait_until
+from tests.support.scripted import answered
 
 CANARY = "sk-canary-9c1f"
 QUERY = QUERIES[0]
@@ -63,7 +64,7 @@ def served(
 
 def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = (QUERY,)) -> list[Answer]:
     """Return what a judge answers."""
-    return list(judge.answer(queries))
+    return list(answered(judge, queries))
 
 
 def numbered(n: int) -> list[JudgeQuery]:
@@ -182,7 +183,7 @@ def test_queries_are_put_so_many_at_a_time() -> None:
 def test_answers_come_as_they_are_made(fake: FakeOpenAI) -> None:
     """Each is recorded at once: a process that dies loses what was under way, and no more."""
     fake.inject(Fault("slow", delay_s=PATIENCE_S))
-    answers = served(fake.url, n_at_a_time=2).answer(numbered(2))
+    answers = answered(served(fake.url, n_at_a_time=2), numbered(2))
 
     assert isinstance(next(iter(answers)), Reply)
 
@@ -250,7 +251,7 @@ def test_what_the_server_finds_wrong_is_told(fake: FakeOpenAI) -> None:
     judge = JudgeSettings(JudgeId("steady"), "endpoint", MODEL, parameters)
 
     server = Endpoint(fake.url, "judge", api_key=None)
-    answers = EndpointJudge(judge, server, n_at_a_time=1).answer([QUERY])
+    answers = answered(EndpointJudge(judge, server, n_at_a_time=1), [QUERY])
 
     detail = "HTTP 400: max_tokens must be at least 1"
     assert list(answers) == [NoReply(QUERY.query_key, "rejected", detail)]
@@ -387,7 +388,7 @@ def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
     with FakeOpenAI(say) as fake:
         fake.inject(Fault("cut", beside=1))
         with pytest.raises(ProviderError):
-            kept.extend(served(fake.url, n_at_a_time=2).answer(numbered(40)))
+            kept.extend(answered(served(fake.url, n_at_a_time=2), numbered(40)))
 
     assert (len(kept), len(fake.traffic.asked)) == (1, 2)
 

@@ -1,0 +1,50 @@
+"""What servers send is read, whatever it is and whichever thread is the first."""
+
+import subprocess
+import sys
+
+FIRST_REPLIES = """
+import os, sys
+from threading import Barrier, Thread
+from commands.backends.anthropic._replies import answer_of
+from commands.backends.endpoint._replies import reply_of, text_of
+from ledger.identity import Digest
+
+N_THREADS = 4
+USAGE = b'{"input_tokens": 1, "output_tokens": 1, "prompt_tokens": 1, "completion_tokens": 1}'
+BODY = (
+    b'{"type": "message", "model": "m", "content": [{"type": "text", "text": "A"}], "usage": '
+    + USAGE
+    + b', "choices": [{"message": {"content": "A"}, "finish_reason": "stop"}]}'
+)
+
+
+def decode(at_once):
+    at_once.wait()
+    answer_of(Digest("0" * 64), BODY)
+    reply_of(Digest("0" * 64), BODY)
+    text_of(Digest("0" * 64), BODY, elapsed_s=0.1)
+
+
+def child():
+    sys.setswitchinterval(1e-6)
+    at_once = Barrier(N_THREADS)
+    threads = [Thread(target=decode, args=(at_once,)) for _ in range(N_THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+for _ in range(20):
+    if (pid := os.fork()) == 0:
+        child()
+        os._exit(0)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert ended == 0, ended
+"""
+
+
+def test_the_first_replies_may_come_at_the_same_time() -> None:
+    """A type that two threads are the first to decode may crash msgspec."""
+    subprocess.run([sys.executable, "-c", FIRST_REPLIES], check=True)

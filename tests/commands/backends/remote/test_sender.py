@@ -1,0 +1,333 @@
+"""Several requests are under way at a time; none is lost, and none is paid for twice."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Barrier, Event
+from threading import enumerate as threads
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.backends.remote.outcomes import (
+    MOST_ALIKE,
+    HeldRejections,
+    Settled,
+    Stop,
+    TryAgain,
+    Unanswered,
+)
+from commands.backends.remote.pace import Pace
+from commands.backends.remote.sender import MOST_LOST, THREAD_NAME, Sender
+from commands.errors import ProviderError, SpendLimitReached
+from tests.support.builders.anthropic import FakeTime
+from tests.support.patience import PATIENCE_S
+
+TOO_MUCH = SpendLimitReached("no money")
+BUSY = ProviderError("HTTP 429")
+Ask = Callable[[int], str | Unanswered]
+
+
+class Work:
+    """Numbers to ask about, and what became of each."""
+
+    def __init__(self, n: int, *, stops: Event | None = None) -> None:
+        self.left = deque(range(n))
+        self.stops = stops or Event()
+        self.took: list[int] = []  # how many at a time
+        self.settled: list[Settled[int, str]] = []
+        self.told: list[str] = []
+        self.clock = FakeTime()
+
+    def take(self, n: int) -> Sequence[int]:
+        """Return the next numbers."""
+        taken = [self.left.popleft() for _ in range(min(n, len(self.left)))]
+        self.took.append(len(taken))
+        return taken
+
+    def sender(
+        self, ask: Ask, *, n_at_a_time: int = 1, held: HeldRejections[int] | None = None
+    ) -> Sender[int, str]:
+        """Return a sender whose waiting takes no time."""
+        return Sender(
+            "the server",
+            ask,
+            Pace(now=self.clock.now, sleep=self.clock.sleep),
+            n_at_a_time=n_at_a_time,
+            held=held or HeldRejections(),
+            stops=self.stops,
+            tell=self.told.append,
+        )
+
+    def run(self, ask: Ask, **options: object) -> "Work":
+        """Ask about all of them, and keep what became of each even after an error."""
+        for group in self.sender(ask, **options).run(self.take):  # type: ignore[arg-type]  # as above
+            self.settled += group
+        return self
+
+    @property
+    def fates(self) -> dict[int, str]:
+        """The fate of each number; "answered" if it was."""
+        return {
+            each.request: each.answer.fate if isinstance(each.answer, Unanswered) else "answered"
+            for each in self.settled
+        }
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons of those without an answer."""
+        return [each.answer.reason for each in self.settled if isinstance(each.answer, Unanswered)]
+
+
+@given(n=st.integers(0, 30), n_at_a_time=st.integers(1, 8))
+def test_each_request_is_sent_once_and_settled_once(n: int, n_at_a_time: int) -> None:
+    """Whatever the number of threads that pull at them."""
+    asked: list[int] = []
+
+    def ask(number: int) -> str:
+        asked.append(number)
+        return str(number)
+
+    work = Work(n).run(ask, n_at_a_time=n_at_a_time)
+
+    assert sorted(asked) == sorted(each.request for each in work.settled) == list(range(n))
+    assert all(each.answer == str(each.request) for each in work.settled)
+
+
+@given(n=st.integers(1, 12), n_at_a_time=st.integers(1, 5), data=st.data())
+def test_every_request_that_was_taken_is_settled_whatever_happens(
+    n: int, n_at_a_time: int, data: st.DataObject
+) -> None:
+    """One that is not would count as perhaps billed for ever."""
+    fails = data.draw(st.lists(st.sampled_from(["ok", "busy", "broken", "no", "stop"]), min_size=n))
+    turns = iter(fails)
+
+    def ask(_: int) -> str | Unanswered:
+        match next(turns, "ok"):
+            case "busy":
+                raise TryAgain(BUSY, is_limit=True)
+            case "broken":
+                raise TryAgain(Unanswered("HTTP 500"))
+            case "no":
+                return Unanswered("too odd", reason="rejected", is_certain=False)
+            case "stop":
+                raise Stop(TOO_MUCH)
+        return "ok"
+
+    work = Work(n)
+    try:
+        work.run(ask, n_at_a_time=n_at_a_time)
+    except (SpendLimitReached, ProviderError):
+        pass
+    else:
+        assert not work.left
+
+    assert sorted(each.request for each in work.settled) == list(range(sum(work.took)))
+
+
+def test_no_more_are_taken_than_are_sent_at_once() -> None:
+    """What is taken is recorded as sent, and counts as paid for if the process dies."""
+    work = Work(9).run(str, n_at_a_time=4)
+
+    assert max(work.took) <= 4
+    assert sum(work.took) == 9
+
+
+def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None:
+    """It may be paid for; what was not sent is left alone."""
+    both, work = Barrier(2, timeout=PATIENCE_S), Work(20)
+    failed = Event()
+
+    def ask(number: int) -> str:
+        both.wait()
+        if number == 0:
+            failed.set()
+            raise Stop(TOO_MUCH)
+        assert failed.wait(PATIENCE_S)
+        return "ok"
+
+    with pytest.raises(SpendLimitReached):
+        work.run(ask, n_at_a_time=2)
+
+    assert work.fates == {0: "refused", 1: "answered"}
+
+
+def test_who_is_stopped_sends_nothing_more_and_records_what_is_under_way() -> None:
+    """The first Ctrl-C: the answer is paid for."""
+    work = Work(20)
+
+    def ask(number: int) -> str:
+        if number == 3:
+            work.stops.set()
+        return "ok"
+
+    work.run(ask)
+
+    assert work.fates == dict.fromkeys(range(4), "answered")
+
+
+def test_who_stops_listening_waits_for_nothing() -> None:
+    """The second Ctrl-C must work at once, be a server ever so slow."""
+    late, others, work = Event(), set(threads()), Work(2)
+    results = work.sender(
+        lambda n: "ok" if n == 0 else str(late.wait(PATIENCE_S)), n_at_a_time=2
+    ).run(work.take)
+    next(results)
+
+    results.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert THREAD_NAME in {each.name for each in set(threads()) - others}
+    late.set()
+
+
+def test_a_request_that_was_surely_not_answered_is_sent_again() -> None:
+    """Up to six times, each after a longer wait; then it is left for another time."""
+    n_asked: dict[int, int] = {}
+
+    def ask(number: int) -> str:
+        n_asked[number] = n_asked.get(number, 0) + 1
+        if number == 0 or n_asked[number] < 3:
+            raise TryAgain(Unanswered("HTTP 500"))
+        return "ok"
+
+    work = Work(2).run(ask)
+
+    assert n_asked == {0: 6, 1: 3}
+    assert work.fates == {0: "refused", 1: "answered"}
+    assert work.reasons == ["errored"]
+
+
+def test_a_server_that_cannot_be_reached_ends_the_run() -> None:
+    """None of the requests was sent."""
+
+    def ask(_: int) -> str:
+        raise TryAgain(ProviderError("connection refused"), fate="not sent")
+
+    work = Work(30)
+    with pytest.raises(ProviderError, match="connection refused"):
+        work.run(ask)
+
+    assert work.fates == {0: "not sent"}
+
+
+def test_what_may_have_been_billed_is_not_sent_again() -> None:
+    """Nobody pays twice without being told."""
+    asked: list[int] = []
+
+    def ask(number: int) -> str | Unanswered:
+        asked.append(number)
+        return Unanswered("cut", "perhaps billed") if number == 1 else "ok"
+
+    work = Work(3).run(ask)
+
+    assert asked == [0, 1, 2]
+    assert work.fates == {0: "answered", 1: "perhaps billed", 2: "answered"}
+
+
+def test_request_after_request_without_an_answer_ends_the_run() -> None:
+    """Each may be billed, for nothing."""
+    work = Work(50)
+
+    with pytest.raises(ProviderError, match=r"10 requests in a row got no answer, .*'cut'"):
+        work.run(lambda _: Unanswered("cut", "perhaps billed"))
+
+    assert len(work.settled) == MOST_LOST
+
+
+def test_a_limit_is_waited_out_and_costs_no_attempt() -> None:
+    """However often it is reached."""
+    n_left = [30]
+
+    def ask(_: int) -> str:
+        if n_left[0]:
+            n_left[0] -= 1
+            raise TryAgain(BUSY, is_limit=True, asked_s=60.0)
+        return "ok"
+
+    work = Work(2).run(ask)
+
+    assert set(work.fates.values()) == {"answered"}
+    assert work.clock.slept[:30] == [60.0] * 30
+    assert len(work.told) == 30
+    assert work.told[0].startswith("the server takes no more requests now: waiting 60 s, until ")
+
+
+def test_a_reply_of_another_kind_ends_the_run_unless_the_server_is_proven() -> None:
+    """A welcome page says that the address is wrong; one broken body among many says nothing."""
+    wrong = Stop(ProviderError("no JSON"), "perhaps billed", unless_proven=True)
+
+    def ask(number: int) -> str:
+        if number == first_wrong:
+            raise wrong
+        return "ok"
+
+    first_wrong = 0
+    with pytest.raises(ProviderError, match="no JSON"):
+        Work(3).run(ask)
+    first_wrong = 1
+    work = Work(3).run(ask)
+
+    assert work.fates == {0: "answered", 1: "perhaps billed", 2: "answered"}
+
+
+def rejecting(numbers: range) -> Ask:
+    """Return a server that rejects some numbers, all in the same words."""
+    no = Unanswered("usage limit", reason="rejected", is_certain=False)
+    return lambda number: no if number in numbers else "ok"
+
+
+def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
+    """An account's limit may be reached after any number of answers, and lifted tomorrow."""
+    work = Work(172)
+
+    with pytest.raises(ProviderError, match=r"rejected request after request .* 'usage limit'"):
+        work.run(rejecting(range(40, 172)))
+
+    assert list(work.fates.values()).count("answered") == 40
+    assert work.reasons == ["errored"] * MOST_ALIKE
+
+
+def test_a_rejection_is_final_once_a_later_request_is_answered() -> None:
+    """The server works; the request does not."""
+    work = Work(40).run(rejecting(range(10, 14)))
+
+    assert work.reasons == ["rejected"] * 4
+    assert len(work.settled) == 40
+
+
+def test_an_answer_to_an_earlier_request_proves_nothing() -> None:
+    """It was under way when the limit was reached."""
+    rejected, work = Event(), Work(2)
+
+    def ask(number: int) -> str | Unanswered:
+        if number == 0:
+            assert rejected.wait(PATIENCE_S)
+            return "ok"
+        rejected.set()
+        return Unanswered("limit", reason="rejected", is_certain=False)
+
+    held: HeldRejections[int] = HeldRejections()
+    work.run(ask, n_at_a_time=2, held=held)
+
+    assert [each.request for each in work.settled] == [0, 1]  # the rejection came last, at the end
+
+
+def test_rejections_for_reasons_of_their_own_are_final() -> None:
+    """Prompts that are all too long are no fault of the server."""
+    work = Work(20).run(
+        lambda n: Unanswered(f"{5000 + n} tokens", reason="rejected", is_certain=False)
+    )
+
+    assert work.reasons == ["rejected"] * 20
+
+
+def test_a_few_rejections_are_believed_and_remembered() -> None:
+    """A cap cuts a run into pieces that are each too short to tell."""
+    held: HeldRejections[int] = HeldRejections()
+    no = rejecting(range(100))
+
+    first = Work(5).run(no, held=held)
+    with pytest.raises(ProviderError, match="rejected request after request"):
+        Work(5).run(no, held=held)
+
+    assert first.reasons == ["rejected"] * 5
