@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     def worst_usd_each(self) -> float | None:
         """What one query may have cost, if nothing is known of its result."""
         worst_usd = self.planned.worst_usd
-        return None if worst_usd is None else worst_usd / len(self.planned.queries)
+        return None if worst_usd is None else worst_usd / max(1, len(self.planned.queries))
 
     @property
     def is_open(self) -> bool:

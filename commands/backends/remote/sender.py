@@ -23,9 +23,9 @@ from ledger.events.judging import Fate
 THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
-_LONGEST_TOLD_S: Final = 12 * 3600.0  # a server that wants a longer wait is left alone
 _LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
+_LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -49,6 +49,7 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
+        longest_wait_s: float = 12 * 3600.0,
     ) -> None:
         """Take the client.
 
@@ -60,9 +61,11 @@ class Sender(Generic[Request, Answer]):
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
             tell: Hears of long waits.
+            longest_wait_s: A server that wants a longer one is left alone.
         """
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
+        self._longest_wait_s = longest_wait_s
         self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
@@ -249,7 +252,9 @@ class Sender(Generic[Request, Answer]):
         """Wait as the server asks; return False if it asks too much, or has for too long."""
         now = self._pace.now()
         self._limited_since = self._limited_since or now
-        longest_s = _LONGEST_UNTOLD_S if again.asked_s is None else _LONGEST_TOLD_S
+        longest_s = self._longest_wait_s
+        if again.asked_s is None:
+            longest_s = min(longest_s, _LONGEST_UNTOLD_S)
         limited_s = (now - self._limited_since).total_seconds()
         if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False
@@ -270,9 +275,15 @@ def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer
     Raises:
         TourneyError: It has none.
     """
-    held = HeldRejections[None]()
     sender = Sender[None, Answer](
-        server, ask, pace, n_at_a_time=1, held=held, stops=Event(), tell=lambda _: None
+        server,
+        ask,
+        pace,
+        n_at_a_time=1,
+        held=HeldRejections(),
+        stops=Event(),
+        tell=lambda _: None,
+        longest_wait_s=_LONGEST_SILENT_S,
     )
     once = iter([(None,)])
     settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]

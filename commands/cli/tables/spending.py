@@ -109,7 +109,6 @@ def spend_table(
             *columns(digits=_FRACTIONS, unknown="?", usd="Dollars", failed_usd="On no verdict"),
             *columns(digits=_FRACTIONS, unknown="?", cache_saved_usd="Cache saved"),
             Column("n_maybe_billed", "Maybe billed", is_counted=True),
-            *columns(digits=_FRACTIONS, maybe_usd="At most"),
         ),
         rows=tuple(
             {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills

@@ -254,12 +254,15 @@ def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
 
 
 @pytest.mark.parametrize("reason", ["errored", "rejected", "expired", "canceled"])
-def test_no_reply_is_a_failure_that_nobody_paid_for(reason: Unanswered) -> None:
+@pytest.mark.parametrize("fate", ["not sent", "refused", "perhaps billed"])
+def test_no_reply_is_a_failure_that_at_worst_was_paid_for(reason: Unanswered, fate: Fate) -> None:
     """The provider's own words are kept; there is no text, no token and no price."""
-    silence = NoReply(KEY, reason, "overloaded_error: try later")
-    event = failed(KEY, reason=reason, detail=silence.detail, reply="", stop_reason="", model="")
+    silence = NoReply(KEY, reason, "overloaded_error: try later", fate)
+    fields = {"reply": "", "stop_reason": "", "model": "", "fate": fate}
+    worst_usd = 0.25 if fate == "perhaps billed" else 0.0
+    event = failed(KEY, reason=reason, detail=silence.detail, worst_usd=worst_usd, **fields)
 
-    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, silence, DEAR)).then(event)
+    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, silence, DEAR, worst_usd=0.25)).then(event)
 
 
 @pytest.mark.parametrize("said", ["VERDICT: A", "Both are fine."])

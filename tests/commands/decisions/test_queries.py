@@ -54,6 +54,8 @@ def lost(query_key: Digest) -> JudgeQueryFailed:
         stop_reason="",
         model="",
         detail="the provider keeps no result of it",
+        fate="perhaps billed",
+        worst_usd=PLAN.worst_usd and PLAN.worst_usd / 2,
     )
 
 

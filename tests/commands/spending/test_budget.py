@@ -12,16 +12,19 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply, no_progress
-from commands.spending.budget import BudgetReached, Exposure, affordable_queries
+from commands.spending.budget import BudgetReached, affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.fold import fold
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
-from tests.support.builders.commands import JUDGE, failed, record_answers, reply
-from tests.support.builders.events import STREAM, judge, key, opened, prompt, responses
+from tests.support.builders.commands import JUDGE, PowerCut, failed, record_answers, reply
+from tests.support.builders.events import STREAM, key, opened, prompt, responses
 from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedJudge
 from tests.support.specification import after
@@ -100,7 +103,7 @@ def test_what_is_affordable_never_exceeds_the_cap(cap: float, usd: float, spent:
 
 
 EIGHT_PROMPTS = [prompt(f"p{n}") for n in range(8)]  # 16 queries
-CUT = "the connection was cut; it may have been billed"
+CUT = "the connection was cut"
 BUSY = "overloaded_error"
 
 
@@ -128,7 +131,7 @@ def ask(
 
 def cut(query: JudgeQuery) -> NoReply:
     """Leave a query unanswered, and perhaps billed."""
-    return NoReply(query.query_key, "errored", CUT)
+    return NoReply(query.query_key, "errored", CUT, "perhaps billed")
 
 
 def test_what_may_have_been_billed_counts_against_the_cap(
@@ -156,41 +159,68 @@ def test_a_request_that_was_surely_not_answered_costs_nothing(recorder: Recorder
     assert len(port.asked) == 3 + 5
 
 
+def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
+    recorder: Recorder,
+) -> None:
+    """Nobody pays twice without being told; another command may."""
+    said = iter([True] * 3)
+    port = ScriptedJudge(lambda query: cut(query) if next(said, False) else reply(query.query_key))
+    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=5))
+
+    first = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    n_asked = len(port.asked)
+    second = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert (first.n_verdicts, first.n_failed, n_asked) == (13, 3, 16)
+    assert (second.n_open, second.n_verdicts) == (3, 3)
+
+
+def lost(name: str, usd: float | None) -> JudgeQueryFailed:
+    """Return a request that was perhaps billed."""
+    return failed(key(name), reason="errored", detail=CUT, fate="perhaps billed", worst_usd=usd)
+
+
 def test_other_tournaments_have_budgets_of_their_own(ledger: Ledger, recorder: Recorder) -> None:
     """A merged ledger tells of failures that somebody else paid for."""
-    lost = failed(key("query"), reason="errored", detail=CUT)
-    ledger.append(StreamId("colleague"), [lost], expected_version=None)
+    ledger.append(StreamId("colleague"), [lost("query", 1.0)], expected_version=None)
 
-    assert Exposure(recorder, lambda _: FlatRate(1.0)).usd() == 0.0
-
-
-def test_every_judge_of_the_tournament_counts_at_its_own_price(ledger: Ledger) -> None:
-    """What the pilot may have been billed for is gone when the headline's judge is asked."""
-    pilot = judge("pilot", provider="anthropic", model="small")
-    recorder = record_answers(
-        Recorder(ledger, STREAM), opened(prompts=EIGHT_PROMPTS, judges=[JUDGE, pilot])
-    )
-    prices = {JUDGE: FlatRate(1.0), pilot: FlatRate(0.25)}
-    lost = [
-        failed(key("query"), reason="errored", detail=CUT),
-        failed(key("other"), reason="errored", detail=CUT, judge="pilot"),
-    ]
-    ledger.append(STREAM, lost, expected_version=None)
-
-    assert Exposure(recorder, prices.__getitem__).usd() == 1.25
+    assert at_risk_usd(Recorder(ledger, STREAM).state) == recorder.state.lost_usd == 0.0
 
 
-def test_a_judge_that_was_asked_at_two_prices_counts_at_the_higher(ledger: Ledger) -> None:
-    """Nobody knows whether a request was one of a batch, which is half the price."""
-    direct, batched = (judge(provider=f"anthropic{each}") for each in ("", "-batch"))
-    prices = {direct: FlatRate(1.0), batched: FlatRate(0.5)}
-    for opening, each in enumerate((direct, batched), start=1):
-        events = opened(prompts=EIGHT_PROMPTS, judges=[each], opening=opening)
-        recorder = record_answers(Recorder(ledger, STREAM), events)
-    lost = failed(key("query"), reason="errored", detail=CUT, judge=direct.judge_id)
-    ledger.append(STREAM, [lost], expected_version=None)
+def test_each_lost_request_counts_at_its_own_price(ledger: Ledger, recorder: Recorder) -> None:
+    """Of whichever judge, sent alone or in a batch, and whatever is asked today."""
+    assert recorder.state.lost_usd == 0.0
+    events = [lost("query", 1.0), lost("other", 0.25), lost("of unknown price", None)]
+    ledger.append(STREAM, events, expected_version=None)
 
-    assert Exposure(recorder, prices.__getitem__).usd() == 1.0
+    assert at_risk_usd(Recorder(ledger, STREAM).state) == 1.25
+
+
+def test_a_request_of_a_process_that_died_counts_until_it_is_known(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """The answer came to nobody, and was billed."""
+
+    def die(query: JudgeQuery) -> Answer:
+        raise PowerCut(query)
+
+    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0))
+    priced = replace(task, pricing_of=lambda _: FlatRate(1.0), max_usd=100.0)
+    with pytest.raises(PowerCut):
+        judge_open(recorder, priced, lambda: ScriptedJudge(die), on_progress=no_progress)
+    second = Recorder(ledger, STREAM)
+    n_under_way = at_risk_usd(second.state)
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
+    judge_open(second, priced, lambda: port, on_progress=no_progress)
+
+    assert n_under_way == at_risk_usd(second.state) == 4.0  # as many as were sent at a time
+    assert len(second.state.verdicts) == 16
+    assert spent_in(ledger).total.maybe_usd == 4.0
+
+
+def spent_in(ledger: Ledger) -> Spend:
+    """Return the tournament's spend."""
+    return fold(spend_of(STREAM), ledger.read())
 
 
 @pytest.mark.usefixtures("recorder")
@@ -198,9 +228,9 @@ def test_batches_count_at_the_worst_while_they_are_in_flight(ledger: Ledger) -> 
     """They are as good as paid, until their end tells what they cost."""
     plan = structs.replace(planned_batch(key("query")), worst_usd=2.5)
     ledger.append(STREAM, [plan], expected_version=None)
-    in_flight = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0)).usd()
+    in_flight = at_risk_usd(Recorder(ledger, STREAM).state)
     ledger.append(STREAM, [sent(plan.batch_key), ended(plan.batch_key)], expected_version=None)
-    received = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0)).usd()
+    received = at_risk_usd(Recorder(ledger, STREAM).state)
 
     assert (in_flight, received) == (2.5, 0.0)
 
@@ -209,32 +239,10 @@ def test_batches_count_at_the_worst_while_they_are_in_flight(ledger: Ledger) -> 
 def test_a_batch_of_unknown_price_lets_no_cap_be_kept(ledger: Ledger) -> None:
     """Whatever else is asked for might be too much."""
     ledger.append(STREAM, [planned_batch(key("query"))], expected_version=None)
-    exposure = Exposure(Recorder(ledger, STREAM), lambda _: FlatRate(1.0))
+    state = Recorder(ledger, STREAM).state
 
     with pytest.raises(Refused, match="without a known price is in flight: a cap cannot be kept"):
-        exposure.usd()
-
-
-def test_a_question_of_an_older_rubric_counts_as_the_dearest_of_today(
-    ledger: Ledger, recorder: Recorder
-) -> None:
-    """Its text is asked no more, and the money may be gone all the same."""
-    exposure = Exposure(recorder, lambda _: FlatRate(1.0))
-    lost = failed(key("old"), reason="errored", detail=CUT)
-    ledger.append(STREAM, [lost], expected_version=None)
-
-    assert [exposure.usd(), exposure.usd()] == [1.0, 1.0]
-
-
-def test_a_row_of_failures_that_may_have_been_billed_ends_the_run(recorder: Recorder) -> None:
-    """Without a cap it would pay for every query, as often as retries allow, for nothing."""
-    port = ScriptedJudge(cut)
-    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=5))
-
-    with pytest.raises(ProviderError, match=r"^10 requests in a row .* may have been billed"):
-        judge_open(recorder, task, lambda: port, on_progress=no_progress)
-
-    assert len(port.asked) == 10
+        at_risk_usd(state)
 
 
 def test_failures_with_an_answer_in_between_are_no_row(recorder: Recorder) -> None:

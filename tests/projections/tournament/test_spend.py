@@ -15,11 +15,9 @@ from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
 from projections.tournament.spend import (
-    MAY_BE_BILLED,
     Bill,
     Spend,
     SpendKey,
-    may_have_been_billed,
     spend_of,
 )
 from tests.support.builders.events import (
@@ -182,12 +180,27 @@ def test_a_request_that_may_have_been_billed_is_on_the_bill() -> None:
     """Nobody knows whether it cost anything, so nobody may read that it did not."""
     opening = world()
     match, _ = matches_of(known(*opening))
-    lost = replace(failure(match.forward, "errored"), detail=f"it hung up; {MAY_BE_BILLED}")
-    busy = replace(failure(match.swapped, "errored"), detail="529: overloaded")
+    lost = replace(failure(match.forward, "errored"), fate="perhaps billed", worst_usd=0.25)
+    busy = replace(failure(match.swapped, "errored"), fate="refused")
 
     bill = only(spent(*opening, put(match, match.forward), lost, busy))
 
-    assert bill == Bill(n_maybe_billed=1)
+    assert bill == Bill(n_maybe_billed=1, maybe_usd=0.25)
+
+
+def test_a_request_that_has_not_ended_may_have_been_billed() -> None:
+    """Its process was killed, perhaps, and the answer came to nobody."""
+    opening = world()
+    match, _ = matches_of(known(*opening))
+    sent = replace(put(match, match.forward), worst_usd=0.25)
+    in_batch = replace(put(match, match.swapped), batch_key=key("batch"))
+
+    under_way = spent(*opening, sent, in_batch)
+    answered = spent(*opening, sent, in_batch, paid(match.forward.query_key, USED))
+
+    assert only(under_way) == Bill(n_maybe_billed=1, maybe_usd=0.25)
+    assert answered.total.n_maybe_billed == 0
+    assert answered.total.n_replies == 1
 
 
 def test_another_tournaments_replies_are_on_its_own_bill() -> None:
@@ -238,17 +251,6 @@ def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
     assert spend.total.n_replies == len(replies)
     assert spend.total.tokens.n_output == sum(each.usage.n_output for each in replies if each.usage)
     assert sum(bill.n_unpriced for bill in spend.bills.values()) == spend.total.n_unpriced
-
-
-@pytest.mark.parametrize(
-    ("detail", "may_have_been"),
-    [("408: it timed out; it may have been billed", True), ("529: overloaded", False), ("", False)],
-)
-def test_what_is_said_of_a_failure_tells_if_it_may_have_been_billed(
-    detail: str, *, may_have_been: bool
-) -> None:
-    """The cap counts the one, and the other is asked again for nothing."""
-    assert may_have_been_billed(detail) == may_have_been
 
 
 def test_a_tournament_that_spent_nothing_has_an_empty_bill() -> None:

@@ -83,6 +83,7 @@ def judge_query_submitted() -> SearchStrategy[JudgeQuerySubmitted]:
         response_b=digests(),
         attempt=ORDINALS,
         batch_key=st.none() | batch_keys(),
+        worst_usd=st.none() | DOLLARS,
     )
 
 
@@ -93,7 +94,14 @@ def verdict_received() -> SearchStrategy[VerdictReceived]:
 
 def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
     """Return failures to judge; their queries need not be there."""
-    return built(JudgeQueryFailed, query_key=digests(), judge=LABELS, attempt=ORDINALS, **_paid())
+    return built(
+        JudgeQueryFailed,
+        query_key=digests(),
+        judge=LABELS,
+        attempt=ORDINALS,
+        worst_usd=st.none() | DOLLARS,
+        **_paid(),
+    )
 
 
 def _paid() -> dict[str, SearchStrategy[Any]]:

@@ -97,7 +97,7 @@ def test_a_message_that_cannot_be_read_may_be_asked_for_again(fields: dict[str, 
     assert isinstance(answer, NoReply)
     assert answer.reason == "errored"
     assert "cannot be decoded (" in answer.detail
-    assert answer.detail.endswith("it may have been billed")
+    assert answer.fate == "perhaps billed"
 
 
 @pytest.mark.parametrize(

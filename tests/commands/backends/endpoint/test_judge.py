@@ -2,10 +2,9 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from threading import Barrier, Thread
-from threading import enumerate as threads
+from threading import Barrier
 
 import httpx2
 import openai
@@ -13,13 +12,14 @@ import pytest
 
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.server import N_PROBES, Endpoint, UnansweredRequest
-from commands.backends.remote.sender import THREAD_NAME
+from commands.backends.endpoint.server import Endpoint
+from commands.backends.remote.outcomes import MOST_ALIKE, TryAgain, Unanswered
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
-from commands.spending.budget import BudgetReached, Exposure, PriceUnknown
+from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
@@ -32,7 +32,7 @@ from tests.support.builders.events import STREAM, key, opened, prompt
 from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate
 from tests.support.contracts import QUERIES, JudgeContract
-from tests.support.patience import PATIENCE_S, wait_until
+from tests.support.patience import PATIENCE_S
 from tests.support.scripted import answered
 
 CANARY = "sk-canary-9c1f"
@@ -57,7 +57,7 @@ def served(
     """Return a judge on a server that sends nothing again."""
     parameters = (("max_tokens", 64.0), ("protocol", protocol))
     judge = JudgeSettings(JudgeId("steady"), "endpoint", model, parameters)
-    given = {"api_key": None, "model": f"judge {model!r}", "max_retries": 0, **fields}
+    given = {"api_key": None, "model": f"judge {model!r}", **fields}
     server = Endpoint(url, **given)  # type: ignore[arg-type]  # as each test needs
     return EndpointJudge(judge, server, n_at_a_time=n_at_a_time)
 
@@ -190,31 +190,26 @@ def test_answers_come_as_they_are_made(fake: FakeOpenAI) -> None:
     fake.traffic.closing.set()
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "server_error", "cut", "cut_half"])
-def test_what_passes_is_asked_again(fake: FakeOpenAI, kind: str) -> None:
-    """A server that restarts, or is full for a second, should cost nobody an evening."""
-    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
+def test_what_passes_is_asked_again(fake: FakeOpenAI) -> None:
+    """A server that is full for a second should cost nobody an evening."""
+    fake.inject(Fault("rate_limited"))
 
-    (answer,) = answers_of(served(fake.url, max_retries=1))
+    (answer,) = answers_of(served(fake.url))
 
     assert isinstance(answer, Reply)
     assert len(fake.traffic.asked) == 2
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason", "detail"),
+    ("kind", "reason", "detail", "fate"),
     [
-        ("bad_request", "rejected", "HTTP 400: told to fail: bad_request"),
-        ("too_large", "rejected", "HTTP 413: told to fail: too_large"),
-        (
-            "server_error",
-            "errored",
-            "HTTP 500: told to fail: server_error; it may have been billed",
-        ),
+        ("bad_request", "rejected", "HTTP 400: told to fail: bad_request", "refused"),
+        ("too_large", "rejected", "HTTP 413: told to fail: too_large", "refused"),
+        ("server_error", "errored", "HTTP 500: told to fail: server_error", "perhaps billed"),
     ],
 )
 def test_a_query_that_fails_leaves_the_others_alone(
-    fake: FakeOpenAI, kind: str, reason: str, detail: str
+    fake: FakeOpenAI, kind: str, reason: str, detail: str, fate: str
 ) -> None:
     """One response that is too long for the server's context must not end the evening's run."""
     fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
@@ -222,7 +217,7 @@ def test_a_query_that_fails_leaves_the_others_alone(
 
     answers = answers_of(served(fake.url), queries)
 
-    failure = NoReply(queries[0].query_key, reason, detail)  # type: ignore[arg-type]  # as above
+    failure = NoReply(queries[0].query_key, reason, detail, fate)  # type: ignore[arg-type]  # as above
     assert [each for each in answers if not isinstance(each, Reply)] == [failure]
     assert len(answers) == 3
 
@@ -237,12 +232,14 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     task = JudgeTask(asked, [each.prompt_id for each in prompts], AskingRules(1))
     fake.inject(*[Fault("bad_request")] * 8)
 
-    with pytest.raises(ProviderError, match=r"none of the first 8 .*HTTP 400: told to fail"):
+    with pytest.raises(
+        ProviderError, match=r"rejected request after request .*HTTP 400: told to fail"
+    ):
         judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
     done = judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
 
     assert done.n_open == done.n_verdicts == 8
-    assert "JudgeQueryFailed" not in types_of(ledger)
+    assert {each.reason for each in failures_in(ledger)} == {"errored"}
 
 
 def test_what_the_server_finds_wrong_is_told(fake: FakeOpenAI) -> None:
@@ -265,8 +262,7 @@ def test_a_query_that_takes_too_long_is_left_for_later(fake: FakeOpenAI) -> None
     late, soon = answers_of(served(fake.url), numbered(2))
 
     assert isinstance(late, NoReply)
-    detail = "the server took too long to answer; it may have been billed"
-    assert (late.reason, late.detail) == ("errored", detail)
+    assert (late.detail, late.fate) == ("the server took too long to answer", "perhaps billed")
     assert isinstance(soon, Reply)
 
 
@@ -276,18 +272,33 @@ def test_a_server_has_as_long_as_its_settings_say() -> None:
         assert client.timeout == 7.0
 
 
-@pytest.mark.parametrize(("status", "may_be"), [(500, True), (502, True), (503, False)])
-def test_a_server_that_turns_a_request_away_sends_no_bill(status: int, may_be: bool) -> None:
+def failing(status: int) -> bytes:
+    """Fail as the client does when a server answers with a status."""
+    response = httpx2.Response(status, request=httpx2.Request("POST", "http://localhost"))
+    raise openai.InternalServerError("no", response=response, body=None)
+
+
+@pytest.mark.parametrize("status", [500, 502])
+def test_a_server_that_broke_may_send_a_bill(status: int) -> None:
+    """It had taken the request."""
+    answer = Endpoint("http://localhost", "judge", None).answer(lambda: failing(status), len)
+
+    assert isinstance(answer, Unanswered)
+    assert answer.fate == "perhaps billed"
+
+
+@pytest.mark.parametrize("status", [503, 529])
+def test_a_server_that_turns_a_request_away_sends_no_bill(status: int) -> None:
     """One that is full for a minute must not use up the cap."""
+    with pytest.raises(TryAgain) as again:
+        Endpoint("http://localhost", "judge", None).answer(lambda: failing(status), len)
 
-    def send() -> bytes:
-        response = httpx2.Response(status, request=httpx2.Request("POST", "http://localhost"))
-        raise openai.InternalServerError("no", response=response, body=None)
+    assert (again.value.is_limit, again.value.fate) == (True, "refused")
 
-    answer = Endpoint("http://localhost", "judge", None).answer(send, len)
 
-    assert isinstance(answer, UnansweredRequest)
-    assert answer.may_be_billed is may_be
+def failures_in(ledger: Ledger) -> list[JudgeQueryFailed]:
+    """Return the failures on record."""
+    return [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]
 
 
 def recorder_of(ledger: Ledger, n_prompts: int) -> tuple[Recorder, JudgeTask]:
@@ -311,7 +322,7 @@ def test_an_answer_that_did_not_come_in_time_counts_against_the_cap(
         judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
     assert len(fake.traffic.asked) == 3
-    assert Exposure(recorder, task.pricing_of).usd() == 3.0
+    assert at_risk_usd(recorder.state) == 3.0
 
 
 def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledger: Ledger) -> None:
@@ -319,7 +330,7 @@ def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledge
     recorder, task = recorder_of(ledger, 8)
     fake.inject(*[Fault("server_error")] * 16)
 
-    with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500.* been billed"):
+    with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500"):
         judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
 
     assert types_of(ledger).count("JudgeQueryFailed") == 10
@@ -339,7 +350,7 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
         judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (7, 1)
-    assert Exposure(recorder, free.pricing_of).usd() == 0.0
+    assert at_risk_usd(recorder.state) == 0.0
 
 
 def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
@@ -353,7 +364,8 @@ def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
     with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
         judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
 
-    assert types_of(ledger).count("JudgeQueryFailed") < N_PROBES
+    reasons = [each.reason for each in failures_in(ledger)]
+    assert reasons.count("rejected") < MOST_ALIKE
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
@@ -365,37 +377,6 @@ def test_a_server_that_is_not_there_is_named() -> None:
         answers_of(served(url))
     assert url in str(refusal.value)
     assert "refused" in str(refusal.value)
-
-
-def test_a_server_that_is_always_full_ends_the_run(fake: FakeOpenAI) -> None:
-    """Asking for ever would look like work."""
-    fake.inject(*[Fault("rate_limited")] * 3)
-
-    with pytest.raises(ProviderError, match="HTTP 429: told to fail: rate_limited"):
-        answers_of(served(fake.url, max_retries=2))
-    assert len(fake.traffic.asked) == 3
-
-
-def test_what_was_under_way_is_kept_when_the_run_ends() -> None:
-    """It was computed, and perhaps paid for; what had not begun is not begun."""
-    others = set(threads())
-
-    def say(_: Json) -> Said:
-        wait_until(lambda: n_asking(others) == 1)  # the other request has failed
-        return Said()
-
-    kept: list[Answer] = []
-    with FakeOpenAI(say) as fake:
-        fake.inject(Fault("cut", beside=1))
-        with pytest.raises(ProviderError):
-            kept.extend(answered(served(fake.url, n_at_a_time=2), numbered(40)))
-
-    assert (len(kept), len(fake.traffic.asked)) == (1, 2)
-
-
-def n_asking(others: Collection[Thread]) -> int:
-    """Count the threads that ask, but for those that were there before."""
-    return sum(each.name == THREAD_NAME for each in threads() if each not in others)
 
 
 @pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])
@@ -459,7 +440,7 @@ def test_a_key_that_is_refused_is_not_quoted() -> None:
 
     assert "export OPENAI_API_KEY" in str(refusal.value)
     assert CANARY not in str(refusal.value)
-    assert refusal.value.__suppress_context__
+    assert refusal.value.__cause__ is refusal.value.__context__ is None
 
 
 def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
@@ -470,8 +451,8 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     task = JudgeTask(asked, [each.prompt_id for each in prompts], AskingRules(1))
 
     with FakeOpenAI() as first:
-        first.inject(*[Fault("slow")] * 3, Fault("cut"))
-        with pytest.raises(ProviderError):
+        first.inject(*[Fault("slow")] * 3, Fault("unpaid"))
+        with pytest.raises(SpendLimitReached):
             judge_open(recorder, task, lambda: served(first.url), on_progress=no_progress)
     with FakeOpenAI() as second:
         done = judge_open(recorder, task, lambda: served(second.url), on_progress=no_progress)

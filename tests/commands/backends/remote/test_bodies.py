@@ -3,6 +3,11 @@
 import subprocess
 import sys
 
+import httpx2
+import pytest
+
+from commands.backends.remote.bodies import retry_after_s
+
 FIRST_REPLIES = """
 import os, sys
 from threading import Barrier, Thread
@@ -48,3 +53,20 @@ for _ in range(20):
 def test_the_first_replies_may_come_at_the_same_time() -> None:
     """A type that two threads are the first to decode may crash msgspec."""
     subprocess.run([sys.executable, "-c", FIRST_REPLIES], check=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "-1"}, 0.0),
+        ({"retry-after": "Fri, 01 Jan 2027 00:00:00 GMT"}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_that_a_server_asks_for_is_read(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    """A date is by the server's clock, and says nothing."""
+    assert retry_after_s(httpx2.Headers(headers)) == seconds

@@ -13,7 +13,7 @@ from commands.spending.price_table import price_table
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from projections.fold import fold
-from projections.tournament.spend import MAY_BE_BILLED, spend_of
+from projections.tournament.spend import spend_of
 from tests.support.builders.events import STREAM, key, opened, recorded
 from tests.support.builders.money import USED, paid, paid_in_vain, world
 from tests.support.builders.worlds import failure, matches_of
@@ -79,10 +79,10 @@ def test_a_reply_without_verdict_or_price_did_not_cost_nothing() -> None:
 def test_requests_that_may_have_been_billed_are_counted() -> None:
     """Where nobody knows, `nothing was spent` would be a guess."""
     question = matches_of(after(*world()))[0].forward
-    lost = replace(failure(question, "errored"), detail=f"it hung up; {MAY_BE_BILLED}")
+    lost = replace(failure(question, "errored"), fate="perhaps billed", worst_usd=0.25)
     table = spent(*world(), lost)
 
-    assert table.notes == ("1 request may have been billed without an answer",)
+    assert table.notes == ("1 request may have been billed without an answer, for $0.2500 at most",)
     assert [row["n_maybe_billed"] for row in table.rows] == [1]
     assert table.facts["total"]["n_maybe_billed"] == 1  # type: ignore[index, call-overload]  # JSON
     assert "Maybe billed" in screen(table)
