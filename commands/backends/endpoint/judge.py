@@ -2,22 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
 
 import openai
-from openai.types.shared_params import ResponseFormatJSONSchema
 
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.requests import ChatRequestForm
 from commands.backends.endpoint.server import Endpoint, ServerProbe, UnansweredRequest
 from commands.ports import Answer, NoReply
 from ledger.events.registration import JudgeSettings
 from projections.tournament.spend import MAY_BE_BILLED
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
-
-_VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
-    type="json_schema",
-    json_schema={"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)},
-)
+from projections.verdicts.queries import JudgeQuery
 
 
 class EndpointJudge:
@@ -25,10 +19,7 @@ class EndpointJudge:
 
     def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
         """Send at most n_at_a_time queries at once; judge.model is its name on the server."""
-        self._model, self._server = judge.model, server
-        self._max_tokens = int(dict(judge.parameters)["max_tokens"])
-        self._format: ResponseFormatJSONSchema | openai.Omit
-        self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
+        self._form, self._server = ChatRequestForm(judge), server
         self._n_at_a_time, self._probe = n_at_a_time, ServerProbe(server)
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
@@ -54,14 +45,5 @@ class EndpointJudge:
         return reply
 
     def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
-        response = client.chat.completions.with_raw_response.create(
-            model=self._model,
-            messages=[
-                {"role": "system", "content": query.system},
-                {"role": "user", "content": query.user},
-            ],
-            max_tokens=self._max_tokens,
-            temperature=0.0,
-            response_format=self._format,
-        )
-        return response.content
+        asked = self._form.params(query)
+        return client.chat.completions.with_raw_response.create(**asked).content
