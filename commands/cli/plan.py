@@ -1,7 +1,7 @@
 """`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.preview import preview_requests
+from commands.judging.preview import RequestPreview, preview_requests
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -111,8 +111,7 @@ def judge(
     chosen = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)
-        previews = preview_requests(state, show_prompt, chosen, build)
-        writer.write_text(requests_text(previews), requests_table(previews))
+        _show(preview_requests(state, show_prompt, chosen, build), writer)
         return
     rules = asking_rules(settings.judge)
     rows = count_missing_verdicts(state, prompts, chosen, rules)
@@ -128,6 +127,10 @@ def judge(
     writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen)))
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _show(previews: Sequence[RequestPreview], writer: Writer) -> None:
+    writer.write_text(requests_text(previews), requests_table(previews))
 
 
 def _warn_of_old_prices(pricing: TokenPricing) -> None:

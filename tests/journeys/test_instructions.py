@@ -21,33 +21,11 @@ from tests.support.command_line import paid
 from tests.support.command_line.settled import head_of
 from tests.support.command_line.warm import Ended, run_warm
 
-MEDICAL: Final = frozenset(
-    {
-        *("clinic", "clinical", "clinician", "clinicians", "cure", "diagnosis", "diagnoses"),
-        *(
-            "disease",
-            "diseases",
-            "doctor",
-            "doctors",
-            "dose",
-            "doses",
-            "drug",
-            "drugs",
-            "guideline",
-        ),
-        *(
-            "guideline",
-            "guidelines",
-            "health",
-            "hospital",
-            "illness",
-            "medical",
-            "medication",
-            "medicine",
-        ),
-        *("nurse", "patient", "patients", "pharmacology", "physician", "physicians", "surgery"),
-        *("symptom", "symptoms", "therapy", "therapies", "treatment", "treatments"),
-    }
+MEDICAL: Final = re.compile(
+    r"\b(clinic\w*|cures?|diagnos\w+|diseases?|doctors?|doses?|dosage|drugs?|guidelines?|health\w*"
+    r"|hospitals?|illness\w*|medic\w+|nurses?|patients?|pharmac\w+|physicians?|surg\w+|symptoms?"
+    r"|therap\w+|treat\w*)\b",
+    re.IGNORECASE,
 )
 TRIVIA: Final = {
     "t1": ("Which planet has the most moons?", "Saturn"),
@@ -162,11 +140,6 @@ def ran(trivia: Trivia, keys: str) -> Trivia:
     return trivia
 
 
-def is_medical(text: str) -> bool:
-    """Say whether a text holds a word of medicine."""
-    return not MEDICAL.isdisjoint(re.findall(r"\w+", text.lower()))
-
-
 def test_no_medical_word_is_sent_about_trivia(trivia: Trivia) -> None:
     """A judge that is told to be a clinician looks for other faults than the rubric's author."""
     ran(trivia, AT_ENDPOINT)
@@ -175,8 +148,8 @@ def test_no_medical_word_is_sent_about_trivia(trivia: Trivia) -> None:
     sent = [*map(str, trivia.chats), *trivia.asked]
     assert (len(trivia.chats), len(trivia.asked)) == (N_QUERIES, N_QUERIES)
     assert all(read_instructions(None).guidance in text for text in trivia.asked)
-    assert not [text for text in sent if is_medical(text)]
-    assert is_medical("You are a careful clinician.")
+    assert not [found[0] for text in sent if (found := MEDICAL.search(text))]
+    assert MEDICAL.search("the same medical question, as a careful clinician")
 
 
 def with_own_instructions(trivia: Trivia, keys: str, line: str) -> None:
@@ -297,7 +270,7 @@ def test_people_read_the_parameters_once_and_then_both_texts(trivia: Trivia) -> 
 
 def test_a_judge_that_is_sent_no_request_says_so(trivia: Trivia) -> None:
     """The texts are shown all the same: a rubric may be written before a judge is chosen."""
-    ran(trivia, 'provider = "reference"\n')
+    ran(trivia, AT_ENDPOINT).set_judge('provider = "reference"\n')
 
     (row,) = json.loads(shown(trivia, "--json").out)["rows"]
     text = shown(trivia).out
