@@ -48,7 +48,7 @@ def preview_requests(
 def _previews(
     state: Tournament, prompt: Prompt, judge: JudgeSettings, build: RequestBuilder | None
 ) -> Iterator[RequestPreview]:
-    """Yield the first pair of each dimension; identical responses, which may tie unasked, last."""
+    """Yield the first pair of each dimension whose responses differ, or else its first pair."""
     found = (match_of(state, each, judge) for each in pairings(state, [prompt.prompt_id]))
     matches = [match for match in found if match is not None]
     for rubric in state.dimensions:
