@@ -276,7 +276,7 @@ def test_a_judge_that_is_sent_no_request_says_so(trivia: Trivia) -> None:
     text = shown(trivia).out
 
     assert row["request"] is None
-    assert "none is sent: this judge compares with the gold answer" in text
+    assert "no request is sent: this judge compares with gold answers" in text
     assert row["system"] in text
 
 

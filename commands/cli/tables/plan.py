@@ -216,8 +216,8 @@ def _request_fields(preview: RequestPreview) -> dict[str, Json]:
 
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
-    "hf": "none is sent: the weights read these texts through their chat template",
-    "reference": "none is sent: this judge compares with the gold answer, and reads no text below",
+    "hf": "no request is sent: the weights read these texts through their chat template",
+    "reference": "no request is sent: this judge compares with gold answers, not by these",
 }
 
 

@@ -128,7 +128,7 @@ def test_a_judge_on_this_machine_is_shown_its_texts_and_no_request(provider: str
     text = requests_text([preview, preview])
     (row,) = requests_table([preview]).rows
 
-    assert text.count(f"judge mine ({provider})\n----- request -----\nnone is sent: ") == 2
+    assert text.count(f"judge mine ({provider})\n----- request -----\nno request is sent: ") == 2
     assert why in text
     assert match.forward.system in text
     assert row["request"] is None
