@@ -18,6 +18,7 @@ from commands.errors import MissingExtra
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
+from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
@@ -197,6 +198,23 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
     from commands.backends.anthropic.requests import AnthropicTokens
 
     return with_client(lambda client: AnthropicTokens(client, judge))
+
+
+def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBuilder | None:
+    """Return the builder of a judge's requests, which needs no key; None: it is sent none."""
+    match judge.provider:
+        case "anthropic" | "anthropic-batch":
+            from commands.backends.anthropic.requests import RequestForm
+
+            return RequestForm(judge, cache=settings.judge.cache).params
+        case "endpoint":
+            with _extra("endpoint", "openai"):
+                from commands.backends.endpoint.requests import ChatRequestForm
+            return ChatRequestForm(judge).params
+        case "hf" | "reference":
+            return None
+        case _:
+            assert_never(judge.provider)
 
 
 def _reference_judge(judge: JudgeSettings) -> Judge:

@@ -1,23 +1,34 @@
 """`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import make_inference_factory, make_token_counter
-from commands.cli.shared import options
+from commands.backends.wiring import (
+    make_inference_factory,
+    make_request_builder,
+    make_token_counter,
+)
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.plan import owed_responses_table, owed_samples_table, owed_verdicts_table
+from commands.cli.tables.plan import (
+    owed_responses_table,
+    owed_samples_table,
+    owed_verdicts_table,
+    requests_table,
+    requests_text,
+)
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
+from commands.judging.preview import RequestPreview, preview_requests
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -31,6 +42,7 @@ from ledger.store import Ledger
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import Projection, State, fold
 from projections.tournament.progress import missing_responses, open_queries
+from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament, tournament_of
 
 app = typer.Typer(no_args_is_help=True)
@@ -77,6 +89,15 @@ def judge(
             "--count-tokens", help="Let the provider count the tokens of a few prompts (free)."
         ),
     ] = False,
+    show_prompt: Annotated[
+        str | None,
+        typer.Option(
+            "--show-prompt",
+            metavar="PROMPT",
+            autocompletion=completion.prompts,
+            help="Show the requests for one pair of this prompt instead. Nothing is sent.",
+        ),
+    ] = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
@@ -88,6 +109,10 @@ def judge(
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
     chosen = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
+    if show_prompt is not None:
+        build = make_request_builder(settings, chosen)
+        _show(preview_requests(state, show_prompt, chosen, build), writer)
+        return
     rules = asking_rules(settings.judge)
     rows = count_missing_verdicts(state, prompts, chosen, rules)
     queries = open_queries(state, prompts, chosen, rules)
@@ -99,9 +124,13 @@ def judge(
     if isinstance(pricing, TokenPricing):
         cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
         _warn_of_old_prices(pricing)
-    writer.write(owed_verdicts_table(rows, cost))
+    writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen)))
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _show(previews: Sequence[RequestPreview], writer: Writer) -> None:
+    writer.write_text(requests_text(previews), requests_table(previews))
 
 
 def _warn_of_old_prices(pricing: TokenPricing) -> None:

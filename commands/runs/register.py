@@ -8,7 +8,7 @@ from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
-from commands.settings.inputs import read_bank, read_rubric
+from commands.settings.inputs import read_bank, read_instructions, read_rubric
 from commands.settings.schema import RubricSection, Settings
 from commands.settings.sections import AnyEntrantSection
 from ledger.errors import TourneyError
@@ -37,7 +37,7 @@ Read = TypeVar("Read")
 def opening_of(
     settings: Settings, folder: Path, versions: Sequence[tuple[str, str]]
 ) -> OpenTournament:
-    """Read the bank, rubrics and weights, and return the command to register them.
+    """Read the bank, rubrics, instructions and weights; return the command to register them.
 
     Nothing is recorded yet. Relative paths start from the folder.
 
@@ -47,6 +47,8 @@ def opening_of(
     faults: list[str] = []
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
+    named = settings.judge.instructions
+    instructions = _read_each(read_instructions, [named and folder / named], faults)
     entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
     panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
     if faults:
@@ -63,6 +65,7 @@ def opening_of(
         prompts=_references(registrations, PromptRegistered),
         rubrics=_references(registrations, RubricRegistered),
         judges=_references(registrations, JudgeRegistered),
+        instructions=instructions[0],
         generation_seed=settings.generation.seed,
         versions=tuple(versions),
     )

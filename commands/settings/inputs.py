@@ -1,7 +1,7 @@
-"""Read the files that tournament.toml names: the prompt bank and the rubrics.
+"""Read the files that tournament.toml names: the bank, the rubrics and the judge's instructions.
 
-The shipped data is found here, too, and laid out as a demo. A rubric file has a version on its
-first line, TOML front matter, then Markdown for the judge:
+The shipped data is found here, too, and laid out as a demo. A file of instructions has a version on
+its first line, then Markdown for the judge. A rubric file has TOML front matter between the two:
 
     <!-- version: 1 -->
     +++
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
-from ledger.events.registration import Prompt, Rubric
+from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.identity import Dimension
 from ledger.storage.files import write_files
 
@@ -34,8 +34,12 @@ def _read_text(path: Path, what: str, *, key: str) -> str:
     except FileNotFoundError as error:
         remedy = f"correct {key} (paths start beside the settings)"
         raise ConfigurationError([f"{path}: there is no such {what}; {remedy}"]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path}: the {what} cannot be read: {error}"]) from error
+    except OSError as error:
+        why = f"the {what} cannot be read: {error.strerror}; correct {key}, which names a file"
+        raise ConfigurationError([f"{path}: {why}"]) from error
+    except UnicodeDecodeError as error:
+        why = f"the {what} cannot be read: {error}; save it as UTF-8"
+        raise ConfigurationError([f"{path}: {why}"]) from error
 
 
 def read_bank(path: Path) -> tuple[Prompt, ...]:
@@ -96,6 +100,8 @@ def _choices(field: str) -> str:
     return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
 
 
+_PACKAGE: Final = Path(__file__).parents[1]
+_RUBRICS: Final = Path(rubrics.__path__[0])  # as they ship
 _VERSION: Final = re.compile(r"<!--\s*version:\s*(\S+)\s*-->")
 _FRONT_MATTER: Final = re.compile(r"\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
 
@@ -114,20 +120,39 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
         ConfigurationError: The file is missing, has no version, or its front matter is wrong.
     """
     text = _read_text(path, "rubric", key="[[rubrics]] path")
-    first_line, _, rest = text.partition("\n")
-    version = _VERSION.fullmatch(first_line.strip())
-    if version is None:
-        raise ConfigurationError(
-            [f"{path}:1: a rubric begins with its version, as in <!-- version: 1 -->"]
-        )
+    version, rest = _version(path, text, "a rubric begins with its")
     front_matter = _front_matter(path, rest)
     return Rubric(
         dimension=dimension,
-        version=version[1],
+        version=version,
         needs_gold=front_matter.needs_gold,
         shows_expected_behavior=front_matter.shows_expected_behavior,
         text=text,
     )
+
+
+def read_instructions(path: Path | None) -> Instructions:
+    """Read the judge's instructions; without a path, those that ship.
+
+    Raises:
+        ConfigurationError: The file is missing, is no text, has no version, or says nothing else.
+    """
+    path = path or _RUBRICS / "judge.md"
+    text = _read_text(path, "file of instructions", key="[judge] instructions")
+    if not _VERSION.sub("", text, count=1).strip():
+        remedy = "say in it what a judge is to do, or leave out [judge] instructions"
+        raise ConfigurationError([f"{path}: the file of instructions is empty; {remedy}"])
+    version, _ = _version(path, text, "the judge's instructions begin with their")
+    return Instructions(version=version, text=text)
+
+
+def _version(path: Path, text: str, begins: str) -> tuple[str, str]:
+    """Return the version on the first line, and the rest."""
+    first_line, _, rest = text.partition("\n")
+    version = _VERSION.fullmatch(first_line.strip())
+    if version is None:
+        raise ConfigurationError([f"{path}:1: {begins} version, as in <!-- version: 1 -->"])
+    return version[1], rest
 
 
 def _front_matter(path: Path, rest: str) -> FrontMatter:
@@ -154,7 +179,6 @@ def _in_one_line(error: ValidationError) -> str:
     )
 
 
-_PACKAGE: Final = Path(__file__).parents[1]
 _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
 _COMPILED: Final = "__pycache__"  # of those, by pip
 
@@ -187,6 +211,6 @@ def lay_out_demo(folder: Path) -> None:
     }
     for beside in ("bank.jsonl", "distractors.jsonl"):
         files[beside] = (shipped_data() / beside).read_bytes()
-    factuality = Path(rubrics.__path__[0]) / "factuality.md"
-    files["rubrics/factuality.md"] = factuality.read_bytes()
+    for guide in ("factuality.md", "judge_medical.md"):
+        files[f"rubrics/{guide}"] = (_RUBRICS / guide).read_bytes()
     write_files(folder, files)

@@ -107,6 +107,9 @@ class JudgeSection(JurorSection):
     `reference` has none."""
     headline_model: str = "claude-opus-5-5"
     """The model for `--mode headline`, likewise."""
+    instructions: Path | None = None
+    """Markdown file with the instructions that every judge is sent before the rubric, `[[jury]]`
+    too. Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
     retries: int = Field(default=1, ge=0)
     """How often a query is repeated after an unreadable reply."""
     skip_identical: bool = True

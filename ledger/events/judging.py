@@ -99,7 +99,7 @@ def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:
     """Identify a query by the judge's whole request as sent; the system text enters as a digest.
 
     It includes neither entrants nor prompt ids. So renaming or reordering them asks nothing again,
-    and correcting a gold answer, a rubric or the header does.
+    and correcting a gold answer, a rubric or the judge's instructions does.
     """
     return digest_of_bytes(f"{judge_digest}{system_digest}{user}".encode())
 

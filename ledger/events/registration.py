@@ -40,6 +40,23 @@ class Rubric(Value, frozen=True, kw_only=True):
         return digest_of(self.text)
 
 
+class Instructions(Value, frozen=True):
+    """The versioned text that every judge of a tournament is sent before the rubric."""
+
+    version: str
+    text: str
+
+    @property
+    def guidance(self) -> str:
+        """The text shown to the judge: everything after the version line."""
+        return self.text.partition("\n")[2].strip()
+
+    @property
+    def digest(self) -> Digest:
+        """Digest of the whole file, version line included."""
+        return digest_of(self.text)
+
+
 class Adapter(Value, frozen=True):
     """A LoRA adapter, a folder or a file, and the digest of its content."""
 
@@ -167,7 +184,8 @@ class TournamentOpened(Fact, frozen=True):
     """A tournament was opened, or opened again under other settings: the newest opening holds.
 
     The references are the roster, bank and rubrics in their order. What they refer to is registered
-    by other events, so an unchanged prompt is not stored again.
+    by other events, so an unchanged prompt is not stored again. The judge's instructions are one
+    short text, and stand here whole.
     """
 
     key_fields = ("opening",)  # an earlier configuration may come back, so openings are numbered
@@ -179,6 +197,7 @@ class TournamentOpened(Fact, frozen=True):
     prompts: tuple[Reference, ...]
     rubrics: tuple[Reference, ...]
     judges: tuple[Reference, ...]
+    instructions: Instructions
     generation_seed: Count
     versions: tuple[tuple[str, str], ...]  # (package, version)
 

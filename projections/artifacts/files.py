@@ -10,6 +10,7 @@ from typing import Final
 
 from ledger.chain import Head
 from ledger.events.money import Usage
+from ledger.events.registration import TournamentOpened
 from ledger.identity import Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts._report import report
@@ -42,6 +43,7 @@ def manifest(results: Results) -> Fields:
         "pilot_seed": _pilot_seed(configuration),
         "elo": publication.terms.elo.fields,
         "bradley_terry": publication.terms.bradley_terry.fields,
+        "instructions": _instructions(opening),
         "rubrics": {
             rubric.dimension: {"version": rubric.version, "digest": rubric.digest}
             for rubric in tournament.dimensions
@@ -58,6 +60,12 @@ def manifest(results: Results) -> Fields:
         "head": publication.head,
         "checkpoint": str(Head(publication.as_of, publication.head)),
     }
+
+
+def _instructions(opening: TournamentOpened | None) -> Json:
+    if opening is None:
+        return None
+    return {"version": opening.instructions.version, "digest": opening.instructions.digest}
 
 
 def _pilot_seed(configuration: Fields) -> Json:

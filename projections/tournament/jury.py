@@ -49,13 +49,12 @@ def settle_by_majority(
 
 def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
     """Return the prompts that a judge was asked about, batches in flight included."""
-    asked = (tournament.attempts, tournament.in_flight, tournament.verdicts)
     prompts: dict[Dimension, set[PromptId]] = {
         each.dimension: set() for each in tournament.dimensions
     }
     for pairing, match, *_ in settlements:
         questions = () if match is None else (match.forward, match.swapped)
-        if any(question.query_key in keys for question in questions for keys in asked):
+        if any(tournament.was_asked(question.query_key) for question in questions):
             prompts[pairing.rubric.dimension].add(pairing.prompt.prompt_id)
     return prompts
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Final, Literal, NamedTuple
 
@@ -176,17 +177,19 @@ def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
     """Return the match for a judge, or None if a response is missing."""
+    opening = tournament.opening
     response_a = tournament.responses.get(pairing.a.response_key)
     response_b = tournament.responses.get(pairing.b.response_key)
-    if response_a is None or response_b is None:
+    if opening is None or response_a is None or response_b is None:
         return None
-    rubric, prompt, a, b = pairing.rubric, pairing.prompt, response_a.text, response_b.text
+    asked = partial(build_query, judge, opening.instructions, pairing.rubric, pairing.prompt)
+    a, b = response_a.text, response_b.text
     return Match(
         pairing,
         response_a,
         response_b,
-        forward=build_query(judge, rubric, prompt, a=a, b=b, order="forward"),
-        swapped=build_query(judge, rubric, prompt, a=a, b=b, order="swapped"),
+        forward=asked(a=a, b=b, order="forward"),
+        swapped=asked(a=a, b=b, order="swapped"),
     )
 
 

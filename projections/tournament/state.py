@@ -63,6 +63,7 @@ class Tournament:
     version: int = 0
     newest: Recorded | None = None  # the last event that could change a rating
     opening: TournamentOpened | None = None
+    replaced_openings: tuple[TournamentOpened, ...] = ()  # the oldest first
     prompts: Map[Reference, Prompt] = Map()
     rubrics: Map[Reference, Rubric] = Map()
     entrants: Map[Reference, Entrant] = Map()
@@ -116,6 +117,10 @@ class Tournament:
     def panel(self) -> tuple[JudgeSettings, ...]:
         """The judges of the newest opening, in its order."""
         return _resolved(self.opening.judges if self.opening else (), self.judges)
+
+    def was_asked(self, query_key: Digest) -> bool:
+        """Say whether a query was sent by this tournament, or is answered or in flight anywhere."""
+        return any(query_key in keys for keys in (self.attempts, self.in_flight, self.verdicts))
 
     def judge(self, judge_id: JudgeId) -> JudgeSettings:
         """Return a judge of the panel.
@@ -215,9 +220,16 @@ class _StateBuilder:
             case ResponseFailed(response_key=key):
                 self._map("response_failures")[key] = event
             case TournamentOpened():
-                self._fields["opening"] = event
+                self._open(event)
             case _:
                 self._add_registration(event)
+
+    def _open(self, event: TournamentOpened) -> None:
+        last = self._fields.get("opening", self._state.opening)
+        if last is not None:
+            replaced = self._fields.get("replaced_openings", self._state.replaced_openings)
+            self._fields["replaced_openings"] = (*replaced, last)
+        self._fields["opening"] = event
 
     def _add_registration(self, event: Registration) -> None:
         match event:

@@ -76,6 +76,26 @@ CASES = {
         CONFIGURATION,
         ("factuality.md:1", "<!-- version: 1 -->"),
     ),
+    "instructions that are missing": Case(
+        replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics/none.md"),
+        CONFIGURATION,
+        ("rubrics/none.md: there is no such file of instructions", "[judge] instructions"),
+    ),
+    "instructions that are empty": Case(
+        lambda folder: (folder / "rubrics/judge_medical.md").write_text(""),
+        CONFIGURATION,
+        ("judge_medical.md: the file of instructions is empty; say in it what a judge is to do",),
+    ),
+    "instructions that are a folder": Case(
+        replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics"),
+        CONFIGURATION,
+        ("rubrics: the file of instructions cannot be read: Is a directory; correct [judge] i",),
+    ),
+    "instructions of another encoding": Case(
+        lambda folder: (folder / "rubrics/judge_medical.md").write_bytes(b"caf\xe9"),
+        CONFIGURATION,
+        ("judge_medical.md: the file of instructions cannot be read", "save it as UTF-8"),
+    ),
     "missing weights": Case(
         lambda folder: shutil.rmtree(folder / "weights"),
         CONFIGURATION,

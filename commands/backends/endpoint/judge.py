@@ -2,24 +2,18 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
 
 import openai
-from openai.types.shared_params import ResponseFormatJSONSchema
 
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.requests import ChatRequestForm
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered, no_reply
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import Sender
 from commands.ports import Answer, Asking
 from ledger.events.registration import JudgeSettings
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
-
-_VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
-    type="json_schema",
-    json_schema={"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)},
-)
+from projections.verdicts.queries import JudgeQuery
 
 
 class EndpointJudge:
@@ -27,10 +21,7 @@ class EndpointJudge:
 
     def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
         """Send at most n_at_a_time queries at once; judge.model is its name on the server."""
-        self._model, self._server = judge.model, server
-        self._max_tokens = int(dict(judge.parameters)["max_tokens"])
-        self._format: ResponseFormatJSONSchema | openai.Omit
-        self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
+        self._form, self._server = ChatRequestForm(judge), server
         self._n_at_a_time, self._pace = n_at_a_time, Pace()
         self._held: HeldRejections[JudgeQuery] = HeldRejections()
 
@@ -65,14 +56,5 @@ class EndpointJudge:
         return self._server.answer(send, read)
 
     def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
-        response = client.chat.completions.with_raw_response.create(
-            model=self._model,
-            messages=[
-                {"role": "system", "content": query.system},
-                {"role": "user", "content": query.user},
-            ],
-            max_tokens=self._max_tokens,
-            temperature=0.0,
-            response_format=self._format,
-        )
-        return response.content
+        asked = self._form.params(query)
+        return client.chat.completions.with_raw_response.create(**asked).content

@@ -64,6 +64,9 @@ imported_sets: Final = _on_record(lambda line: filter(None, map(set_of, line.led
 dimensions: Final = _on_record(
     lambda line: (each.label for opening in line.openings() for each in opening.rubrics)
 )
+prompts: Final = _on_record(
+    lambda line: (each.label for opening in line.openings() for each in opening.prompts)
+)
 entrants: Final = _on_record(
     lambda line: (each.label for opening in line.openings() for each in opening.entrants)
 )

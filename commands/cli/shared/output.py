@@ -38,14 +38,25 @@ class Writer(NamedTuple):
     )
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False
 
+    @property
+    def chosen(self) -> Format:
+        """The format that the options ask for."""
+        return Format.JSON if self.as_json else self.output_format
+
     def write(self, table: Table) -> None:
         """Print a table on stdout; formats without room for notes have them on stderr."""
-        chosen = Format.JSON if self.as_json else self.output_format
         with _arriving():
-            print_table(table, chosen, _stdout())
-        if chosen not in {Format.TABLE, Format.JSON}:
+            print_table(table, self.chosen, _stdout())
+        if self.chosen not in {Format.TABLE, Format.JSON}:
             for note in table.notes:
                 say(note)
+
+    def write_text(self, text: str, table: Table) -> None:
+        """Print a text on stdout as it is; other formats than `table` print the table instead."""
+        if self.chosen is Format.TABLE:
+            write_lines([text.encode()])
+        else:
+            self.write(table)
 
 
 def write_json(value: Json) -> None:

@@ -4,14 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
+from commands.cli.tables.render import as_json, shown
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
+from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
+from commands.judging.preview import RequestPreview
 from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
 from projections.tournament.estimate import Basis
+from projections.tournament.rewording import Rewording
 
 _BASES: Final[Mapping[Basis, str]] = {
     "replies": "tokens: as in this judge's recorded replies",
@@ -132,7 +136,21 @@ def owed_samples_table(
     )
 
 
-def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | None = None) -> Table:
+def _sentence(rewording: Rewording) -> str:
+    """Say why queries are asked again."""
+    changed = [
+        *(["the judge's instructions"] if rewording.instructions_changed else []),
+        *([f"the rubric of {rewording.changed_rubric}"] if rewording.changed_rubric else []),
+    ]
+    asked_again = counted(rewording.n_queries, "query is", "queries are")
+    return f"{' and '.join(changed)} changed: {asked_again} asked again"
+
+
+def owed_verdicts_table(
+    rows: Iterable[MissingVerdicts],
+    cost: PlannedCost | None = None,
+    rewordings: Sequence[Rewording] = (),
+) -> Table:
     """Return a row for each dimension: its open queries; cost None: the judge is free."""
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
@@ -147,12 +165,14 @@ def owed_verdicts_table(rows: Iterable[MissingVerdicts], cost: PlannedCost | Non
         rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(
             f"{total} queries are open" if total else "no query is open",
+            *map(_sentence, rewordings),
             *((f"{waiting} pairs wait for responses",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),
         facts={
             "n_owed": total,
             "n_waiting": waiting,
+            "asked_again": [each._asdict() for each in rewordings],
             "cost": None if cost is None else cost_fields(cost),
         },
     )
@@ -163,3 +183,77 @@ def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
     if cost is None:
         return {"n_input": None, "n_output": None}
     return dict(cost.tokens.get(row.dimension, NO_TOKENS)._asdict())
+
+
+def requests_table(previews: Iterable[RequestPreview]) -> Table:
+    """Return a row for each request, with its texts."""
+    return Table(
+        schema="tourney/plan-request@1",
+        title="Requests",
+        columns=columns(
+            *("dimension", "prompt", "order", "entrant_a", "entrant_b", "judge", "provider"),
+            *("query_key", "system", "user"),
+        ),
+        rows=tuple(_request_fields(preview) for preview in previews),
+    )
+
+
+def _request_fields(preview: RequestPreview) -> dict[str, Json]:
+    pairing, query = preview.match.pairing, preview.query
+    return {
+        "dimension": pairing.rubric.dimension,
+        "prompt": pairing.prompt.prompt_id,
+        "order": query.order,
+        "entrant_a": pairing.a.entrant.entrant_id,
+        "entrant_b": pairing.b.entrant.entrant_id,
+        "judge": preview.judge.judge_id,
+        "provider": preview.judge.provider,
+        "query_key": query.query_key,
+        "system": query.system,
+        "user": query.user,
+        "request": preview.request,
+    }
+
+
+_NO_REQUEST: Final[Mapping[str, str]] = {
+    "hf": "no request is sent: the weights read these texts through their chat template",
+    "reference": "no request is sent: this judge compares with gold answers, not by these",
+}
+
+
+def requests_text(previews: Iterable[RequestPreview]) -> str:
+    """Return the requests for people: the parameters, then both texts as they are."""
+    return "\n\n".join(map(_request_text, previews)) + "\n"
+
+
+def _request_text(preview: RequestPreview) -> str:
+    fields, query = _request_fields(preview), preview.query
+    if preview.request is None:
+        request = _NO_REQUEST[preview.judge.provider]
+    else:
+        named = {query.system: "(the system text)", query.user: "(the user text)"}
+        parameters = _with_names(preview.request, named)
+        request = as_json(parameters, indent=2).rstrip()
+    return "\n".join(
+        [
+            "{dimension}: prompt {prompt}, {order}, {entrant_a} against {entrant_b};"
+            " judge {judge} ({provider})".format_map(fields),
+            *("----- request -----", request),
+            *("----- system text -----", shown(query.system)),
+            *("----- user text -----", shown(query.user)),
+            "----- end -----",
+        ]
+    )
+
+
+def _with_names(value: Json, named: Mapping[str, str]) -> Json:
+    """Return JSON with names in place of long texts."""
+    match value:
+        case str():
+            return named.get(value, value)
+        case list():
+            return [_with_names(each, named) for each in value]
+        case dict():
+            return {key: _with_names(each, named) for key, each in value.items()}
+        case _:
+            return value

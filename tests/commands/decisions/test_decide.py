@@ -19,6 +19,7 @@ from commands.decisions.commands import (
 from commands.decisions.decide import decide
 from commands.ports import GeneratedText, GenerationFailure, NoReply
 from ledger.events.judging import (
+    Fate,
     JudgeQueryFailed,
     Outcome,
     PairReconciled,

@@ -8,7 +8,9 @@ import pytest
 from commands.decisions.commands import OpenTournament
 from commands.errors import ConfigurationError
 from commands.runs.register import opening_of
+from commands.settings.inputs import read_instructions
 from commands.settings.schema import JudgeSection, Settings
+from ledger.events.registration import Instructions
 from ledger.events.values import type_name
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
@@ -29,7 +31,7 @@ from tests.support.builders.commands import (
 from tests.support.specification import after
 
 VERSIONS = [("tourney", "0.1.0")]
-BEFORE_EVALUATIONS = "261dde27ad276ac9653baea5b57b25acd255a6b8e2b93c57d68cdf137d4fdaba"
+BEFORE_EVALUATIONS = "236ec8720c864229fcb48ac0ac173faf309c757dcd0af17b7fa9426d18e751bb"
 """What these settings were recorded as when there were none to be configured."""
 
 
@@ -89,6 +91,21 @@ def test_settings_without_evaluations_are_kept_as_they_were_before_there_were_an
     assert named.configuration_digest == BEFORE_EVALUATIONS
 
 
+def test_the_opening_keeps_the_instructions_whole(tmp_path: Path) -> None:
+    """The file may be edited later; each query must still be built as it was asked."""
+    text = "<!-- version: 3 -->\n\nSay which answer is funnier.\n"
+    (lay_out(tmp_path) / "rubrics" / "judge.md").write_text(text, encoding="utf-8")
+
+    named = opening(tmp_path, settings(judge={"instructions": "rubrics/judge.md"})).opening
+
+    assert named.instructions == Instructions(version="3", text=text)
+
+
+def test_instructions_that_nobody_names_are_the_shipped_ones(tmp_path: Path) -> None:
+    """They speak of no subject, so they fit every bank."""
+    assert opening(lay_out(tmp_path)).opening.instructions == read_instructions(None)
+
+
 def test_evaluations_are_part_of_what_was_configured(tmp_path: Path) -> None:
     """The file may be edited later; what was evaluated must still be told."""
     table = {"id": "copying", "uses": "copying", "length": 7, "parameters": {"n_words": 3}}
@@ -140,17 +157,21 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     wrong_rubrics = [{"dimension": name, "path": f"{name}.md"} for name in ("a", "b")]
     wrong_entrants = [entrant_section("x"), entrant_section("base"), entrant_section("y")]
 
-    found = faults(tmp_path, settings(rubrics=wrong_rubrics, entrants=wrong_entrants))
+    wrong_judge = {"instructions": "none.md"}
+
+    chosen = settings(rubrics=wrong_rubrics, entrants=wrong_entrants, judge=wrong_judge)
+    found = faults(tmp_path, chosen)
 
     assert [fault.partition(" ")[0] for fault in found] == [
         "bank.jsonl:2:",
         "a.md:",
         "b.md:",
+        "none.md:",
         "entrant",
         "entrant",
     ]
-    assert found[3].startswith("entrant 'x': weights/x: there is no such folder")
-    assert found[4].startswith("entrant 'y': weights/y: there is no such folder")
+    assert found[4].startswith("entrant 'x': weights/x: there is no such folder")
+    assert found[5].startswith("entrant 'y': weights/y: there is no such folder")
 
 
 def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Prompt banks and rubrics: read from files, shipped, and laid out for the demonstration."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,12 +11,26 @@ import pytest
 import rubrics
 from commands.errors import ConfigurationError
 from commands.evaluating.registry import SHIPPED, evaluation_of
-from commands.settings.inputs import lay_out_demo, read_bank, read_rubric, shipped_data
+from commands.settings.inputs import (
+    lay_out_demo,
+    read_bank,
+    read_instructions,
+    read_rubric,
+    shipped_data,
+)
 from commands.settings.reader import read_settings
 from commands.settings.sections import EntrantSection
-from ledger.events.registration import Prompt, Rubric
-from ledger.identity import Dimension
+from ledger.events.registration import Instructions, Prompt, Rubric
+from ledger.identity import Dimension, digest_of_bytes
+from projections.verdicts.queries import system_text
 from tests.support.builders.commands import record, write_bank, write_rubric
+
+ASKED_BY_THE_DEMO = {
+    "factuality": "9853a8b26aa09b8e92ebf38013c1173a75b9f79452cb9abc01c26fba11e7e331",
+    "calibration": "f9aac335481ec010ecfb5c31eeb6ac02bd377a1f01edcb8da300e0b55ace9400",
+    "clinical_utility": "712225d1f69b11cc6f63435f325e02d2ab82f4045f7ee53ba59f51264c812880",
+}
+"""Digests of the system text by dimension."""
 
 
 def read_as_bank(folder: Path, *lines: str) -> tuple[Prompt, ...]:
@@ -295,6 +310,64 @@ def test_the_shipped_rubrics_read_well(
     assert "## How to compare" in rubric.text
 
 
+def told(folder: Path, text: str) -> Instructions:
+    """Write instructions and read them."""
+    path = folder / "judge.md"
+    path.write_text(text, encoding="utf-8")
+    return read_instructions(path)
+
+
+def test_instructions_are_kept_whole_and_shown_without_their_version(tmp_path: Path) -> None:
+    """The version is a label for people; a judge that saw it would wonder what it means."""
+    text = "<!-- version: 2.1 -->\n\n# Compare\n\nBe brief.\n\n"
+
+    instructions = told(tmp_path, text)
+
+    assert instructions == Instructions(version="2.1", text=text)
+    assert instructions.guidance == "# Compare\n\nBe brief."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "judge.md: the file of instructions is empty; say in it what a judge is to do, or"),
+        ("<!-- version: 1 -->\n \n", "judge.md: the file of instructions is empty; say in it"),
+        ("Be brief.\n", "judge.md:1: the judge's instructions begin with their version, as in <!"),
+    ],
+)
+def test_instructions_that_say_nothing_or_have_no_version_are_refused(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    """A judge without instructions would be paid for replies that mean nothing."""
+    with pytest.raises(ConfigurationError, match=re.escape(f"{tmp_path}/{why}")):
+        told(tmp_path, text)
+
+
+def test_instructions_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
+    """A wrong path in the settings, a folder, or a file of another encoding."""
+    latin = tmp_path / "latin.md"
+    latin.write_bytes(b"<!-- version: 1 -->\ncaf\xe9")
+
+    for path, why in (
+        (tmp_path / "none.md", "there is no such file of instructions; correct [judge] instruct"),
+        (tmp_path, "the file of instructions cannot be read: Is a directory; correct [judge] inst"),
+        (latin, "the file of instructions cannot be read: 'utf-8' codec can't decode byte 0xe9 in"),
+    ):
+        with pytest.raises(ConfigurationError, match=re.escape(f"{path}: {why}")):
+            read_instructions(path)
+
+
+@pytest.mark.parametrize(("name", "digest"), ASKED_BY_THE_DEMO.items())
+def test_the_medical_instructions_are_sent_as_they_ever_were(name: str, digest: str) -> None:
+    """One changed byte would ask every query of the demo and of the 7B example again."""
+    folder = Path(rubrics.__path__[0])
+    rubric = read_rubric(folder / f"{name}.md", Dimension(name))
+
+    text = system_text(read_instructions(folder / "judge_medical.md"), rubric, "line")
+
+    assert digest_of_bytes(text.encode()) == digest
+
+
 def names(folder: Path) -> set[str]:
     """Return the files directly in a folder."""
     return {path.name for path in folder.iterdir() if path.is_file()}
@@ -308,6 +381,8 @@ def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> No
 
     assert len(read_bank(tmp_path / "demo" / settings.prompts.bank)) == 143
     assert all((tmp_path / "demo" / rubric.path).is_file() for rubric in settings.rubrics)
+    assert settings.judge.instructions == Path("rubrics/judge_medical.md")
+    assert (tmp_path / "demo" / settings.judge.instructions).is_file()
 
 
 def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
@@ -370,13 +445,15 @@ def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
     shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
 
     folder = Path(rubrics.__path__[0])
+    guides = {file.name for file in folder.glob("*.md")}
     assert {each.path for each in shipped.rubrics} == {
-        Path("rubrics") / file.name for file in folder.glob("*.md")
+        Path("rubrics") / name for name in guides - {"judge.md", "judge_medical.md"}
     }
     assert all(
         read_rubric(folder / each.path.name, Dimension(each.dimension)) for each in shipped.rubrics
     )
     assert shipped.judge.provider == "anthropic-batch"
+    assert shipped.judge.instructions == Path("rubrics/judge_medical.md")
 
 
 def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:

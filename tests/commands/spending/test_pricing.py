@@ -26,7 +26,7 @@ from projections.verdicts.queries import JudgeQuery, build_query
 from tests.providers.anthropic.messages import PromptCache
 from tests.providers.anthropic.prompt import model_named
 from tests.support.builders.commands import settings
-from tests.support.builders.events import NOON, STREAM, judge, prompt, rubric
+from tests.support.builders.events import NOON, STREAM, instructions, judge, prompt, rubric
 
 NOTHING = Tournament(STREAM)
 MODELS = sorted(priced.row.id for priced in price_table().rows)
@@ -59,7 +59,9 @@ def question(text: str = "What helps?", *, dimension: str = "factuality") -> Jud
     """Return a question about a prompt."""
     about = prompt(text=text, gold=None)
     rules = rubric(dimension, needs_gold=False)
-    return build_query(billed(), rules, about, a="aspirin", b="rest", order="forward")
+    return build_query(
+        billed(), instructions(), rules, about, a="aspirin", b="rest", order="forward"
+    )
 
 
 def of_length(n_tokens: int) -> JudgeQuery:

@@ -20,7 +20,7 @@ from projections.tournament.estimate import (
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, build_query
-from tests.support.builders.events import judge, known, opened, prompt, rubric
+from tests.support.builders.events import instructions, judge, known, opened, prompt, rubric
 from tests.support.builders.money import paid, paid_in_vain, planned_at_cost
 from tests.support.builders.worlds import RUBRICS, answered, matches_of
 
@@ -172,6 +172,7 @@ def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> N
     by_sonnet, by_local = (
         build_query(
             each,
+            instructions(),
             pairing.rubric,
             pairing.prompt,
             a=match.response_a.text,
@@ -223,7 +224,9 @@ def test_pairs_without_their_responses_are_passed_over() -> None:
 
 def test_replies_to_other_questions_are_no_measure() -> None:
     """Another tournament's replies are in the ledger, and their questions are not known here."""
-    strange = build_query(OPUS, rubric(), prompt("p9"), a="x", b="y", order="forward")
+    strange = build_query(
+        OPUS, instructions(), rubric(), prompt("p9"), a="x", b="y", order="forward"
+    )
     usage = Usage(n_input=1_000, n_output=100)
     state = known(*world(), paid(strange.query_key, usage), paid_in_vain(strange, usage))
 

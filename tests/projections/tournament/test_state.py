@@ -15,13 +15,14 @@ from ledger.events.judging import (
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from ledger.identity import JudgeId, StreamId
+from ledger.identity import Digest, JudgeId, StreamId
 from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
 from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
 from tests.support.builders.events import (
     STREAM,
     entrant,
+    instructions,
     judge,
     key,
     known,
@@ -71,6 +72,34 @@ def test_an_opening_fixes_the_order_of_everything() -> None:
     assert tournament.bank == tuple(prompts)
     assert tournament.dimensions == tuple(rubrics)
     assert tournament.panel == tuple(panel)
+
+
+def test_openings_that_were_replaced_are_kept_in_order() -> None:
+    """A plan says what changed since a query was asked, however often it changed."""
+    openings = [opened(told=instructions(f"Version {n}."), opening=n) for n in (1, 2, 3)]
+
+    tournament = known(*(event for events in openings for event in events))
+
+    assert [each.opening for each in tournament.replaced_openings] == [1, 2]
+    assert tournament.opening == openings[2][0]
+
+
+def test_a_query_was_asked_once_it_is_sent_here_or_answered_or_in_flight_anywhere() -> None:
+    """Words that changed since then are why it is asked again."""
+    elsewhere = StreamId("elsewhere")
+    batch = planned_batch(key("planned"))
+
+    tournament = fold(
+        tournament_of(STREAM),
+        [
+            *recorded([submitted(key("sent"))]),
+            *recorded([batch, submitted(key("other"))], stream=elsewhere),
+            *recorded([verdict(key("answered"))], stream=elsewhere),
+        ],
+    )
+
+    assert all(tournament.was_asked(key(name)) for name in ("sent", "planned", "answered"))
+    assert not tournament.was_asked(key("other"))
 
 
 def test_only_the_newest_opening_holds() -> None:
@@ -204,10 +233,10 @@ def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]
     assert tournament.spent_usd == pytest.approx(sum(costs))
 
 
-def test_submissions_are_counted_by_query() -> None:
-    """A resumed run must see what is in flight and number its next attempt after it."""
-    submitted = JudgeQuerySubmitted(
-        query_key=key("query"),
+def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
+    """Return the event that a query was sent."""
+    return JudgeQuerySubmitted(
+        query_key=query_key,
         judge=judge().judge_id,
         dimension=rubric().dimension,
         prompt_id=prompt().prompt_id,
@@ -217,10 +246,13 @@ def test_submissions_are_counted_by_query() -> None:
         rubric_digest=rubric().digest,
         response_a=key("a"),
         response_b=key("b"),
+        attempt=attempt,
     )
-    again = replace(submitted, attempt=2)
 
-    tournament = known(submitted, again)
+
+def test_submissions_are_counted_by_query() -> None:
+    """A resumed run must see what is in flight and number its next attempt after it."""
+    tournament = known(submitted(key("query")), submitted(key("query"), attempt=2))
 
     assert dict(tournament.attempts) == {key("query"): 2}
 

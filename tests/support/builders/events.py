@@ -12,6 +12,7 @@ from ledger.events.registration import (
     Entrant,
     EntrantRegistered,
     Hydra,
+    Instructions,
     JudgeRegistered,
     JudgeSettings,
     Prompt,
@@ -57,6 +58,11 @@ def rubric(dimension: str = "factuality", *, needs_gold: bool = True, **fields: 
     """Return a rubric whose text names its dimension."""
     given = {"version": "1", "text": f"Judge {dimension}."}
     return valid(Rubric, {**given, "dimension": dimension, "needs_gold": needs_gold, **fields})
+
+
+def instructions(text: str = "Compare two responses.", *, version: str = "1") -> Instructions:
+    """Return instructions to a judge."""
+    return Instructions(version=version, text=f"<!-- version: {version} -->\n\n{text}\n")
 
 
 def entrant(entrant_id: str = "base", **fields: object) -> Entrant:
@@ -109,6 +115,7 @@ def opened(
     entrants: Sequence[Entrant] | None = None,
     judges: Sequence[JudgeSettings] | None = None,
     opening: int = 1,
+    told: Instructions | None = None,
 ) -> tuple[Event, ...]:
     """Return an opening and the registrations of what it names."""
     prompts = [prompt()] if prompts is None else prompts
@@ -129,6 +136,7 @@ def opened(
             prompts=references((each.prompt_id, each.content_digest) for each in prompts),
             rubrics=references((each.dimension, each.content_digest) for each in rubrics),
             judges=references((each.judge_id, each.content_digest) for each in judges),
+            instructions=told or instructions(),
             generation_seed=0,
             versions=(("tourney", "0.1.0"),),
         ),

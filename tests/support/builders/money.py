@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from commands.settings.inputs import read_instructions
 from commands.settings.schema import CacheTtl
 from commands.spending.forecast import PlannedCost, plan_cost
 from commands.spending.price_table import price_table
@@ -145,7 +146,8 @@ FACTUALITY = Dimension("factuality")
 def world(by: JudgeSettings = OPUS_JUDGE, n_prompts: int = 3) -> tuple[Event, ...]:
     """Return a tournament on two dimensions, answered."""
     prompts = [prompt(f"p{n}") for n in range(n_prompts)]
-    return answered(opened(prompts=prompts, rubrics=RUBRICS, judges=[by]))
+    told = read_instructions(None)  # long enough to be cached
+    return answered(opened(prompts=prompts, rubrics=RUBRICS, judges=[by], told=told))
 
 
 def owed(state: Tournament) -> tuple[OpenQuery, ...]:

@@ -41,6 +41,7 @@ dtype = "float32"
 
 [judge]
 provider = "anthropic-batch"
+instructions = "rubrics/judge_medical.md"
 """
 _QUICK: Final = {"poll_s": 0.05, "settle_s": 0.5}
 

@@ -60,7 +60,16 @@ from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
-from tests.support.builders.events import entrant, hydra, judge, key, prompt, rubric, shards
+from tests.support.builders.events import (
+    entrant,
+    hydra,
+    instructions,
+    judge,
+    key,
+    prompt,
+    rubric,
+    shards,
+)
 
 GOLDENS: Final = Path(__file__).parents[2] / "golden" / "events"
 
@@ -130,6 +139,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         prompts=(Reference(label=RECALL_1, digest=key("prompt")),),
         rubrics=(Reference(label=FACTUALITY, digest=key("rubric")),),
         judges=(Reference(label=REFERENCE, digest=key("judge")),),
+        instructions=instructions('Say which is "β-er".', version="2"),
         generation_seed=7,
         versions=(("tourney", "0.1.0"), ("numpy", "2.3.5")),
     ),

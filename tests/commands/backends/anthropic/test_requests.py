@@ -8,7 +8,7 @@ from anthropic import Anthropic
 
 from commands.backends.anthropic.requests import AnthropicTokens, RequestForm
 from commands.errors import ProviderError
-from commands.settings.inputs import read_rubric
+from commands.settings.inputs import read_instructions, read_rubric
 from commands.settings.schema import CacheTtl, JudgeSection
 from commands.spending.price_table import price_table
 from ledger.identity import Dimension
@@ -22,14 +22,16 @@ RUBRICS = Path(__file__).parents[4] / "rubrics"
 RECORDED = {"factuality": 1_064, "calibration": 1_070, "clinical_utility": 1_075}
 
 
+@pytest.mark.parametrize("told", ["judge", "judge_medical"])
 @pytest.mark.parametrize(("dimension", "n_recorded"), RECORDED.items())
-def test_header_and_rubric_are_longer_than_the_least_that_is_cached(
-    anthropic_client: Anthropic, dimension: str, n_recorded: int
+def test_instructions_and_rubric_are_longer_than_the_least_that_is_cached(
+    anthropic_client: Anthropic, dimension: str, n_recorded: int, told: str
 ) -> None:
     """Below the least a provider silently caches nothing, and every query pays for the rubric."""
     (query,) = queries(1)
     rubric = read_rubric(RUBRICS / f"{dimension}.md", Dimension(dimension))
-    with_it = query._replace(system=system_text(rubric, "line"))
+    instructions = read_instructions(RUBRICS / f"{told}.md")
+    with_it = query._replace(system=system_text(instructions, rubric, "line"))
     tokens = AnthropicTokens(anthropic_client, judge_settings())
 
     (n_with,) = tokens.count([with_it]).values()

@@ -77,6 +77,7 @@ class Offered:
         ("tourney project metrics --entrant b", ["base"]),
         ("tourney project metrics --evaluation ", ["recall"]),
         ("tourney apply judge --judge s", ["strict"]),
+        ("tourney plan judge --show-prompt ", ["p1"]),
         ("tourney export battles --name ", ["people"]),
         ("tourney import battles x.csv --from ", [*FORMATS]),
         ("tourney replay --against ", ["runs/headline_1"]),

@@ -1,11 +1,23 @@
+import pytest
 from msgspec.structs import replace
 
-from commands.cli.tables.plan import cost_fields, cost_notes, owed_verdicts_table
+from commands.cli.tables.plan import (
+    cost_fields,
+    cost_notes,
+    owed_verdicts_table,
+    requests_table,
+    requests_text,
+)
 from commands.decisions.recorder import MissingVerdicts
+from commands.judging.preview import RequestPreview
 from ledger.identity import Dimension
+from projections.tournament.rewording import Rewording
+from tests.support.builders.events import judge
 from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, world
 from tests.support.builders.worlds import matches_of
 from tests.support.specification import after
+
+STYLE = Dimension("style")
 
 
 def test_a_plan_says_dollars_in_each_way_and_what_they_rest_on() -> None:
@@ -83,3 +95,40 @@ def test_a_plan_shows_tokens_for_each_dimension() -> None:
 
     assert table.rows[0]["n_output"] == 6 * 400
     assert table.rows[1]["n_output"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rewording", "said"),
+    [
+        (Rewording(True, None, 172), "the judge's instructions changed: 172 queries are asked ag"),
+        (Rewording(False, STYLE, 1), "the rubric of style changed: 1 query is asked again"),
+        (
+            Rewording(True, STYLE, 4),
+            "the judge's instructions and the rubric of style changed: 4 queries are asked again",
+        ),
+    ],
+)
+def test_a_plan_says_why_queries_are_asked_again(rewording: Rewording, said: str) -> None:
+    """Whoever corrected a comma did not expect a bill."""
+    row = MissingVerdicts(STYLE, n_pairs=100, n_queries=200, n_waiting=0)
+
+    table = owed_verdicts_table([row], None, [rewording])
+
+    assert table.notes[0] == "200 queries are open"
+    assert table.notes[1].startswith(said)
+    assert table.facts["asked_again"] == [rewording._asdict()]
+
+
+@pytest.mark.parametrize(("provider", "why"), [("hf", "chat template"), ("reference", "gold ans")])
+def test_a_judge_on_this_machine_is_shown_its_texts_and_no_request(provider: str, why: str) -> None:
+    """A rubric may be written before a judge is chosen; what nobody is sent is not made up."""
+    match = matches_of(after(*world()))[0]
+    preview = RequestPreview(match, judge("mine", provider=provider), None)
+
+    text = requests_text([preview, preview])
+    (row,) = requests_table([preview]).rows
+
+    assert text.count(f"judge mine ({provider})\n----- request -----\nno request is sent: ") == 2
+    assert why in text
+    assert match.forward.system in text
+    assert row["request"] is None

@@ -1,0 +1,80 @@
+"""Use case: show what a judge would be sent about a prompt. Nothing is sent."""
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from commands.errors import ConfigurationError
+from ledger.events.registration import JudgeSettings, Prompt
+from ledger.identity import Json
+from projections.tournament.matches import Match, match_of, pairings
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
+
+RequestBuilder: TypeAlias = Callable[[JudgeQuery], Mapping[str, object]]
+"""Turns a query into the request that a provider is sent."""
+
+
+class RequestPreview(NamedTuple):
+    """A pair's query in forward order, and the request as its provider would be sent it."""
+
+    match: Match
+    judge: JudgeSettings
+    request: Json  # None: the judge is on this machine, and is sent none
+
+    @property
+    def query(self) -> JudgeQuery:
+        """The query."""
+        return self.match.forward
+
+
+def preview_requests(
+    state: Tournament, prompt_id: str, judge: JudgeSettings, build: RequestBuilder | None
+) -> tuple[RequestPreview, ...]:
+    """Return the request for one pair of a prompt on each dimension.
+
+    Raises:
+        ConfigurationError: There is no such prompt, or nothing can be asked about it yet.
+    """
+    prompt = _prompt(state, prompt_id)
+    previews = tuple(_previews(state, prompt, judge, build))
+    if not previews:
+        raise ConfigurationError([_why_nothing(state, prompt)])
+    return previews
+
+
+def _previews(
+    state: Tournament, prompt: Prompt, judge: JudgeSettings, build: RequestBuilder | None
+) -> Iterator[RequestPreview]:
+    """Yield the first pair of each dimension whose responses differ, or else its first pair."""
+    found = (match_of(state, each, judge) for each in pairings(state, [prompt.prompt_id]))
+    matches = [match for match in found if match is not None]
+    for rubric in state.dimensions:
+        of_rubric = [match for match in matches if match.pairing.rubric == rubric]
+        if of_rubric:
+            match = min(of_rubric, key=lambda each: each.is_identical)
+            yield RequestPreview(match, judge, build and _as_json(build(match.forward)))
+
+
+def _as_json(request: Mapping[str, object]) -> Json:
+    """Return a request as it arrives: of plain JSON."""
+    value: Json = msgspec.json.decode(msgspec.json.encode(request))
+    return value
+
+
+def _prompt(state: Tournament, prompt_id: str) -> Prompt:
+    prompts = {str(prompt.prompt_id): prompt for prompt in state.bank}
+    if prompt_id not in prompts:
+        close = get_close_matches(prompt_id, prompts, n=2, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see [prompts] bank"
+        raise ConfigurationError([f"--show-prompt {prompt_id!r} is not a prompt_id; {hint}"])
+    return prompts[prompt_id]
+
+
+def _why_nothing(state: Tournament, prompt: Prompt) -> str:
+    shown = f"--show-prompt {prompt.prompt_id!r}: no request can be shown"
+    if not pairings(state, [prompt.prompt_id]):
+        return f"{shown}, since every rubric needs a gold answer, and the prompt has none"
+    return f"{shown}, since no two entrants have responded to it; run `tourney apply generate`"

@@ -1,0 +1,127 @@
+"""Why queries are asked again: which words changed since they were asked."""
+
+from ledger.events.registration import Instructions, Rubric
+from ledger.events.registry import Event
+from projections.tournament.progress import ANY_QUESTION, open_queries
+from projections.tournament.rewording import Rewording, rewordings
+from tests.support.builders.events import (
+    instructions,
+    judge,
+    known,
+    opened,
+    prompt,
+    rubric,
+)
+from tests.support.builders.money import put
+from tests.support.builders.worlds import answered, become, everything, failure, matches_of
+
+FACTS, STYLE = rubric("factuality"), rubric("style")
+OLD, NEW = instructions("Compare."), instructions("Compare well.")
+
+
+def opening(
+    told: Instructions = OLD, style: Rubric = STYLE, *, number: int = 1, gold: str = "aspirin"
+) -> tuple[Event, ...]:
+    """Return an opening with two pairs on each of two dimensions, which makes eight queries."""
+    prompts = [prompt("p1", gold=gold), prompt("p2", gold=gold)]
+    return opened(prompts=prompts, rubrics=[FACTS, style], told=told, opening=number)
+
+
+def judged(*events: Event, n_pairs: int = 4) -> tuple[Event, ...]:
+    """Return events, and verdicts on the first pairs that the tournament has after them."""
+    matches = matches_of(known(*events))[:n_pairs]
+    return (*events, *(event for match in matches for event in become(match, "a")))
+
+
+def asked_again(*events: Event, by: str = "reference") -> tuple[Rewording, ...]:
+    """Return what changed since the open queries were asked."""
+    state = known(*events)
+    asked = judge(by, model=f"{by}'s") if by != "reference" else state.panel[0]
+    queries = open_queries(state, everything(state), asked, ANY_QUESTION)
+    return rewordings(state, queries, asked)
+
+
+BEFORE = judged(*answered(opening()))
+
+
+def test_new_instructions_ask_everything_again() -> None:
+    """Every query holds them."""
+    assert asked_again(*BEFORE) == ()
+    assert asked_again(*BEFORE, *opening(NEW, number=2)) == (
+        Rewording(instructions_changed=True, changed_rubric=None, n_queries=8),
+    )
+
+
+def test_a_new_rubric_asks_its_own_dimension_again() -> None:
+    """The queries of other dimensions are what they were."""
+    stricter = rubric("style", text="Judge style, not content.")
+
+    assert asked_again(*BEFORE, *opening(style=stricter, number=2)) == (
+        Rewording(instructions_changed=False, changed_rubric=STYLE.dimension, n_queries=4),
+    )
+
+
+def test_both_may_have_changed() -> None:
+    """Each query is counted once."""
+    blind = rubric("style", needs_gold=False)
+
+    assert asked_again(*BEFORE, *opening(NEW, blind, number=2)) == (
+        Rewording(instructions_changed=True, changed_rubric=None, n_queries=4),
+        Rewording(instructions_changed=True, changed_rubric=STYLE.dimension, n_queries=4),
+    )
+
+
+def test_a_new_version_of_the_same_words_asks_nothing_again() -> None:
+    """It is a label for people, and no judge sees it."""
+    relabelled = instructions("Compare.", version="2")
+
+    assert asked_again(*BEFORE, *opening(relabelled, rubric("style", version="2"), number=2)) == ()
+
+
+def test_only_queries_that_were_asked_are_asked_again() -> None:
+    """The others are asked for the first time."""
+    before = judged(*answered(opening()), n_pairs=1)
+
+    (found,) = asked_again(*before, *opening(NEW, number=2))
+
+    assert found.n_queries == 2
+
+
+def test_queries_that_another_judge_was_asked_are_new() -> None:
+    """Its replies stay; this judge has given none."""
+    assert asked_again(*BEFORE, *opening(NEW, number=2), by="other") == ()
+
+
+def test_every_earlier_wording_counts_not_only_the_last() -> None:
+    """An author who changes a line twice before asking is told of the change all the same."""
+    newest = instructions("Compare best.")
+
+    (found,) = asked_again(*BEFORE, *opening(NEW, number=2), *opening(newest, number=3))
+
+    assert found == Rewording(instructions_changed=True, changed_rubric=None, n_queries=8)
+
+
+def test_words_that_come_back_ask_nothing_again() -> None:
+    """The verdicts that were given under them are still there."""
+    assert asked_again(*BEFORE, *opening(NEW, number=2), *opening(OLD, number=3)) == ()
+
+
+def test_a_query_that_failed_in_its_present_words_is_no_matter_of_words() -> None:
+    """It is asked again because its reply was no verdict."""
+    rewritten = (*BEFORE, *opening(NEW, number=2))
+    (first, *_) = matches_of(known(*rewritten))
+    failed = (put(first, first.swapped), failure(first.swapped))
+
+    (found,) = asked_again(*rewritten, *failed)
+
+    assert found.n_queries == 7
+
+
+def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
+    """What the judge is told to do has not changed."""
+    assert asked_again(*BEFORE, *opening(gold="ibuprofen", number=2)) == ()
+
+
+def test_a_tournament_that_was_never_opened_asks_nothing() -> None:
+    """There is nothing to compare with."""
+    assert rewordings(known(), (), judge()) == ()
