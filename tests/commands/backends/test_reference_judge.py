@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from commands.backends._reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
+from commands.ports import Reply
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.events import key
@@ -19,6 +20,7 @@ def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) 
     """Return what the judge says of two responses."""
     query = JudgeQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
     (reply,) = answered(ReferenceJudge(tie_band=tie_band), [query])
+    assert isinstance(reply, Reply)
     return reply.text
 
 
@@ -86,5 +88,6 @@ def test_the_judge_names_itself_in_its_replies() -> None:
     query = JudgeQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
 
     (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
+    assert isinstance(reply, Reply)
 
     assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")

@@ -1,7 +1,7 @@
 """The decider: what each command adds to what is known, and that repeating it adds nothing."""
 
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import pytest
 from msgspec import structs
@@ -259,7 +259,7 @@ def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
 def test_no_reply_is_a_failure_that_at_worst_was_paid_for(reason: Unanswered, fate: Fate) -> None:
     """The provider's own words are kept; there is no text, no token and no price."""
     silence = NoReply(KEY, reason, "overloaded_error: try later", fate)
-    fields = {"reply": "", "stop_reason": "", "model": "", "fate": fate}
+    fields: dict[str, Any] = {"reply": "", "stop_reason": "", "model": "", "fate": fate}
     worst_usd = 0.25 if fate == "perhaps billed" else 0.0
     event = failed(KEY, reason=reason, detail=silence.detail, worst_usd=worst_usd, **fields)
 
