@@ -140,6 +140,7 @@ class NoReply:
     reason: Literal["errored", "rejected", "expired", "canceled"]
     detail: str
     fate: Fate = "refused"
+    is_of_all: bool = False  # the account or the settings are at fault: stop, and ask again later
 
 
 Answer: TypeAlias = Reply | NoReply

@@ -146,7 +146,7 @@ class ConsistencyCheck:
                 return self._faults_of_outcome(event, recorded.stream)
             case ResponseGenerated():
                 return self._faults_of_paying(recorded.stream, event.response_key)
-            case judging.JudgeQueryFailed():
+            case judging.JudgeQueryFailed() | judging.JudgeQueryReopened():
                 return self._faults_of_answer(event.query_key)
             case Registered():
                 is_sound = event.content.content_digest == event.digest

@@ -11,13 +11,14 @@ from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
-from commands.errors import DoneWithGaps, counted
+from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.runs.register import selected_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
+from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from projections.tournament.progress import progress
 
 app = typer.Typer(no_args_is_help=True)
@@ -68,6 +69,15 @@ def judge(
         bool,
         typer.Option("--no-wait", help="Send the queries and exit 7; receive the replies later."),
     ] = False,
+    retry: Annotated[
+        str | None,
+        typer.Option(
+            "--retry",
+            metavar="REASONS",
+            help="Ask again what failed for these reasons, separated by commas: rejected, refused,"
+            " truncated, unreadable or empty.",
+        ),
+    ] = None,
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
@@ -75,11 +85,12 @@ def judge(
 
     Example: tourney apply judge --yes --max-usd 20
     """
+    reasons = failure_reasons(retry)
     place = workspace(paths, provider=provider)
     settings, folder = place.settings, place.folder
     prompts = selected_prompts(place.opening.bank, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    how = JudgingOptions(mode, judge, waits=not no_wait, spending=spending)
+    how = JudgingOptions(mode, judge, waits=not no_wait, retry=reasons, spending=spending)
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
         plan = plan_judging(recorder, settings, folder, prompts, how, talk)
@@ -96,6 +107,20 @@ def judge(
             " see `tourney project progress`"
         )
     require_none_in_flight(recorder.state, plan.judge, prompts)
+
+
+def failure_reasons(said: str | None) -> frozenset[FailureReason]:
+    """Return the failures that --retry names.
+
+    Raises:
+        ConfigurationError: One of them is no failure that is final.
+    """
+    known: dict[str, FailureReason] = {each: each for each in sorted(FINAL | MAY_CHANGE)}
+    names = [] if said is None else [name.strip() for name in said.split(",")]
+    if unknown := [name for name in names if name not in known]:
+        fault = f"--retry {unknown[0]!r}: name some of {', '.join(known)}, separated by commas"
+        raise ConfigurationError([fault])
+    return frozenset(known[name] for name in names)
 
 
 @app.command()

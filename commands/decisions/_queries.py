@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final, assert_never
 
-from commands.decisions.commands import DropBatch, EndBatch, PlanBatch, ReceiveAnswer, SubmitBatch
+from commands.decisions.commands import (
+    DropBatch,
+    EndBatch,
+    PlanBatch,
+    ReceiveAnswer,
+    ReopenQuery,
+    SubmitBatch,
+    SubmitQuery,
+)
 from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
@@ -31,6 +39,19 @@ class NeverSubmitted(TourneyError):
     def __init__(self, query_key: Digest) -> None:
         super().__init__(f"a reply came for query {query_key}, which was never submitted")
         self.query_key = query_key
+
+
+def decide_on_query(
+    command: SubmitQuery | ReceiveAnswer | ReopenQuery, state: Tournament
+) -> tuple[Event, ...]:
+    """Return the events that a command adds to a query."""
+    match command:
+        case SubmitQuery(judge=judge, query=query, worst_usd=worst_usd):
+            return submit(judge, query, state, worst_usd=worst_usd)
+        case ReceiveAnswer():
+            return receive(command, state)
+        case ReopenQuery(failure=failure):
+            return reopen(failure, state)
 
 
 def submit(
@@ -76,6 +97,18 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
     # an attempt fails once; a verdict is kept even after a failure of its attempt
     return (
         (event,) if isinstance(event, judging.VerdictReceived) or is_unanswered(key, state) else ()
+    )
+
+
+def reopen(failure: judging.JudgeQueryFailed, state: Tournament) -> tuple[Event, ...]:
+    """Return that a query is asked again; nothing if it is open or answered."""
+    key = failure.query_key
+    if key in state.verdicts or state.reopened.get(key) == failure.attempt:
+        return ()
+    return (
+        judging.JudgeQueryReopened(
+            query_key=key, judge=failure.judge, attempt=failure.attempt, reason=failure.reason
+        ),
     )
 
 

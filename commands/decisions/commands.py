@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
 from ledger.events import registration
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
 from ledger.events.responses import ResponseGenerated
@@ -68,6 +69,13 @@ class ReceiveAnswer:
 
 
 @dataclass(frozen=True)
+class ReopenQuery:
+    """Ask a query again whose last attempt failed for good."""
+
+    failure: JudgeQueryFailed
+
+
+@dataclass(frozen=True)
 class PlanBatch:
     """Record the plan to send open queries as one batch."""
 
@@ -126,6 +134,7 @@ Command: TypeAlias = (
     | ImportResponse
     | SubmitQuery
     | ReceiveAnswer
+    | ReopenQuery
     | PlanBatch
     | SubmitBatch
     | DropBatch

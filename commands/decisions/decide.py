@@ -9,7 +9,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from commands.decisions import commands
-from commands.decisions._queries import decide_on_batch, receive, submit
+from commands.decisions._queries import decide_on_batch, decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
@@ -32,10 +32,8 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return _record(command, state)
         case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
-        case commands.SubmitQuery(judge=judge, query=query, worst_usd=worst_usd):
-            return submit(judge, query, state, worst_usd=worst_usd)
-        case commands.ReceiveAnswer():
-            return receive(command, state)
+        case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
+            return decide_on_query(command, state)
         case (
             commands.PlanBatch()
             | commands.SubmitBatch()

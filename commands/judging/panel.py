@@ -1,5 +1,6 @@
 """The panel: the judges that the settings describe, and the one that a mode asks."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -13,6 +14,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 
 REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
+_TAKES_NO_EFFORT: Final = re.compile(r"claude-(?:haiku|sonnet)-4-5\b")
 Parameters = tuple[tuple[str, str | float], ...]
 
 
@@ -88,6 +90,10 @@ def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> P
         case "reference":
             return (("tie_band", section.tie_band),)
         case "anthropic" | "anthropic-batch":
+            if section.effort != "none" and _TAKES_NO_EFFORT.match(model):
+                raise ConfigurationError(
+                    [f'judge {name!r}: {model} takes no effort; set effort = "none"']
+                )
             return (("effort", section.effort), *asked)
         case "endpoint":
             if section.base_url is None:

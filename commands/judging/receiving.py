@@ -4,6 +4,7 @@ A batch is polled until it has ended; all its results are recorded before its en
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -12,7 +13,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound, ProviderError, ResultsLost, WorkInFlight, counted
 from commands.judging.judge import answer_command
 from commands.judging.recovery import BatchOptions, resolve_batches
-from commands.ports import Answer, BatchJudge, BatchState, NoReply
+from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
 from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
 
@@ -55,6 +56,7 @@ class BatchReceiver:
         self._recorder, self._port, self._options = recorder, port, options
         self._n_received = 0
         self._why_not = ""  # the provider's last error of a query
+        self._why_none = ""  # its last error that is not of a query
 
     def receive_all(self) -> None:
         """Resolve batches of unknown fate and receive those in flight; send nothing.
@@ -119,6 +121,11 @@ class BatchReceiver:
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {state.n_queries - state.n_succeeded} not"
         )
+        if self._why_none:
+            raise ProviderError(
+                f"queries of batch {state.provider_batch_id} failed for a reason that is not"
+                f" theirs: {self._why_none}; correct the account or the settings: they stay open"
+            )
 
     def _read(self, batch: Batch, state: BatchState) -> None:
         """Record a batch's answers as they are read.
@@ -129,7 +136,8 @@ class BatchReceiver:
         missing = set(batch.planned.queries)
         answers = self._port.results(state.provider_batch_id)
         while group := tuple(islice(answers, _GROUP)):
-            self._record(batch, [answer for answer in group if answer.query_key in missing])
+            news = [answer for answer in group if answer.query_key in missing]
+            self._record(batch, [self._blamed(answer, state) for answer in news])
             n_missing = len(missing)
             missing.difference_update(answer.query_key for answer in group)
             self._n_received += n_missing - len(missing)
@@ -149,6 +157,16 @@ class BatchReceiver:
         )
         n_received = self._n_received
         self._options.on_progress("replies", n_received, n_received + n_missing + others)
+
+    def _blamed(self, answer: Answer, state: BatchState) -> Answer:
+        """Return an answer; a rejection is not the query's fault if no query succeeded."""
+        if isinstance(answer, Reply):
+            return answer
+        if answer.reason == "rejected" and state.n_errored == state.n_queries > 1:
+            answer = replace(answer, reason="errored", is_of_all=True)
+        if answer.is_of_all:
+            self._why_none = answer.detail
+        return answer
 
     def _record(self, batch: Batch, answers: Sequence[Answer]) -> None:
         for answer in answers:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder
-from commands.errors import ConfigurationError, NoCredentials
+from commands.errors import ConfigurationError, NoCredentials, counted
 from commands.judging.batches import judge_in_batches, reconciling, resume_batches
 from commands.judging.in_flight import batches_not_received
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
@@ -21,9 +22,11 @@ from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending import approval, budget, consent, endpoints, pricing
+from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
+from projections.tournament.matches import queries_to
 from projections.tournament.progress import AskingRules
 from projections.tournament.state import Tournament
 
@@ -35,6 +38,7 @@ class JudgingOptions:
     mode: Mode = "headline"
     judge: str | None = None  # its id; None: the mode's judge
     waits: bool = True
+    retry: frozenset[FailureReason] = frozenset()  # failures to ask again, though they are final
     spending: consent.SpendingOptions = field(default_factory=consent.SpendingOptions)
 
 
@@ -88,6 +92,9 @@ def plan_judging(
             not asked in batches.
     """
     judge = chosen_judge(recorder.state, settings, folder, options)
+    if options.retry:
+        n_open = reopen_failures(recorder, judge, prompts, options.retry)
+        console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
     if not options.waits and not judge.is_batched:
         raise ConfigurationError(
             ["--no-wait needs provider 'anthropic-batch': other judges answer at once"]
@@ -142,6 +149,20 @@ def _cap(
     if own is not None and own < spending.max_usd - elsewhere_usd:
         return own, 0.0
     return spending.max_usd, elsewhere_usd
+
+
+def reopen_failures(
+    recorder: Recorder,
+    judge: JudgeSettings,
+    prompts: Collection[PromptId],
+    reasons: frozenset[FailureReason],
+) -> int:
+    """Open a judge's queries again that failed for some reasons; return how many."""
+    asked = (each.query_key for each in queries_to(recorder.state, prompts, judge))
+    failures = (recorder.state.query_failures.get(key) for key in dict.fromkeys(asked))
+    return recorder.record(
+        *(ReopenQuery(each) for each in failures if each is not None and each.reason in reasons)
+    )
 
 
 def require_cap_can_be_kept(plan: JudgingPlan) -> None:

@@ -73,7 +73,7 @@ class RubricSection(Section):
     """Markdown file with the text for the judge."""
 
 
-Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+Effort: TypeAlias = Literal["none", "low", "medium", "high", "xhigh", "max"]
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
 
@@ -85,7 +85,8 @@ class JurorSection(Section):
     """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
     is an OpenAI-compatible server; `anthropic` and `anthropic-batch` are Anthropic's API."""
     effort: Effort = "low"
-    """Anthropic: how hard the model thinks."""
+    """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
+    need it."""
     max_tokens: int = Field(default=4096, gt=0)
     """Longest reply, in tokens, thinking included."""
     protocol: Literal["line", "schema"] = "line"

@@ -78,13 +78,13 @@ Outcome = Literal["a", "b", "tie", "inconsistent"]
 FailureReason = Literal[
     "refused", "truncated", "unreadable", "empty", "errored", "rejected", "expired", "canceled"
 ]
-UNPAID: Final = frozenset({"errored", "expired", "canceled"})
+UNPAID: Final = frozenset[FailureReason]({"errored", "expired", "canceled"})
 """No reply was made, and another time one may be."""
 
-MAY_CHANGE: Final = frozenset({"unreadable", "empty"})
+MAY_CHANGE: Final = frozenset[FailureReason]({"unreadable", "empty"})
 """A reply was paid for, and another may say more."""
 
-FINAL: Final = frozenset({"refused", "truncated", "rejected"})
+FINAL: Final = frozenset[FailureReason]({"refused", "truncated", "rejected"})
 """Asking the same again would end the same; all but `rejected` were paid for."""
 
 Fate = Literal["not sent", "refused", "answered", "perhaps billed"]
@@ -175,6 +175,16 @@ class JudgeQueryFailed(Fact, frozen=True):
     price: Price | None = None
     fate: Fate = "answered"
     worst_usd: Dollars | None = 0.0  # of a request that was perhaps billed; None: unknown price
+
+
+class JudgeQueryReopened(Fact, frozen=True):
+    """The user wants a query asked again whose attempt failed for good."""
+
+    key_fields = ("query_key", "attempt")  # an attempt is given another chance once
+    query_key: Digest
+    judge: JudgeId
+    attempt: int  # the one that failed
+    reason: FailureReason
 
 
 class PairReconciled(Fact, frozen=True):

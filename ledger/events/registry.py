@@ -114,6 +114,7 @@ Event: TypeAlias = (
     | judging.JudgeQuerySubmitted
     | judging.VerdictReceived
     | judging.JudgeQueryFailed
+    | judging.JudgeQueryReopened
     | judging.PairReconciled
     | ratings.RatingsPublished
     | imports.LedgerMerged

@@ -117,6 +117,8 @@ def _is_open(tournament: Tournament, key: Digest, retries: int) -> bool:
     failure = tournament.query_failures.get(key)
     if failure is None or failure.reason in UNPAID:
         return True
+    if tournament.reopened.get(key) == failure.attempt:
+        return True
     return failure.reason in MAY_CHANGE and tournament.useless_replies[key] <= retries
 
 

@@ -39,7 +39,11 @@ from projections.tournament.batches import Batch, evolve_batch
 
 Thing = TypeVar("Thing", bound=Value)
 Work: TypeAlias = (
-    ResponseFailed | judging.JudgeQuerySubmitted | judging.JudgeQueryFailed | judging.PairReconciled
+    ResponseFailed
+    | judging.JudgeQuerySubmitted
+    | judging.JudgeQueryFailed
+    | judging.JudgeQueryReopened
+    | judging.PairReconciled
 )
 
 
@@ -74,6 +78,7 @@ class Tournament:
     verdicts: Map[Digest, RecordedVerdict] = Map()
     query_failures: Map[Digest, judging.JudgeQueryFailed] = Map()  # the newest by query key
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
+    reopened: Map[Digest, int] = Map()  # the failed attempt after which a query is asked again
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
     spent_usd: float = 0.0  # by this tournament, for replies whose price is known
     lost_usd: float = 0.0  # likewise, at worst: for requests that were perhaps billed
@@ -217,6 +222,9 @@ class _StateBuilder:
                     useless = self._map("useless_replies")
                     useless[key] = useless.get(key, 0) + 1
                 self._settle(event)
+            case judging.JudgeQueryReopened(query_key=key, attempt=attempt):
+                self._map("reopened")[key] = attempt
+                self._map("useless_replies")[key] = 0
             case ResponseFailed(response_key=key):
                 self._map("response_failures")[key] = event
             case TournamentOpened():

@@ -86,6 +86,9 @@ def _usage(used: _TokenUsage) -> Usage:
 
 
 _FINAL_ERRORS: Final = frozenset({"invalid_request_error", "request_too_large"})
+_ERRORS_OF_ALL: Final = frozenset(
+    {"authentication_error", "billing_error", "not_found_error", "permission_error"}
+)
 
 
 class _RequestCounts(msgspec.Struct, frozen=True):
@@ -202,9 +205,10 @@ def _answer(query_key: Digest, result: _Result) -> Answer:
 
 def _errored(query_key: Digest, error: _Error) -> NoReply:
     """Return why a query failed; an invalid request is rejected for good."""
-    is_final = error.type in _FINAL_ERRORS and not is_out_of_credit(error.message)
+    is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
+    is_final = error.type in _FINAL_ERRORS and not is_of_all
     detail = f"{error.type}: {error.message}"
-    return NoReply(query_key, "rejected" if is_final else "errored", detail)
+    return NoReply(query_key, "rejected" if is_final else "errored", detail, is_of_all=is_of_all)
 
 
 def _state(batch: _MessageBatch) -> BatchState:

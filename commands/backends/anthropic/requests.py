@@ -5,7 +5,7 @@ Sampling settings are never sent: the API rejects them since its version of 2026
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 import msgspec
 from anthropic import Anthropic, types
@@ -40,22 +40,26 @@ class RequestForm:
 
     def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
         """Return the parameters of a request."""
-        return {
+        params: MessageCreateParamsNonStreaming = {
             "model": self.model,
             "max_tokens": self.max_tokens,
             "system": [self._system(query)],
             "messages": [{"role": "user", "content": query.user}],
-            "output_config": self.output_config,
         }
+        if self.output_config:
+            params["output_config"] = self.output_config
+        return params
 
     def counted(self, query: JudgeQuery) -> types.MessageCountTokensParams:
         """Return the parameters of a request to count the input tokens."""
-        return {
+        params: types.MessageCountTokensParams = {
             "model": self.model,
             "system": [self._system(query)],
             "messages": [{"role": "user", "content": query.user}],
-            "output_config": self.output_config,
         }
+        if self.output_config:
+            params["output_config"] = self.output_config
+        return params
 
     def in_batch(self, query: JudgeQuery) -> Request:
         """Return a batch's request; its custom_id is the query key."""
@@ -83,7 +87,9 @@ def _output_config(judge: JudgeSettings, effort: object) -> types.OutputConfigPa
     """Return the effort, whose default differs by model, and the schema if the protocol is one."""
     if effort not in get_args(Effort):
         raise ValueError(f"judge {judge.judge_id!r} has an unknown effort: {effort!r}")
-    config: types.OutputConfigParam = {"effort": cast("Effort", effort)}
+    config: types.OutputConfigParam = {}
+    if effort != "none":
+        config["effort"] = cast("Literal['low', 'medium', 'high', 'xhigh', 'max']", effort)
     if judge.protocol == "schema":
         config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
     return config
