@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -49,13 +50,58 @@ def test_what_was_not_answered_is_asked_again_so_many_times(
     assert judged(again(recorder, ledger), port, batching(clock), retries=0).n_open == N_QUERIES
 
 
-def test_what_the_provider_rejects_is_not_asked_again(recorder: Recorder, clock: Clock) -> None:
+def test_what_the_provider_rejects_among_others_is_not_asked_again(
+    recorder: Recorder, clock: Clock
+) -> None:
     """An invalid request stays invalid."""
-    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+    turns = count()
+    port = ScriptedBatchJudge(
+        lambda each: NoReply(each.query_key, "rejected", "no") if not next(turns) else "VERDICT: A",
+        now=clock.now,
+    )
 
     judged(recorder, port, batching(clock), retries=2)
 
     assert len(port.asked) == N_QUERIES
+    assert {each.reason for each in recorder.state.query_failures.values()} == {"rejected"}
+
+
+def test_a_batch_that_is_rejected_whole_burns_no_query(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """An account's limit comes as an invalid request, and is lifted tomorrow."""
+    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+
+    with pytest.raises(ProviderError, match="a reason that is not theirs: no"):
+        judged(recorder, port, batching(clock), retries=2)
+    tomorrow = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+    done = judged(again(recorder, ledger), tomorrow, batching(clock), retries=2)
+
+    assert len(port.asked) == N_QUERIES
+    assert (done.n_open, done.n_verdicts) == (N_QUERIES, N_QUERIES)
+
+
+def test_an_error_of_the_account_ends_the_run_and_leaves_its_queries_open(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A misspelt model fails each query of each batch, for nothing."""
+    port = ScriptedBatchJudge(
+        lambda each: NoReply(each.query_key, "errored", "no such model", is_of_all=True),
+        now=clock.now,
+    )
+
+    with pytest.raises(ProviderError, match="no such model"):
+        judged(recorder, port, batching(clock), retries=2)
+
+    assert len(port.asked) == N_QUERIES
+    assert (
+        judged(
+            again(recorder, ledger),
+            ScriptedBatchJudge(prefer_tuned, now=clock.now),
+            batching(clock),
+        ).n_verdicts
+        == N_QUERIES
+    )
 
 
 def test_an_unreadable_reply_is_asked_again_and_kept(
