@@ -34,6 +34,7 @@ from ledger.events.judging import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
     JudgeQueryFailed,
+    JudgeQueryReopened,
     JudgeQuerySubmitted,
     PairReconciled,
     VerdictReceived,
@@ -266,6 +267,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         usage=USAGE,
         price=PRICE,
     ),
+    JudgeQueryReopened(query_key=key("query"), judge=REFERENCE, attempt=1, reason="unreadable"),
     PairReconciled(
         dimension=FACTUALITY,
         prompt_id=RECALL_1,

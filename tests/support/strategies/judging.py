@@ -11,6 +11,7 @@ from ledger.events.judging import (
     JudgeBatchPlanned,
     JudgeBatchSubmitted,
     JudgeQueryFailed,
+    JudgeQueryReopened,
     JudgeQuerySubmitted,
     PairReconciled,
     VerdictReceived,
@@ -102,6 +103,11 @@ def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
         worst_usd=st.none() | DOLLARS,
         **_paid(),
     )
+
+
+def judge_query_reopened() -> SearchStrategy[JudgeQueryReopened]:
+    """Return queries to be asked again; their failures need not be there."""
+    return built(JudgeQueryReopened, query_key=digests(), judge=LABELS, attempt=ORDINALS)
 
 
 def _paid() -> dict[str, SearchStrategy[Any]]:
