@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.errors import MissingExtra
+from commands.errors import MissingExtra, NoCredentials
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
@@ -91,12 +91,13 @@ class ConfiguredBackends:
 def _endpoint_generator(settings: Settings) -> Generator:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
-        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
-    api_key, served = os.environ.get(KEY_VARIABLE), {}
+        from commands.backends.endpoint.server import Endpoint
+    served = {}
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
             name = f"{section.model!r} of entrant {section.id!r}"
-            server = Endpoint(section.base_url, name, api_key)
+            key = _key_in(section.api_key_env)
+            server = Endpoint(section.base_url, name, key, section.api_key_env)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served)
 
@@ -218,13 +219,30 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
-        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
+        from commands.backends.endpoint.server import Endpoint
+    section = section_of(settings, judge)
     server = Endpoint(
-        str(section_of(settings, judge).base_url),  # panel_of rejects a judge without one
-        f"judge {judge.model!r}",
-        os.environ.get(KEY_VARIABLE),
+        base_url=str(section.base_url),  # panel_of rejects a judge without one
+        model=f"judge {judge.model!r}",
+        api_key=_key_in(section.api_key_env),
+        key_variable=section.api_key_env,
+        timeout_s=section.timeout_s,
     )
-    return EndpointJudge(judge, server, n_at_a_time=settings.judge.concurrency)
+    n_at_a_time, name = settings.judge.concurrency, section.max_tokens_key
+    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
+
+
+def _key_in(variable: str) -> str | None:
+    """Return the key in an environment variable; None: the variable is not set.
+
+    Raises:
+        NoCredentials: It has characters that no header can hold; a library would quote it.
+    """
+    key = os.environ.get(variable)
+    if key is not None and not all("!" <= character <= "~" for character in key):
+        why = f"{variable} contains a space, a line break or another invalid character"
+        raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
+    return key
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:

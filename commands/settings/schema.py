@@ -1,12 +1,20 @@
 """The sections of tournament.toml, each key with its default, limits and description."""
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue, field_validator
+from pydantic_core import PydanticCustomError
 
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
-from commands.settings.sections import BASE_URL, AnyEntrantSection, EvaluationSection, Section
+from commands.settings.sections import (
+    BASE_URL,
+    OPENAI_KEY,
+    VARIABLE,
+    AnyEntrantSection,
+    EvaluationSection,
+    Section,
+)
 from ledger.events.registration import Provider
 from projections.tournament.matches import PILOT_SEED
 
@@ -76,6 +84,14 @@ class RubricSection(Section):
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
+MaxTokensKey: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
+"""How a server calls the longest reply."""
+
+_OF_THE_REQUEST: Final = frozenset(
+    {"model", "messages", "max_tokens", "max_completion_tokens", "temperature"}
+    | {"reasoning_effort", "response_format", "n", "stream"}
+)
+"""Keys of a request that `extra_body` may not set: settings do, or tourney relies on them."""
 
 
 class JurorSection(Section):
@@ -95,18 +111,39 @@ class JurorSection(Section):
     """`reference`: responses closer than this in chrF (0 to 100) tie."""
     base_url: str | None = Field(default=None, pattern=BASE_URL)
     """`endpoint`: the server's address, as `http://localhost:8000/v1`."""
+    api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
+    """`endpoint`: the environment variable that holds the key, which goes to this server alone."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """`endpoint`: longest wait for a part of an answer, in seconds."""
+    max_tokens_key: MaxTokensKey = "max_tokens"
+    """`endpoint`: the name under which the server takes `max_tokens`. OpenAI's reasoning models
+    want `max_completion_tokens`."""
+    greedy: bool = True
+    """`endpoint`: ask for temperature 0. Set it to false for models that accept no temperature, as
+    OpenAI's reasoning models."""
+    reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
+    """`endpoint`: how hard the model thinks, as the server calls it. Left out: its default."""
+    extra_body: dict[str, JsonValue] = Field(default_factory=dict)
+    """`endpoint`: further keys of each request, sent as they are."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        taken = ", ".join(sorted(_OF_THE_REQUEST & body.keys()))
+        if taken:
+            raise PydanticCustomError("taken", f"tourney sets {taken} itself")
+        return body
 
 
 class JudgeSection(JurorSection):
     """Describe the tournament's judge, and how all judges are asked."""
 
-    pilot_model: str = "claude-sonnet-5-5"
-    """The model for `--mode pilot`: the provider's name for it, or with `hf` a folder of weights.
-    `reference` has none."""
-    headline_model: str = "claude-opus-5-5"
-    """The model for `--mode headline`, likewise."""
+    model: str = Field(default="claude-opus-5-5", min_length=1)
+    """The provider's name for the model, or with `hf` a folder of weights. `reference` has none."""
+    pilot_model: str | None = Field(default=None, min_length=1)
+    """Another model for `--mode pilot`, likewise. Default: `model`."""
     retries: int = Field(default=1, ge=0)
     """How often a query is repeated after an unreadable reply."""
     skip_identical: bool = True

@@ -72,6 +72,12 @@ BASE_URL: Final = r"^https?://[^@\s]+$"
 """A server's address; a user name or password in it is rejected, for settings are recorded."""
 
 
+VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
+"""The name of an environment variable; no server's key looks like one."""
+OPENAI_KEY: Final = "OPENAI_API_KEY"
+"""The variable that OpenAI's own client reads."""
+
+
 class EntrantSection(Section):
     """Describe one configuration that competes."""
 
@@ -162,6 +168,8 @@ class EndpointSection(EntrantSection):
     """The server's name for the model."""
     base_url: str = Field(pattern=BASE_URL)
     """The server's address, as `http://localhost:8000/v1`."""
+    api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
+    """The environment variable that holds the key, which goes to this server alone."""
     revision: str | None = Field(default=None, min_length=1)
     """Your name for the weights behind the model's name."""
     concurrency: int = Field(default=8, ge=1, le=256)

@@ -1,42 +1,44 @@
 """A judge on a server with OpenAI's chat completions, such as vLLM or SGLang."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Final
 
+import httpx2
 import openai
-from openai.types.shared_params import ResponseFormatJSONSchema
 
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint, ServerProbe, UnansweredRequest
 from commands.ports import Answer, NoReply
+from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
 from projections.tournament.spend import MAY_BE_BILLED
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
-
-_VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
-    type="json_schema",
-    json_schema={"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)},
-)
+from projections.verdicts.queries import JudgeQuery
 
 
 class EndpointJudge:
     """Sends one request per query, several at a time."""
 
-    def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
+    def __init__(
+        self,
+        judge: JudgeSettings,
+        server: Endpoint,
+        *,
+        n_at_a_time: int,
+        max_tokens_key: MaxTokensKey = "max_tokens",
+    ) -> None:
         """Send at most n_at_a_time queries at once; judge.model is its name on the server."""
-        self._model, self._server = judge.model, server
-        self._max_tokens = int(dict(judge.parameters)["max_tokens"])
-        self._format: ResponseFormatJSONSchema | openai.Omit
-        self._format = _VERDICT_FORMAT if judge.protocol == "schema" else openai.omit
-        self._n_at_a_time, self._probe = n_at_a_time, ServerProbe(server)
+        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
+        self._server = replace(server, remedy_of=remedy_of)
+        self._n_at_a_time, self._probe = n_at_a_time, ServerProbe(self._server)
 
     def answer(self, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
         """Yield answers as they come; after a failure, those to queries already sent come first.
 
         Raises:
             NoCredentials: The server needs a key, or refuses it.
-            ConfigurationError: The server does not have the model.
+            ConfigurationError: The server does not have the model, or does not know a setting.
             SpendLimitReached: The server's credit is used up.
             ProviderError: The server cannot be reached, is another API, or rejects every
                 request.
@@ -54,14 +56,4 @@ class EndpointJudge:
         return reply
 
     def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
-        response = client.chat.completions.with_raw_response.create(
-            model=self._model,
-            messages=[
-                {"role": "system", "content": query.system},
-                {"role": "user", "content": query.user},
-            ],
-            max_tokens=self._max_tokens,
-            temperature=0.0,
-            response_format=self._format,
-        )
-        return response.content
+        return client.post(PATH, body=self._form.body(query), cast_to=httpx2.Response).content

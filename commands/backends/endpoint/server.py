@@ -17,8 +17,8 @@ import openai
 from commands.backends._remote import REJECTED, first_line, replace_surrogates, run_concurrently
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import GenerationFailure, NoReply
+from commands.settings.sections import OPENAI_KEY
 
-KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
 _OVERLOADED: Final = frozenset({503, 529})  # a full or starting server takes no request
@@ -48,8 +48,10 @@ class Endpoint:
     base_url: str  # such as http://localhost:8000/v1
     model: str  # its name in messages
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
+    key_variable: str = OPENAI_KEY  # where the key is from, for messages
     max_retries: int = 2  # after a timeout, a 429 or a server error
     timeout_s: float = 600.0  # for each part of an answer
+    remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
 
     def client(self) -> openai.OpenAI:
         """Return a thread-safe client; the caller must close it."""
@@ -71,7 +73,7 @@ class Endpoint:
 
         Raises:
             NoCredentials: The server needs a key, or refuses it.
-            ConfigurationError: The server does not have the model.
+            ConfigurationError: The server does not have the model, or does not know a setting.
             SpendLimitReached: The server's credit is used up.
             ProviderError: The server cannot be reached, or is another API.
         """
@@ -89,13 +91,13 @@ class Endpoint:
             return self._handle_status(error)
 
     def _handle_status(self, error: openai.APIStatusError) -> UnansweredRequest:
-        detail = _error_message(error)
+        detail = self._without_key(_error_message(error))
         match error:
             case openai.AuthenticationError() | openai.PermissionDeniedError():
-                wrong = f"refuses the key in {KEY_VARIABLE}" if self.api_key else "wants a key"
+                wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
                 why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
                 instead = "set base_url to another server"
-                raise NoCredentials(why, KEY_VARIABLE, instead=instead) from None  # quotes it
+                raise NoCredentials(why, self.key_variable, instead=instead) from None  # quotes it
             case _ if _is_out_of_credit(error):
                 raise SpendLimitReached(detail) from error
             case openai.NotFoundError():
@@ -104,9 +106,19 @@ class Endpoint:
                 is_taken = error.status_code not in _OVERLOADED
                 return UnansweredRequest("errored", detail, may_be_billed=is_taken)
             case _ if error.status_code in REJECTED:
+                self._require_known(detail)
                 return UnansweredRequest("rejected", detail)
             case _:
                 raise ProviderError(f"{self.base_url} replied {detail}") from error
+
+    def _without_key(self, message: str) -> str:
+        return message.replace(self.api_key, "[key]") if self.api_key else message
+
+    def _require_known(self, detail: str) -> None:
+        """Stop if every request would be rejected, and a setting can change that."""
+        remedy = self.remedy_of(detail)
+        if remedy is not None:
+            raise ConfigurationError([f"{self.base_url} rejects {self.model} ({detail}); {remedy}"])
 
     def _not_served(self, detail: str) -> str:
         return (

@@ -39,7 +39,7 @@ from tests.support.builders.commands import (
 from tests.support.builders.events import STREAM, judge, opened, prompt
 from tests.support.scripted import ScriptedBatchJudge, ScriptedJudge
 
-PAID = {"provider": "anthropic-batch", "headline_model": "claude-opus-5-5"}
+PAID = {"provider": "anthropic-batch", "model": "claude-opus-5-5"}
 LARGE = judge(
     "claude-opus-5-5",
     provider="anthropic-batch",
