@@ -22,6 +22,7 @@ _STOP_REASONS: Final[Mapping[str, str]] = {
 
 class _PromptTokenDetails(msgspec.Struct, frozen=True):
     cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
 
 
 class _JudgeUsage(msgspec.Struct, frozen=True):
@@ -42,6 +43,13 @@ class _JudgeUsage(msgspec.Struct, frozen=True):
         details = self.prompt_tokens_details
         n_reported = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens
         return min(n_reported or 0, self.prompt_tokens)
+
+    @property
+    def n_written(self) -> int:
+        """The prompt's tokens that were written to the server's cache, for a surcharge."""
+        details = self.prompt_tokens_details
+        n_reported = (details.cache_write_tokens if details else None) or 0
+        return min(n_reported, self.prompt_tokens - self.n_cached)
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -98,10 +106,11 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
 
 
 def _usage(usage: _JudgeUsage) -> Usage:
-    """Return the token usage; cached tokens do not count as input again."""
+    """Return the token usage; tokens that a cache read or wrote do not count as input again."""
     return Usage(
-        n_input=usage.prompt_tokens - usage.n_cached,
+        n_input=usage.prompt_tokens - usage.n_cached - usage.n_written,
         n_output=usage.n_output,
+        n_cache_write_5m=usage.n_written,
         n_cache_read=usage.n_cached,
     )
 

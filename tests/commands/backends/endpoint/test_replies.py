@@ -64,6 +64,15 @@ def test_deepseeks_cache_is_told_by_another_name() -> None:
     assert reply_with(usage).usage == Usage(n_input=6, n_output=2, n_cache_read=64)
 
 
+def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
+    """OpenAI bills a surcharge for it since GPT-5.6."""
+    details = {"cached_tokens": 10, "cache_write_tokens": 50}
+    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_tokens_details": details}
+
+    expected = Usage(n_input=10, n_output=2, n_cache_write_5m=50, n_cache_read=10)
+    assert reply_with(usage).usage == expected
+
+
 @pytest.mark.parametrize(
     "message",
     [
