@@ -119,3 +119,12 @@ def decode_json(body: bytes, decoder: msgspec.json.Decoder[_Value]) -> _Value:
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which JSON allows and UTF-8 cannot encode, with "?"."""
     return text.encode(errors="replace").decode()
+
+
+def lines_in(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a streamed file; the last one may be empty, or cut off."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest

@@ -18,16 +18,19 @@ from commands.errors import MissingExtra, NoCredentials
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
+from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
-from commands.settings.schema import Settings
+from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.version import VERSION
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
+    from commands.backends.endpoint.server import Endpoint
     from commands.backends.huggingface.replicas import ReplicaGroup
 
+_OPENAI: Final = "https://api.openai.com/v1"
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
@@ -66,7 +69,7 @@ class ConfiguredBackends:
         match judge.provider:
             case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
                 return _anthropic_judge(settings, judge)
-            case "endpoint":
+            case "endpoint" | "openai-batch":
                 return _endpoint_judge(settings, judge)
             case "hf":
                 return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
@@ -81,6 +84,8 @@ class ConfiguredBackends:
         Raises:
             NoCredentials: No key is set.
         """
+        if judge.company == "endpoint":
+            return _openai_batches(self.settings, judge)
         from commands.backends.anthropic.batches import AnthropicBatches
         from commands.backends.anthropic.client import with_client
 
@@ -219,17 +224,35 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
+    section, server = section_of(settings, judge), _server_of(settings, judge)
+    n_at_a_time, name = settings.judge.concurrency, _max_tokens_key(section)
+    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
+
+
+def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
+    with _extra("endpoint", "openai"):
+        from commands.backends.endpoint.batches import OpenAIBatches
+    section, server = section_of(settings, judge), _server_of(settings, judge)
+    require_key(judge, section)
+    return OpenAIBatches(judge, server, max_tokens_key=_max_tokens_key(section))
+
+
+def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
+    with _extra("endpoint", "openai"):
         from commands.backends.endpoint.server import Endpoint
     section = section_of(settings, judge)
-    server = Endpoint(
-        base_url=str(section.base_url),  # panel_of rejects a judge without one
+    return Endpoint(
+        base_url=section.base_url or _OPENAI,  # panel_of rejects other servers without one
         model=f"judge {judge.model!r}",
         api_key=_key_in(section.api_key_env),
         key_variable=section.api_key_env,
         timeout_s=section.timeout_s,
     )
-    n_at_a_time, name = settings.judge.concurrency, section.max_tokens_key
-    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
+
+
+def _max_tokens_key(section: JurorSection) -> MaxTokensKey:
+    is_openai = section.provider == "openai-batch"
+    return section.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
 
 
 def _key_in(variable: str) -> str | None:

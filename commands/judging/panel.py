@@ -99,8 +99,8 @@ def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> P
             return (("tie_band", section.tie_band),)
         case "anthropic" | "anthropic-batch":
             return (("effort", section.effort), *asked)
-        case "endpoint":
-            if section.base_url is None:
+        case "endpoint" | "openai-batch":
+            if section.base_url is None and section.provider == "endpoint":
                 raise ConfigurationError([f"judge {name!r}: provider 'endpoint' needs a base_url"])
             return (*asked, *_server_parameters(section))
         case "hf":

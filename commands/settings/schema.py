@@ -6,15 +6,9 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field, JsonValue, field_validator
 from pydantic_core import PydanticCustomError
 
+from commands.settings.keys import OPENAI_KEY, VARIABLE
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
-from commands.settings.sections import (
-    BASE_URL,
-    OPENAI_KEY,
-    VARIABLE,
-    AnyEntrantSection,
-    EvaluationSection,
-    Section,
-)
+from commands.settings.sections import BASE_URL, AnyEntrantSection, EvaluationSection, Section
 from ledger.events.registration import Provider
 from projections.tournament.matches import PILOT_SEED
 
@@ -99,7 +93,8 @@ class JurorSection(Section):
 
     provider: Provider = "reference"
     """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
-    is an OpenAI-compatible server; `anthropic` and `anthropic-batch` are Anthropic's API."""
+    is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
+    `anthropic-batch` are Anthropic's API."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks."""
     max_tokens: int = Field(default=4096, gt=0)
@@ -110,21 +105,22 @@ class JurorSection(Section):
     tie_band: float = Field(default=1.0, ge=0)
     """`reference`: responses closer than this in chrF (0 to 100) tie."""
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """`endpoint`: the server's address, as `http://localhost:8000/v1`."""
+    """`endpoint`: the server's address, as `http://localhost:8000/v1`.
+    `openai-batch`: likewise; left out, OpenAI's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
-    """`endpoint`: the environment variable that holds the key, which goes to this server alone."""
+    """Servers: the environment variable that holds the key, which goes to this server alone."""
     timeout_s: float = Field(default=600.0, gt=0)
-    """`endpoint`: longest wait for a part of an answer, in seconds."""
-    max_tokens_key: MaxTokensKey = "max_tokens"
-    """`endpoint`: the name under which the server takes `max_tokens`. OpenAI's reasoning models
-    want `max_completion_tokens`."""
+    """Servers: longest wait for a part of an answer, in seconds."""
+    max_tokens_key: MaxTokensKey | None = None
+    """Servers: the name under which `max_tokens` is sent. OpenAI's reasoning models want
+    `max_completion_tokens`. Default: that with `openai-batch`, else `max_tokens`."""
     greedy: bool = True
-    """`endpoint`: ask for temperature 0. Set it to false for models that accept no temperature, as
+    """Servers: ask for temperature 0. Set it to false for models that accept no temperature, as
     OpenAI's reasoning models."""
     reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
-    """`endpoint`: how hard the model thinks, as the server calls it. Left out: its default."""
+    """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
-    """`endpoint`: further keys of each request, sent as they are."""
+    """Servers: further keys of each request, sent as they are."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
 
@@ -157,7 +153,7 @@ class JudgeSection(JurorSection):
     prewarm: bool = True
     """`anthropic-batch`, headline mode: send one query per rubric first, so that the others find
     the rubric cached."""
-    batch_queries: int = Field(default=2000, ge=1, le=100_000)
+    batch_queries: int = Field(default=2000, ge=1, le=50_000)
     """Most queries in one batch."""
     poll_s: float = Field(default=60.0, gt=0)
     """Longest wait between two looks at a batch, in seconds."""

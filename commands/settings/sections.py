@@ -19,6 +19,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from commands.settings.keys import OPENAI_KEY, VARIABLE
+
 Reduce = Literal["mean", "sum", "none"]
 
 
@@ -70,12 +72,6 @@ class EvaluationSection(EvaluationOptions):
 
 BASE_URL: Final = r"^https?://[^@\s]+$"
 """A server's address; a user name or password in it is rejected, for settings are recorded."""
-
-
-VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
-"""The name of an environment variable; no server's key looks like one."""
-OPENAI_KEY: Final = "OPENAI_API_KEY"
-"""The variable that OpenAI's own client reads."""
 
 
 class EntrantSection(Section):

@@ -178,7 +178,7 @@ class PriceBook:
             self.table,
             token_model(state, judge, counted),
             in_batch=judge.is_batched,
-            cache="off" if judge.provider == "endpoint" else self.cache,
+            cache="off" if judge.company == "endpoint" else self.cache,
             retries=self.retries,
         )
 

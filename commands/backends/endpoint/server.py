@@ -17,7 +17,7 @@ import openai
 from commands.backends._remote import REJECTED, first_line, replace_surrogates, run_concurrently
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import GenerationFailure, NoReply
-from commands.settings.sections import OPENAI_KEY
+from commands.settings.keys import OPENAI_KEY
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
@@ -80,7 +80,7 @@ class Endpoint:
         try:
             return read(send())
         except msgspec.DecodeError as error:
-            raise self._not_the_api(first_line(error)) from error
+            raise self.not_the_api(first_line(error)) from error
         except openai.APITimeoutError:
             return UnansweredRequest(
                 "errored", "the server took too long to answer", may_be_billed=True
@@ -91,15 +91,10 @@ class Endpoint:
             return self._handle_status(error)
 
     def _handle_status(self, error: openai.APIStatusError) -> UnansweredRequest:
-        detail = self._without_key(_error_message(error))
+        fatal, detail = self.fatal_error(error), self.describe(error)
+        if fatal is not None:
+            raise fatal from None  # it quotes the key
         match error:
-            case openai.AuthenticationError() | openai.PermissionDeniedError():
-                wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
-                why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
-                instead = "set base_url to another server"
-                raise NoCredentials(why, self.key_variable, instead=instead) from None  # quotes it
-            case _ if _is_out_of_credit(error):
-                raise SpendLimitReached(detail) from error
             case openai.NotFoundError():
                 raise ConfigurationError([self._not_served(detail)]) from error
             case openai.InternalServerError():  # perhaps of this request only
@@ -111,8 +106,27 @@ class Endpoint:
             case _:
                 raise ProviderError(f"{self.base_url} replied {detail}") from error
 
-    def _without_key(self, message: str) -> str:
-        return message.replace(self.api_key, "[key]") if self.api_key else message
+    def fatal_error(self, error: openai.APIError) -> NoCredentials | SpendLimitReached | None:
+        """Return an error if no further request can succeed; else None."""
+        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
+            why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
+            instead = "set base_url to another server"
+            return NoCredentials(why, self.key_variable, instead=instead)
+        if isinstance(error, openai.APIStatusError) and _is_out_of_credit(error):
+            return SpendLimitReached(self.describe(error))
+        return None
+
+    def describe(self, error: openai.APIError) -> str:
+        """Describe an error in one line, with the key removed."""
+        if isinstance(error, openai.APITimeoutError):
+            return f"no answer from {self.base_url} in time"
+        if isinstance(error, openai.APIStatusError):
+            message = _error_message(error)
+            return message.replace(self.api_key, "[key]") if self.api_key else message
+        return (
+            f"the connection to {self.base_url} failed ({type(error.__cause__ or error).__name__})"
+        )
 
     def _require_known(self, detail: str) -> None:
         """Stop if every request would be rejected, and a setting can change that."""
@@ -132,7 +146,8 @@ class Endpoint:
             f"no answer from {self.base_url} ({cause}); start the server or correct base_url"
         )
 
-    def _not_the_api(self, why: str) -> ProviderError:
+    def not_the_api(self, why: str) -> ProviderError:
+        """Return the error for a reply that does not come from OpenAI's API."""
         return ProviderError(
             f"{self.base_url} does not reply like OpenAI's API ({why}); correct base_url"
         )

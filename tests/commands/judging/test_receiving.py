@@ -126,7 +126,7 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
         judged(recorder, port, batching(clock, waits=False), limit=2)
     port.end()
 
-    BatchReceiver(recorder, port, batching(clock)).receive_all()
+    BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
 
     assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
@@ -141,7 +141,7 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     port.delete("batch_1")
-    forget_batch(recorder, port, "batch_1")
+    forget_batch(recorder, lambda _: port, "batch_1")
 
     assert statuses(recorder) == ["ended"]
     assert len(open_now(recorder)) == N_QUERIES
@@ -156,9 +156,9 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     with pytest.raises(NotFound, match="batch_9"):
-        forget_batch(recorder, port, "batch_9")
+        forget_batch(recorder, lambda _: port, "batch_9")
     with pytest.raises(NotFound, match="can still be received"):
-        forget_batch(recorder, port, "batch_1")
+        forget_batch(recorder, lambda _: port, "batch_1")
 
 
 def test_a_deleted_batch_does_not_keep_the_others_from_being_received(

@@ -1,0 +1,271 @@
+"""A batch judge on OpenAI's Batch API.
+
+A batch is a file of requests and an order to work on it. Uploading a file is free, and repeated
+after a failure; the order is sent again only if the server certainly did not take it.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from weakref import finalize
+
+import httpx2
+import msgspec
+import openai
+
+from commands.backends._remote import decode_json, first_line, lines_in
+from commands.backends.endpoint import _batch_replies as replies
+from commands.backends.endpoint.requests import PATH, ChatForm
+from commands.backends.endpoint.server import Endpoint
+from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.ports import Answer, BatchState
+from commands.settings.schema import MaxTokensKey
+from ledger.errors import TourneyError
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, Json, canonical_json
+from projections.verdicts.queries import JudgeQuery
+
+_ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
+_PAGE: Final = 100
+_READS: Final = 8  # of one batch's files
+_RETRIES: Final = 5  # of calls that cost nothing
+_WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # before an order is sent again to a busy server
+_BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_NOT_SENT: Final = (
+    *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
+    *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
+)
+
+
+class OpenAIBatches:
+    """Sends each batch at most once, and reads its results line by line."""
+
+    def __init__(
+        self,
+        judge: JudgeSettings,
+        server: Endpoint,
+        *,
+        max_tokens_key: MaxTokensKey = "max_completion_tokens",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
+        self._server, self._sleep = server, sleep
+        client = server.client()
+        finalize(self, client.close)
+        self._once = client.with_options(max_retries=0)
+        self._again = client.with_options(max_retries=_RETRIES)
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Upload the queries, then order the batch, at most once."""
+        file_id = self._upload(queries)
+        metadata = replies.metadata_of(query.query_key for query in queries)
+
+        def order() -> bytes:
+            return self._once.batches.with_raw_response.create(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id=file_id,
+                metadata=metadata,
+            ).content
+
+        try:
+            return decode_json(self._send(order), replies.SERVER_BATCH).state
+        except openai.APIError as error:
+            raise self._not_created(error) from None
+        except msgspec.DecodeError as error:
+            raise _uncertain(self._server.not_the_api(first_line(error)).why) from error
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return the bytes that a query adds to a batch's file."""
+        return len(self._line(query))
+
+    def retrieve(self, provider_batch_id: str) -> BatchState:
+        """Return the state of a batch."""
+        batch = self._batch(provider_batch_id)
+        if not batch.has_ended:
+            return batch.state
+        return replace(batch.state, has_results=all(map(self._has, batch.result_files)))
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield the batches created at or after a moment, the newest first."""
+        after, has_more = "", True
+        while has_more:
+            with self._translated():
+                listing = self._again.batches.with_raw_response.list(
+                    limit=_PAGE, after=after or openai.omit
+                )
+                page = decode_json(listing.content, replies.BATCH_PAGE)
+            for batch in page.data:
+                if batch.state.created_at < moment:
+                    return
+                after = batch.id
+                yield batch.state
+            has_more = page.has_more and bool(page.data)
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield an ended batch's answers; interrupted files are read again from the start."""
+        batch = self._batch(provider_batch_id)
+        if not batch.has_ended:
+            raise ProviderError(f"batch {provider_batch_id} has not ended")
+        read: set[Digest] = set()
+        yield from self._in_files(batch, read)
+        if not batch.is_complete:
+            yield from self._unanswered(batch, read)
+
+    def cancel(self, provider_batch_id: str) -> BatchState:
+        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
+        with self._translated(provider_batch_id):
+            try:
+                told = self._again.batches.with_raw_response.cancel(provider_batch_id).content
+            except (openai.BadRequestError, openai.ConflictError):
+                return self.retrieve(provider_batch_id)
+            return decode_json(told, replies.SERVER_BATCH).state
+
+    def _line(self, query: JudgeQuery) -> bytes:
+        """Return the line of the file that asks a query; its custom_id is the query key."""
+        line: Json = {
+            "custom_id": query.query_key,
+            "method": "POST",
+            "url": _ENDPOINT,
+            "body": self._form.body(query),
+        }
+        return canonical_json(line) + b"\n"
+
+    def _upload(self, queries: Sequence[JudgeQuery]) -> str:
+        """Upload the file of requests; return its id."""
+        content = b"".join(map(self._line, queries))
+        try:
+            told = self._again.files.with_raw_response.create(
+                file=("queries.jsonl", content), purpose="batch"
+            )
+            return decode_json(told.content, replies.SERVER_FILE).id
+        except openai.APIError as error:
+            raise self._refused(error) from None
+        except msgspec.DecodeError as error:
+            raise self._server.not_the_api(first_line(error)) from error
+
+    def _send(self, order: Callable[[], bytes]) -> bytes:
+        """Send an order; send it again only while the server is too busy to take it."""
+        for wait_s in _WAITS_S:
+            try:
+                return order()
+            except openai.APIError as error:
+                if not _was_not_taken(error) or self._server.fatal_error(error) is not None:
+                    raise
+                self._sleep(wait_s)
+        return order()
+
+    def _not_created(self, error: openai.APIError) -> TourneyError:
+        """Return the error for a failed order: it tells whether the batch may exist."""
+        if self._server.fatal_error(error) is not None or _was_not_taken(error):
+            return self._refused(error)
+        if isinstance(error, openai.APIStatusError) and _is_rejected(error):
+            return self._refused(error)
+        return _uncertain(self._server.describe(error))
+
+    def _refused(self, error: openai.APIError) -> TourneyError:
+        """Return the error for a batch that certainly does not exist."""
+        return self._server.fatal_error(error) or BatchRefused(self._server.describe(error))
+
+    def _batch(self, provider_batch_id: str) -> replies.ServerBatch:
+        with self._translated(provider_batch_id):
+            told = self._again.batches.with_raw_response.retrieve(provider_batch_id).content
+            return decode_json(told, replies.SERVER_BATCH)
+
+    def _has(self, file_id: str) -> bool:
+        """Return whether the server still keeps a file."""
+        with self._translated():
+            try:
+                self._again.files.with_raw_response.retrieve(file_id)
+            except openai.NotFoundError:
+                return False
+        return True
+
+    def _in_files(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
+        """Yield the answers in the files of results, each once."""
+        n_expected = batch.state.n_queries if batch.is_complete else batch.n_in_files
+        for wait_s in (0.0, *_WAITS_S, *[_WAITS_S[-1]] * (_READS - len(_WAITS_S) - 1)):
+            self._sleep(wait_s)
+            for line in self._lines(batch, batch.result_files):
+                answer = replies.answer_in(line)
+                if answer is not None and answer.query_key not in read:
+                    read.add(answer.query_key)
+                    yield answer
+            if len(read) >= n_expected:  # a download can end early without an error
+                return
+        raise ProviderError(f"only {len(read)} of {n_expected} results of batch {batch.id} arrived")
+
+    def _unanswered(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
+        """Yield why the other queries of a batch that broke off have no answer.
+
+        Only the file of requests names them.
+        """
+        n_queries = batch.state.n_queries
+        for wait_s in (0.0, *_WAITS_S):
+            self._sleep(wait_s)
+            for line in self._lines(batch, [batch.input_file_id]):
+                key = replies.query_key_in(line)
+                if key is not None and key not in read:
+                    read.add(key)
+                    yield batch.unanswered(key)
+            if len(read) >= n_queries:
+                return
+        raise ProviderError(f"only {len(read)} of {n_queries} requests of batch {batch.id} arrived")
+
+    def _lines(self, batch: replies.ServerBatch, files: Sequence[str]) -> Iterator[bytes]:
+        """Yield the lines of files, until one breaks off.
+
+        Raises:
+            ResultsLost: The server keeps a file no longer.
+        """
+        content = self._again.files.with_streaming_response.content
+        try:
+            for file_id in files:
+                with content(file_id) as response:
+                    yield from lines_in(response.iter_bytes())
+        except openai.NotFoundError:
+            lost = f"the provider no longer keeps the results of batch {batch.id}"
+            raise ResultsLost(lost) from None
+        except (openai.APIConnectionError, httpx2.TransportError):
+            return
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
+
+    @contextmanager
+    def _translated(self, provider_batch_id: str | None = None) -> Iterator[None]:
+        """Translate the client's errors, and replies that cannot be decoded."""
+        try:
+            yield
+        except openai.NotFoundError as error:
+            if provider_batch_id is not None:
+                raise BatchGone(provider_batch_id) from None
+            raise self._provider_error(error) from None
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
+        except msgspec.DecodeError as error:
+            raise self._server.not_the_api(first_line(error)) from error
+
+    def _provider_error(self, error: openai.APIError) -> TourneyError:
+        return self._server.fatal_error(error) or ProviderError(self._server.describe(error))
+
+
+def _uncertain(why: str) -> BatchUncertain:
+    return BatchUncertain(f"{why}; the batch may still exist")
+
+
+def _was_not_taken(error: openai.APIError) -> bool:
+    """Return whether the server was too busy to begin, or never received the request."""
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in _BUSY
+    return isinstance(error.__cause__, _NOT_SENT)
+
+
+def _is_rejected(error: openai.APIStatusError) -> bool:
+    """Return whether the server read the order, and would not take it."""
+    if error.status_code == HTTPStatus.REQUEST_TIMEOUT:
+        return False
+    return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
