@@ -74,15 +74,11 @@ class ServerBatch(msgspec.Struct, frozen=True):
         return self.status == "completed"
 
     @property
-    def result_files(self) -> tuple[str, ...]:
-        """The ids of the files of results; there may be none."""
-        return tuple(filter(None, (self.output_file_id, self.error_file_id)))
-
-    @property
-    def n_in_files(self) -> int:
-        """How many lines the files of results hold at least."""
+    def result_files(self) -> tuple[tuple[str, int], ...]:
+        """The ids of the files of results, each with the least number of its lines."""
         counts = self.request_counts or _Counts()
-        return counts.completed + counts.failed
+        files = ((self.output_file_id, counts.completed), (self.error_file_id, counts.failed))
+        return tuple((name, n_lines) for name, n_lines in files if name is not None)
 
     @property
     def state(self) -> BatchState:

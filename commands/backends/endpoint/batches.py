@@ -5,12 +5,12 @@ after a failure; the order is sent again only if the server certainly did not ta
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 from weakref import finalize
 
 import httpx2
@@ -28,6 +28,8 @@ from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Json, canonical_json
 from projections.verdicts.queries import JudgeQuery
+
+_Told = TypeVar("_Told")
 
 _ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
 _PAGE: Final = 100
@@ -88,17 +90,15 @@ class OpenAIBatches:
         batch = self._batch(provider_batch_id)
         if not batch.has_ended:
             return batch.state
-        return replace(batch.state, has_results=all(map(self._has, batch.result_files)))
+        return replace(
+            batch.state, has_results=all(self._has(file_id) for file_id, _ in batch.result_files)
+        )
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
         after, has_more = "", True
         while has_more:
-            with self._translated():
-                listing = self._again.batches.with_raw_response.list(
-                    limit=_PAGE, after=after or openai.omit
-                )
-                page = decode_json(listing.content, replies.BATCH_PAGE)
+            page = self._told(partial(self._page, after), replies.BATCH_PAGE)
             for batch in page.data:
                 if batch.state.created_at < moment:
                     return
@@ -118,12 +118,15 @@ class OpenAIBatches:
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
-        with self._translated(provider_batch_id):
+        batches = self._again.batches.with_raw_response
+
+        def ask() -> bytes:
             try:
-                told = self._again.batches.with_raw_response.cancel(provider_batch_id).content
+                return batches.cancel(provider_batch_id).content
             except (openai.BadRequestError, openai.ConflictError):
-                return self.retrieve(provider_batch_id)
-            return decode_json(told, replies.SERVER_BATCH).state
+                return batches.retrieve(provider_batch_id).content
+
+        return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
 
     def _line(self, query: JudgeQuery) -> bytes:
         """Return the line of the file that asks a query; its custom_id is the query key."""
@@ -138,11 +141,10 @@ class OpenAIBatches:
     def _upload(self, queries: Sequence[JudgeQuery]) -> str:
         """Upload the file of requests; return its id."""
         content = b"".join(map(self._line, queries))
+        files = self._again.files.with_raw_response
         try:
-            told = self._again.files.with_raw_response.create(
-                file=("queries.jsonl", content), purpose="batch"
-            )
-            return decode_json(told.content, replies.SERVER_FILE).id
+            told = files.create(file=("queries.jsonl", content), purpose="batch").content
+            return decode_json(told, replies.SERVER_FILE).id
         except openai.APIError as error:
             raise self._refused(error) from None
         except msgspec.DecodeError as error:
@@ -171,33 +173,34 @@ class OpenAIBatches:
         """Return the error for a batch that certainly does not exist."""
         return self._server.fatal_error(error) or BatchRefused(self._server.describe(error))
 
+    def _page(self, after: str) -> bytes:
+        batches = self._again.batches.with_raw_response
+        return batches.list(limit=_PAGE, after=after or openai.omit).content
+
     def _batch(self, provider_batch_id: str) -> replies.ServerBatch:
-        with self._translated(provider_batch_id):
-            told = self._again.batches.with_raw_response.retrieve(provider_batch_id).content
-            return decode_json(told, replies.SERVER_BATCH)
+        batches = self._again.batches.with_raw_response
+        ask = lambda: batches.retrieve(provider_batch_id).content  # noqa: E731  # one call
+        return self._told(ask, replies.SERVER_BATCH, provider_batch_id)
 
     def _has(self, file_id: str) -> bool:
         """Return whether the server still keeps a file."""
-        with self._translated():
-            try:
-                self._again.files.with_raw_response.retrieve(file_id)
-            except openai.NotFoundError:
-                return False
+        try:
+            self._again.files.with_raw_response.retrieve(file_id)
+        except openai.NotFoundError:
+            return False
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
         return True
 
     def _in_files(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
         """Yield the answers in the files of results, each once."""
-        n_expected = batch.state.n_queries if batch.is_complete else batch.n_in_files
-        for wait_s in (0.0, *_WAITS_S, *[_WAITS_S[-1]] * (_READS - len(_WAITS_S) - 1)):
-            self._sleep(wait_s)
-            for line in self._lines(batch, batch.result_files):
+        for file_id, n_lines in batch.result_files:
+            n_then = len(read) + n_lines
+            for line in self._whole(batch, file_id, partial(_has_reached, read, n_then)):
                 answer = replies.answer_in(line)
                 if answer is not None and answer.query_key not in read:
                     read.add(answer.query_key)
                     yield answer
-            if len(read) >= n_expected:  # a download can end early without an error
-                return
-        raise ProviderError(f"only {len(read)} of {n_expected} results of batch {batch.id} arrived")
 
     def _unanswered(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
         """Yield why the other queries of a batch that broke off have no answer.
@@ -205,28 +208,35 @@ class OpenAIBatches:
         Only the file of requests names them.
         """
         n_queries = batch.state.n_queries
-        for wait_s in (0.0, *_WAITS_S):
-            self._sleep(wait_s)
-            for line in self._lines(batch, [batch.input_file_id]):
-                key = replies.query_key_in(line)
-                if key is not None and key not in read:
-                    read.add(key)
-                    yield batch.unanswered(key)
-            if len(read) >= n_queries:
-                return
-        raise ProviderError(f"only {len(read)} of {n_queries} requests of batch {batch.id} arrived")
+        for line in self._whole(batch, batch.input_file_id, partial(_has_reached, read, n_queries)):
+            key = replies.query_key_in(line)
+            if key is not None and key not in read:
+                read.add(key)
+                yield batch.unanswered(key)
 
-    def _lines(self, batch: replies.ServerBatch, files: Sequence[str]) -> Iterator[bytes]:
-        """Yield the lines of files, until one breaks off.
+    def _whole(
+        self, batch: replies.ServerBatch, file_id: str, is_read: Callable[[], bool]
+    ) -> Iterator[bytes]:
+        """Yield a file's lines, again from the start until all are read.
+
+        A download can end early without an error.
 
         Raises:
-            ResultsLost: The server keeps a file no longer.
+            ResultsLost: The server keeps the file no longer.
+            ProviderError: It breaks off again and again.
         """
-        content = self._again.files.with_streaming_response.content
+        for attempt in range(_READS):
+            yield from self._lines(batch, file_id)
+            if is_read():
+                return
+            self._sleep(_WAITS_S[min(attempt, len(_WAITS_S) - 1)])
+        raise ProviderError(f"results of batch {batch.id} break off again and again")
+
+    def _lines(self, batch: replies.ServerBatch, file_id: str) -> Iterator[bytes]:
+        """Yield the lines of a file, until it ends or breaks off."""
         try:
-            for file_id in files:
-                with content(file_id) as response:
-                    yield from lines_in(response.iter_bytes())
+            with self._again.files.with_streaming_response.content(file_id) as response:
+                yield from lines_in(response.iter_bytes())
         except openai.NotFoundError:
             lost = f"the provider no longer keeps the results of batch {batch.id}"
             raise ResultsLost(lost) from None
@@ -235,11 +245,20 @@ class OpenAIBatches:
         except openai.APIError as error:
             raise self._provider_error(error) from None
 
-    @contextmanager
-    def _translated(self, provider_batch_id: str | None = None) -> Iterator[None]:
-        """Translate the client's errors, and replies that cannot be decoded."""
+    def _told(
+        self,
+        ask: Callable[[], bytes],
+        decoder: msgspec.json.Decoder[_Told],
+        provider_batch_id: str | None = None,
+    ) -> _Told:
+        """Return the answer to a free call; no frame of an error may show what the server quotes.
+
+        Raises:
+            BatchGone: The server does not have this batch.
+            ProviderError: It keeps failing.
+        """
         try:
-            yield
+            return decode_json(ask(), decoder)
         except openai.NotFoundError as error:
             if provider_batch_id is not None:
                 raise BatchGone(provider_batch_id) from None
@@ -251,6 +270,10 @@ class OpenAIBatches:
 
     def _provider_error(self, error: openai.APIError) -> TourneyError:
         return self._server.fatal_error(error) or ProviderError(self._server.describe(error))
+
+
+def _has_reached(read: Sized, n: int) -> bool:
+    return len(read) >= n
 
 
 def _uncertain(why: str) -> BatchUncertain:
