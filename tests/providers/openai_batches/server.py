@@ -162,9 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> Sent:
         """Do what is asked, and return what is to be told."""
         service, name = self.service, parts[1] if len(parts) > 1 else ""
-        if call in {"retrieve", "cancel"} and parts[0] == "batches" and name not in service.batches:
+        is_batch = parts[0] == "batches"
+        if is_batch and name and name not in service.batches:
             return _told(404, error(f"No batch found with id '{name}'."))
-        if parts[0] == "files" and name and name not in service.files:
+        if not is_batch and name and name not in service.files:
             return _told(404, error(f"No such File object: {name}"))
         match call:
             case "upload":
@@ -172,8 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "order":
                 return _told(*service.order(json.loads(body)))
             case "retrieve":
-                found = service.batches[name] if parts[0] == "batches" else {"id": name}
-                return _told(200, found)
+                return _told(200, service.looked_at(name) if is_batch else {"id": name})
             case "list":
                 (after,), (limit,) = query.get("after", [None]), query["limit"]
                 return _told(200, service.listed(after, int(limit)))

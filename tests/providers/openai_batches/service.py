@@ -55,6 +55,7 @@ class Service:
     keys: list[str] = field(default_factory=list)
     troubles: deque[Trouble] = field(default_factory=deque)
     n_made: int = 0  # files and batches
+    ends_by_looking: bool = False  # a batch ends when it is looked at
     lock: RLock = field(default_factory=RLock)
 
     def number(self) -> int:
@@ -110,6 +111,13 @@ class Service:
         has_more = begin + limit < len(names)
         data = [self.batches[name] for name in page]
         return {"object": "list", "data": data, "has_more": has_more}
+
+    def looked_at(self, name: str) -> Json:
+        """Return a batch."""
+        batch = self.batches[name]
+        if self.ends_by_looking and batch["status"] not in ENDED:
+            self.end(batch)
+        return batch
 
     def cancel(self, batch: Json, *, n_done: int = 0) -> tuple[int, Json]:
         """Stop a batch, after some of it was answered."""
