@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -123,8 +124,8 @@ KILLS = [
     before(OpenAIBatches._send),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(answer_command, call=20),
-    *(Death(n) for n in (400, 900)),
-    *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(100, 2100, 100)),
+    *(Death(n) for n in (230, 450)),
+    *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
 ]
 
 
@@ -133,9 +134,10 @@ def test_killed_anywhere_a_command_pays_for_nothing_twice(
     folder: Path, fake: FakeOpenAIBatches, death: Death
 ) -> None:
     """The provider goes on; the same command again finds what it did."""
-    begin(folder, ("apply", "judge", "--yes"), environment(), death=death).wait()
+    killed = begin(folder, ("apply", "judge", "--yes"), environment(), death=death).wait()
     done = tourney(folder, "apply", "judge", "--yes")
 
+    assert killed.code == -SIGKILL
     assert done.code == 0, done.err
     assert len(paid.verdicts_in(folder)) == N_QUERIES
     require_paid_once(folder, fake)
