@@ -29,7 +29,7 @@ from tests.support.builders.commands import (
 from tests.support.specification import after
 
 VERSIONS = [("tourney", "0.1.0")]
-BEFORE_EVALUATIONS = "261dde27ad276ac9653baea5b57b25acd255a6b8e2b93c57d68cdf137d4fdaba"
+BEFORE_EVALUATIONS = "4b272cb14c5b7d63d16f912340bc663d61415c70157e76040c94ec6878b9f6d0"
 """What these settings were recorded as when there were none to be configured."""
 
 
