@@ -3,7 +3,7 @@
 Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
@@ -14,7 +14,7 @@ from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.identity import Digest
+from ledger.identity import Digest, digest_of
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -166,6 +166,11 @@ class Judge(Protocol):
         """
 
 
+def queries_digest(keys: Iterable[Digest]) -> Digest:
+    """Return the digest by which a provider may tell whose queries a batch has."""
+    return digest_of(sorted(keys))
+
+
 @dataclass(frozen=True)
 class BatchState:
     """A batch's status at the provider; the counts are zero until it has ended."""
@@ -180,6 +185,8 @@ class BatchState:
     n_canceled: int = 0
     n_expired: int = 0
     has_results: bool = True  # False: deleted, or too old for the provider to keep
+    queries_digest: Digest | None = None  # None: only the results tell which queries it has
+    failure: str | None = None  # why the provider did nothing on it, and bills nothing
 
 
 class BatchJudge(Protocol):
@@ -216,6 +223,10 @@ class BatchJudge(Protocol):
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Stop a batch; what is answered already is billed and kept."""
+
+
+BatchJudgeOf: TypeAlias = Callable[[JudgeSettings], BatchJudge]
+"""Returns the port of a judge, the same one each time: each judge may have its own provider."""
 
 
 class TokenCounter(Protocol):

@@ -14,21 +14,24 @@ from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.errors import MissingExtra
+from commands.errors import MissingExtra, NoCredentials
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
+from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
-from commands.settings.schema import Settings
+from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.version import VERSION
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
+    from commands.backends.endpoint.server import Endpoint
     from commands.backends.huggingface.replicas import ReplicaGroup
 
+_OPENAI: Final = "https://api.openai.com/v1"
 _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
@@ -67,7 +70,7 @@ class ConfiguredBackends:
         match judge.provider:
             case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
                 return _anthropic_judge(settings, judge)
-            case "endpoint":
+            case "endpoint" | "openai-batch":
                 return _endpoint_judge(settings, judge)
             case "hf":
                 return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
@@ -82,6 +85,8 @@ class ConfiguredBackends:
         Raises:
             NoCredentials: No key is set.
         """
+        if judge.company == "endpoint":
+            return _openai_batches(self.settings, judge)
         from commands.backends.anthropic.batches import AnthropicBatches
         from commands.backends.anthropic.client import with_client
 
@@ -92,12 +97,13 @@ class ConfiguredBackends:
 def _endpoint_generator(settings: Settings) -> Generator:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
-        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
-    api_key, served = os.environ.get(KEY_VARIABLE), {}
+        from commands.backends.endpoint.server import Endpoint
+    served = {}
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
             name = f"{section.model!r} of entrant {section.id!r}"
-            server = Endpoint(section.base_url, name, api_key)
+            key = _key_in(section.api_key_env)
+            server = Endpoint(section.base_url, name, key, section.api_key_env)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served)
 
@@ -207,10 +213,11 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
             from commands.backends.anthropic.requests import RequestForm
 
             return RequestForm(judge, cache=settings.judge.cache).params
-        case "endpoint":
-            with _extra("endpoint", "openai"):
-                from commands.backends.endpoint.requests import ChatRequestForm
-            return ChatRequestForm(judge).params
+        case "endpoint" | "openai-batch":
+            from commands.backends.endpoint.requests import ChatForm
+
+            section = section_of(settings, judge)
+            return ChatForm(judge, max_tokens_key=_max_tokens_key(section)).body
         case "hf" | "reference":
             return None
         case _:
@@ -236,13 +243,48 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
-        from commands.backends.endpoint.server import KEY_VARIABLE, Endpoint
-    server = Endpoint(
-        str(section_of(settings, judge).base_url),  # panel_of rejects a judge without one
-        f"judge {judge.model!r}",
-        os.environ.get(KEY_VARIABLE),
+    section, server = section_of(settings, judge), _server_of(settings, judge)
+    n_at_a_time, name = settings.judge.concurrency, _max_tokens_key(section)
+    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
+
+
+def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
+    with _extra("endpoint", "openai"):
+        from commands.backends.endpoint.batches import OpenAIBatches
+    section, server = section_of(settings, judge), _server_of(settings, judge)
+    require_key(judge, section)
+    return OpenAIBatches(judge, server, max_tokens_key=_max_tokens_key(section))
+
+
+def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
+    with _extra("endpoint", "openai"):
+        from commands.backends.endpoint.server import Endpoint
+    section = section_of(settings, judge)
+    return Endpoint(
+        base_url=section.base_url or _OPENAI,  # panel_of rejects other servers without one
+        model=f"judge {judge.model!r}",
+        api_key=_key_in(section.api_key_env),
+        key_variable=section.api_key_env,
+        timeout_s=section.timeout_s,
     )
-    return EndpointJudge(judge, server, n_at_a_time=settings.judge.concurrency)
+
+
+def _max_tokens_key(section: JurorSection) -> MaxTokensKey:
+    is_openai = section.provider == "openai-batch"
+    return section.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
+
+
+def _key_in(variable: str) -> str | None:
+    """Return the key in an environment variable; None: the variable is not set.
+
+    Raises:
+        NoCredentials: It has characters that no header can hold; a library would quote it.
+    """
+    key = os.environ.get(variable)
+    if key is not None and not all("!" <= character <= "~" for character in key):
+        why = f"{variable} contains a space, a line break or another invalid character"
+        raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
+    return key
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:

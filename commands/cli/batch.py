@@ -1,5 +1,6 @@
 """`tourney batch`: list, receive, adopt, cancel and forget a provider's batches."""
 
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -17,12 +18,14 @@ from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
 from commands.judging.batches import reconciling
+from commands.judging.panel import section_of
 from commands.judging.receiving import BatchReceiver, forget_batch
-from commands.judging.recovery import adopt_named
-from commands.ports import BatchJudge
+from commands.judging.recovery import adopt_named, port_for
+from commands.ports import BatchJudge, BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
 from commands.spending.pricing import price_book
+from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.tournament.state import Tournament
 
@@ -58,12 +61,12 @@ def wait(paths: options.Paths) -> None:
         if not recorder.state.open_batches:
             say("nothing is in flight")
             return
-        port = _port(place, recorder.state)
+        port_of = _ports(place, recorder.state)
         section, book = place.settings.judge, price_book(place.settings, place.folder)
         how = session.batch_options(recorder, section, book, session.JudgingOptions(), talk)
         rules = session.asking_rules(section)
         with session.reporting_open_batches(recorder, talk), reconciling(recorder, rules):
-            BatchReceiver(recorder, port, how).receive_all()
+            BatchReceiver(recorder, port_of, how).receive_all()
 
 
 @app.command()
@@ -75,7 +78,7 @@ def adopt(batch: BatchArgument, paths: options.Paths) -> None:
     """
     place = workspace(paths)
     with place.recorder(say) as recorder:
-        adopt_named(recorder, _port(place, recorder.state), batch)
+        adopt_named(recorder, _ports(place, recorder.state), batch)
     say(f"{batch} is adopted; `tourney batch wait` receives it")
 
 
@@ -89,11 +92,12 @@ def cancel(batch: BatchArgument, paths: options.Paths) -> None:
     place = workspace(paths)
     with Ledger.read_only(paths.of_ledger) as opened:
         state = read_tournament(opened, None, None, paths.config)
-    sent = (each.submitted for each in state.open_batches)
-    names = [each.provider_batch_id for each in sent if each is not None]
-    if batch not in names:
-        raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(names) or 'none is'}")
-    stopped = _port(place, state).cancel(batch)
+    named = {
+        each.submitted.provider_batch_id: each for each in state.open_batches if each.submitted
+    }
+    if batch not in named:
+        raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(named) or 'none is'}")
+    stopped = port_for(state, named[batch], _ports(place, state)).cancel(batch)
     say(f"{batch} {'has already ended' if stopped.has_ended else 'is being canceled'};")
     say("its replies so far are paid for: `tourney batch wait` receives them")
 
@@ -107,14 +111,18 @@ def forget(batch: BatchArgument, paths: options.Paths) -> None:
     """
     place = workspace(paths)
     with place.recorder(say) as recorder:
-        forget_batch(recorder, _port(place, recorder.state), batch)
+        forget_batch(recorder, _ports(place, recorder.state), batch)
     say(f"{batch} is forgotten: its unanswered queries are open again")
 
 
-def _port(place: Workspace, state: Tournament) -> BatchJudge:
-    """Return the client for the provider of the newest batch's judge."""
+def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:
+    """Return the clients for the providers of the tournament's batches."""
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
-    judge = state.judges[state.own_batches[-1].planned.judge]
-    session.require_key(judge)
-    return ConfiguredBackends(place.settings, place.folder).batch_judge(judge)
+    backends = ConfiguredBackends(place.settings, place.folder)
+
+    def port_of(judge: JudgeSettings) -> BatchJudge:
+        session.require_key(judge, section_of(place.settings, judge))
+        return backends.batch_judge(judge)
+
+    return cache(port_of)

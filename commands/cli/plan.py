@@ -33,7 +33,6 @@ from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
-from commands.spending.consent import ANTHROPIC_PROVIDERS
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost
 from commands.spending.price_table import price_table
@@ -116,7 +115,7 @@ def judge(
     rules = asking_rules(settings.judge)
     rows = count_missing_verdicts(state, prompts, chosen, rules)
     queries = open_queries(state, prompts, chosen, rules)
-    counts = count_tokens and chosen.provider in ANTHROPIC_PROVIDERS
+    counts = count_tokens and chosen.company == "anthropic"
     counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
     pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
     cap_usd = settings.judge.max_usd

@@ -24,7 +24,7 @@ from commands.judging.session import JudgingOptions
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
-from commands.settings.lookup import judge_providers
+from commands.settings.lookup import judge_keys
 from commands.spending.consent import SpendingOptions
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
@@ -116,8 +116,8 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
     Example: tourney doctor
     """
     path, today = paths.of_ledger, datetime.now(UTC).date()
-    by = judge_providers(paths.config, os.environ) if paths.config.exists() else {}
-    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, providers=by))
+    by = judge_keys(paths.config, os.environ) if paths.config.exists() else {}
+    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, keys=by))
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

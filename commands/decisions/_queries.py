@@ -214,8 +214,9 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
         n_canceled=command.state.n_canceled,
         n_expired=command.state.n_expired,
     )
+    fate: judging.Fate = "perhaps billed" if command.state.failure is None else "refused"
     silent = (
-        NoReply(key, "expired", "the provider keeps no result of it", "perhaps billed")
+        NoReply(key, "expired", "the provider keeps no result of it", fate)
         for key in batch.planned.queries
         if is_unanswered(key, state)
     )

@@ -23,14 +23,14 @@ from commands.judging.judge import (
 )
 from commands.judging.receiving import BatchReceiver
 from commands.judging.recovery import BatchOptions, resolve_batches
-from commands.ports import BatchJudge
+from commands.ports import BatchJudgeOf
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
 from projections.tournament.progress import AskingRules, OpenQuery
 from projections.verdicts.queries import JudgeQuery
 
-# Anthropic takes 256 MB a batch (2026), but its SDK holds a body twice in memory.
+# Anthropic takes 256 MB a batch, OpenAI 200 (2026), but their SDKs hold a body twice in memory.
 _MOST_BYTES: Final = 64_000_000
 
 
@@ -49,7 +49,7 @@ _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
 
 
 def judge_in_batches(
-    recorder: Recorder, task: JudgeTask, make_port: Callable[[], BatchJudge], options: BatchOptions
+    recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, options: BatchOptions
 ) -> JudgingSummary:
     """Send open queries and receive batches until neither is left; then reconcile.
 
@@ -59,11 +59,11 @@ def judge_in_batches(
         ProviderError: The provider fails; everything recorded is kept.
     """
     try:
-        resume_batches(recorder, make_port, options)
+        resume_batches(recorder, port_of, options)
         queries = open_now(recorder, task)
         chosen = queries[: task.limit]
         if chosen or recorder.state.open_batches:
-            _BatchJudging(recorder, task, make_port(), options).judge(chosen)
+            _BatchJudging(recorder, task, port_of, options).judge(chosen)
     except TourneyError:
         reconcile_open(recorder, task)
         raise
@@ -95,9 +95,7 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
             reconcile_open(recorder, JudgeTask(judge, prompts, rules))
 
 
-def resume_batches(
-    recorder: Recorder, make_port: Callable[[], BatchJudge], options: BatchOptions
-) -> None:
+def resume_batches(recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
     """Receive the batches of earlier commands, or only resolve unknown ones if nobody waits.
 
     Raises:
@@ -106,19 +104,20 @@ def resume_batches(
     if not recorder.state.open_batches:
         return
     if options.polling.waits:
-        BatchReceiver(recorder, make_port(), options).receive_all()
+        BatchReceiver(recorder, port_of, options).receive_all()
     else:
-        resolve_batches(recorder, make_port(), options)
+        resolve_batches(recorder, port_of, options)
 
 
 class _BatchJudging:
-    """Sends and receives one tournament's batches at one provider."""
+    """Sends one judge's batches, and receives all of the tournament."""
 
     def __init__(
-        self, recorder: Recorder, task: JudgeTask, port: BatchJudge, options: BatchOptions
+        self, recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, options: BatchOptions
     ) -> None:
-        self._recorder, self._task, self._port, self._options = recorder, task, port, options
-        self._reception = BatchReceiver(recorder, port, options)
+        self._recorder, self._task, self._options = recorder, task, options
+        self._port_of, self._port = port_of, port_of(task.judge)
+        self._reception = BatchReceiver(recorder, port_of, options)
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._n_dropped = 0
 
@@ -194,7 +193,7 @@ class _BatchJudging:
             raise
         except BatchUncertain as error:
             self._options.tell(f"{error.why}; looking for the batch at the provider")
-            resolve_batches(self._recorder, self._port, self._options)
+            resolve_batches(self._recorder, self._port_of, self._options)
             self._count_dropped(key, asked, error)
         else:
             self._recorder.record(SubmitBatch(key, created, tuple(queries)))

@@ -11,7 +11,7 @@ from commands.errors import ConfigurationError
 from commands.settings.schema import JurorSection, JurySection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import JudgeId
+from ledger.identity import JudgeId, canonical_json
 
 REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
 _TAKES_NO_EFFORT: Final = re.compile(r"claude-(?:haiku|sonnet)-4-5\b")
@@ -39,7 +39,7 @@ def judge_of_mode(settings: Settings, mode: Mode, folder: Path) -> JudgeSettings
     section = settings.judge
     if section.provider == "reference":
         return _judge(section, "reference", REFERENCE_MODEL, folder)
-    model = section.headline_model if mode == "headline" else section.pilot_model
+    model = section.model if mode == "headline" else section.pilot_model or section.model
     name = Path(model).name if section.provider == "hf" else model
     return _judge(section, name, model, folder)
 
@@ -55,7 +55,7 @@ def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
     section = section_of(settings, judge)
     if isinstance(section, JurySection):
         return (folder / section.model).resolve()
-    models = (settings.judge.headline_model, settings.judge.pilot_model)
+    models = filter(None, (settings.judge.model, settings.judge.pilot_model))
     return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
 
 
@@ -83,6 +83,16 @@ def _judge(section: JurorSection, name: str, model: str, folder: Path) -> JudgeS
     )
 
 
+def _server_parameters(section: JurorSection) -> Parameters:
+    """Return what the settings change in the usual request to a server."""
+    changes = {
+        "temperature": "" if section.greedy else "omitted",
+        "reasoning_effort": section.reasoning_effort or "",
+        "extra_body": canonical_json(section.extra_body).decode() if section.extra_body else "",
+    }
+    return tuple((name, change) for name, change in changes.items() if change)
+
+
 def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> Parameters:
     """Return what determines a judge's replies, apart from its model."""
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
@@ -95,10 +105,10 @@ def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> P
                     [f'judge {name!r}: {model} takes no effort; set effort = "none"']
                 )
             return (("effort", section.effort), *asked)
-        case "endpoint":
-            if section.base_url is None:
+        case "endpoint" | "openai-batch":
+            if section.base_url is None and section.provider == "endpoint":
                 raise ConfigurationError([f"judge {name!r}: provider 'endpoint' needs a base_url"])
-            return asked
+            return (*asked, *_server_parameters(section))
         case "hf":
             digest = folder_digest((folder / model).resolve())
             return (("weights", digest), ("dtype", section.dtype), *asked)

@@ -10,17 +10,25 @@ from typing import Final
 
 from commands.decisions.commands import EndBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, NotFound, ProviderError, ResultsLost, WorkInFlight, counted
+from commands.errors import (
+    BatchGone,
+    BatchRefused,
+    NotFound,
+    ProviderError,
+    ResultsLost,
+    WorkInFlight,
+    counted,
+)
 from commands.judging.judge import answer_command
-from commands.judging.recovery import BatchOptions, resolve_batches
-from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
+from commands.judging.recovery import BatchOptions, port_for, resolve_batches
+from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
 from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
 
 _GROUP: Final = 100  # answers in one transaction
 
 
-def forget_batch(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
+def forget_batch(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
     """Close a batch whose results the provider no longer has; its queries are open again.
 
     Raises:
@@ -28,6 +36,7 @@ def forget_batch(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -
     """
     for batch in recorder.state.open_batches:
         if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
+            port = port_for(recorder.state, batch, port_of)
             recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
             return
     raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
@@ -52,8 +61,8 @@ def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
 class BatchReceiver:
     """Receives one tournament's batches from one provider, whichever process sent them."""
 
-    def __init__(self, recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
-        self._recorder, self._port, self._options = recorder, port, options
+    def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
+        self._recorder, self._port_of, self._options = recorder, port_of, options
         self._n_received = 0
         self._why_not = ""  # the provider's last error of a query
         self._why_none = ""  # its last error that is not of a query
@@ -75,7 +84,7 @@ class BatchReceiver:
             WorkInFlight: None has ended, and the command does not wait.
             BatchGone: The provider no longer has a batch; all that have ended are received.
         """
-        resolve_batches(self._recorder, self._port, self._options)
+        resolve_batches(self._recorder, self._port_of, self._options)
         for delay_s in self._options.polling.delays_s():
             gone: list[BatchGone] = []
             statuses = [*self._statuses(gone)]
@@ -96,9 +105,12 @@ class BatchReceiver:
             if batch.submitted is None:  # a merge added it: it is resolved next time
                 continue
             try:
-                yield batch, self._port.retrieve(batch.submitted.provider_batch_id)
+                yield batch, self._port(batch).retrieve(batch.submitted.provider_batch_id)
             except BatchGone as error:
                 gone.append(error)
+
+    def _port(self, batch: Batch) -> BatchJudge:
+        return port_for(self._recorder.state, batch, self._port_of)
 
     def _in_flight(self) -> str:
         batches = self._recorder.state.open_batches
@@ -109,12 +121,19 @@ class BatchReceiver:
         )
 
     def _receive(self, batch: Batch, state: BatchState) -> None:
-        """Record every answer of an ended batch, and its end."""
+        """Record every answer of an ended batch, and its end.
+
+        Raises:
+            BatchRefused: The provider found it invalid, as it would find the next one.
+        """
         try:
             self._read(batch, state)
         except ResultsLost as lost:
             self._options.tell(f"{lost.why}: its queries are open again")
         self._recorder.record(EndBatch(batch.planned.batch_key, state))
+        if state.failure is not None:
+            why = f"batch {state.provider_batch_id} was found invalid, and is not billed"
+            raise BatchRefused(f"{why}: {state.failure}")
         if self._why_not:
             self._options.tell(f"the last error: {self._why_not}")
         self._options.tell(
@@ -134,7 +153,7 @@ class BatchReceiver:
             ProviderError: Results are missing; the batch stays open, so nothing is asked again.
         """
         missing = set(batch.planned.queries)
-        answers = self._port.results(state.provider_batch_id)
+        answers = self._port(batch).results(state.provider_batch_id)
         while group := tuple(islice(answers, _GROUP)):
             news = [answer for answer in group if answer.query_key in missing]
             self._record(batch, [self._blamed(answer, state) for answer in news])

@@ -1,8 +1,9 @@
 """Recover batches whose fate is unknown, and say how batches are polled and sent.
 
 The process died, or no answer came, between the plan and the provider's id. The batch is searched
-for at the provider by time and number of queries, and identified by the queries in its results. Its
-queries are sent again only once it certainly does not exist.
+for at the provider by time. It is identified by the digest of its queries, if the provider tells
+it, and else by their number and the queries in its results. Its queries are sent again only once it
+certainly does not exist.
 """
 
 import random
@@ -16,7 +17,7 @@ from typing import Final
 from commands.decisions.commands import DropBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound, WorkInFlight
-from commands.ports import BatchJudge, BatchState, OnProgress
+from commands.ports import BatchJudge, BatchJudgeOf, BatchState, OnProgress, queries_digest
 from commands.spending.pricing import Pricing
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
@@ -86,7 +87,12 @@ class NotTheSameQuestions(TourneyError):
         )
 
 
-def resolve_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions) -> None:
+def port_for(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> BatchJudge:
+    """Return the port of the judge that a batch was planned for."""
+    return port_of(state.judges[batch.planned.judge])
+
+
+def resolve_batches(recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
     """Find out whether planned batches exist: adopt those that do, drop the others.
 
     Raises:
@@ -95,18 +101,21 @@ def resolve_batches(recorder: Recorder, port: BatchJudge, options: BatchOptions)
     """
     for batch in recorder.state.open_batches:
         if batch.status == "unknown":
-            _resolve(recorder, port, batch, options)
+            _resolve(recorder, port_of, batch, options)
 
 
-def _resolve(recorder: Recorder, port: BatchJudge, batch: Batch, options: BatchOptions) -> None:
+def _resolve(
+    recorder: Recorder, port_of: BatchJudgeOf, batch: Batch, options: BatchOptions
+) -> None:
     """Adopt a batch if the provider has it; drop its plan if it certainly does not exist."""
+    port = port_for(recorder.state, batch, port_of)
     found = _found(recorder.state, port, batch, options.polling)
     if found is None and (too_early_s := _too_early_s(batch, options.polling)) > 0:
         options.tell(f"whether a batch was created will be known in {too_early_s:.0f} s")
         _sleep(options.polling, too_early_s)
         found = _found(recorder.state, port, batch, options.polling)
     if found is None:
-        _require_same_workspace(recorder.state, port)
+        _require_same_workspace(recorder.state, batch, port_of)
         options.tell("a planned batch was never created: its queries are sent again")
         recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
     else:
@@ -114,14 +123,21 @@ def _resolve(recorder: Recorder, port: BatchJudge, batch: Batch, options: BatchO
         options.tell(f"found batch {found.provider_batch_id}, which was sent before")
 
 
-def _require_same_workspace(state: Tournament, port: BatchJudge) -> None:
+def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> None:
     """Require that the API key sees the last batch that was sent, and so would see this one."""
-    sent = [batch for batch in state.batches.values() if batch.submitted is not None]
-    newest = max(sent, key=lambda batch: batch.recorded.position, default=None)
+    company = state.judges[batch.planned.judge].company
+    sent = [
+        each
+        for each in state.batches.values()
+        if each.submitted is not None
+        and (judge := state.judges.get(each.planned.judge)) is not None
+        and judge.company == company
+    ]
+    newest = max(sent, key=lambda each: each.recorded.position, default=None)
     if newest is None or newest.submitted is None:
         return
     try:
-        port.retrieve(newest.submitted.provider_batch_id)
+        port_for(state, newest, port_of).retrieve(newest.submitted.provider_batch_id)
     except BatchGone as error:
         raise AnotherWorkspace(newest.submitted.provider_batch_id) from error
 
@@ -140,35 +156,53 @@ def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
     recorder.record(SubmitBatch(batch.planned.batch_key, found, queries))
 
 
-def adopt_named(recorder: Recorder, port: BatchJudge, provider_batch_id: str) -> None:
+def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
     """Adopt a batch by the id that the user found at the provider.
 
     Raises:
-        NotFound: The provider does not have it, it has not ended, or no plan of unknown fate has
-            its queries.
+        NotFound: The provider does not have it, its queries are not known before it has ended, or
+            no plan of unknown fate has its queries.
     """
     state = recorder.state
     known = _known_ids(state)
     if provider_batch_id in known:
         raise NotFound(f"{provider_batch_id} is recorded already; see `tourney batch list`")
-    try:
-        found = port.retrieve(provider_batch_id)
-    except BatchGone as error:
-        raise NotFound(
-            f"the provider has no batch {provider_batch_id!r} that this API key sees; recorded"
-            f" here: {', '.join(sorted(known)) or 'none'}"
-        ) from error
-    if not found.has_ended:
-        raise NotFound(f"{provider_batch_id} has not ended: its queries are known only then")
+    is_seen = False
     for batch in state.open_batches:
-        if batch.status == "unknown" and is_of(batch, found, port):
+        port = port_for(state, batch, port_of)
+        if batch.status != "unknown" or (found := _retrieved(port, provider_batch_id)) is None:
+            continue
+        if is_of(batch, found, port):
             adopt(recorder, batch, found)
             return
-    raise NotFound(f"no batch planned here has the queries of {provider_batch_id}")
+        is_seen = True
+    if is_seen:
+        raise NotFound(f"no batch planned here has the queries of {provider_batch_id}")
+    raise NotFound(
+        f"no provider of a batch of unknown fate has {provider_batch_id!r}, as far as the API key"
+        f" sees; recorded here: {', '.join(sorted(known)) or 'none'}"
+    )
+
+
+def _retrieved(port: BatchJudge, provider_batch_id: str) -> BatchState | None:
+    """Return a batch whose queries can be known; None: the provider does not have it.
+
+    Raises:
+        NotFound: It has not ended, and only its results tell its queries.
+    """
+    try:
+        found = port.retrieve(provider_batch_id)
+    except BatchGone:
+        return None
+    if found.queries_digest is None and not found.has_ended:
+        raise NotFound(f"{provider_batch_id} has not ended: its queries are known only then")
+    return found
 
 
 def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
-    """Return whether an ended batch has the planned queries."""
+    """Return whether a batch has the planned queries; only results tell it of some, once ended."""
+    if found.queries_digest is not None:
+        return found.queries_digest == queries_digest(batch.planned.queries)
     planned = frozenset(batch.planned.queries)
     sample = tuple(islice(port.results(found.provider_batch_id), _SAMPLE))
     return bool(sample) and all(answer.query_key in planned for answer in sample)
@@ -177,12 +211,16 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
 def _found(
     state: Tournament, port: BatchJudge, batch: Batch, polling: Polling
 ) -> BatchState | None:
-    """Return the provider's batch that is the planned one, waiting for candidates to end.
+    """Return the provider's batch that is the planned one.
+
+    Candidates that do not tell their queries are waited for until they end.
 
     A candidate whose results are lost is returned if no other candidate is the one.
     """
     unreadable: BatchState | None = None
     for candidate in _candidates(state, port, batch, polling.now()):
+        if candidate.queries_digest is not None:
+            return candidate
         ended = _ended(candidate, port, polling)
         if not ended.has_results:
             unreadable = unreadable or ended
@@ -199,16 +237,21 @@ def _known_ids(state: Tournament) -> frozenset[str]:
 def _candidates(
     state: Tournament, port: BatchJudge, batch: Batch, now: datetime
 ) -> list[BatchState]:
-    """Return unknown batches with the plan's number of queries: ended ones first, oldest first.
+    """Return unknown batches that may be the planned one: ended ones first, oldest first.
 
     The clock may have been wrong at the plan, or be wrong now, so the earlier time counts.
     """
     known, since = _known_ids(state), min(batch.planned.planned_at, now) - SKEW
-    n_queries = len(batch.planned.queries)
+    n_queries, digest = len(batch.planned.queries), queries_digest(batch.planned.queries)
     unknown = [
         each
         for each in port.created_since(since)
-        if each.n_queries == n_queries and each.provider_batch_id not in known
+        if each.provider_batch_id not in known
+        and (
+            each.n_queries == n_queries
+            if each.queries_digest is None
+            else each.queries_digest == digest
+        )
     ]
     return sorted(unknown, key=lambda each: (not each.has_ended, each.created_at))
 

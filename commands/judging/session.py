@@ -17,10 +17,11 @@ from commands.errors import ConfigurationError, NoCredentials, counted
 from commands.judging.batches import judge_in_batches, reconciling, resume_batches
 from commands.judging.in_flight import batches_not_received
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
-from commands.judging.panel import judge_of_mode
+from commands.judging.panel import judge_of_mode, section_of
 from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
-from commands.settings.schema import JudgeSection, Settings
+from commands.settings.keys import key_variables
+from commands.settings.schema import JudgeSection, JurorSection, Settings
 from commands.spending import approval, budget, consent, endpoints, pricing
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
@@ -47,6 +48,7 @@ class JudgingPlan:
     """The task, how batches are sent, and how far the command may spend."""
 
     task: JudgeTask
+    section: JurorSection  # of the judge
     batch_options: BatchOptions
     spending: consent.SpendingOptions
 
@@ -97,7 +99,7 @@ def plan_judging(
         console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
     if not options.waits and not judge.is_batched:
         raise ConfigurationError(
-            ["--no-wait needs provider 'anthropic-batch': other judges answer at once"]
+            ["--no-wait needs a provider that works in batches: other judges answer at once"]
         )
     book = pricing.price_book(settings, folder)
     batches = batch_options(recorder, settings.judge, book, options, console)
@@ -111,7 +113,7 @@ def plan_judging(
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=options.spending.limit,
     )
-    return JudgingPlan(task, batches, options.spending)
+    return JudgingPlan(task, section_of(settings, judge), batches, options.spending)
 
 
 def batch_options(
@@ -175,16 +177,16 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
         raise budget.PriceUnknown
 
 
-def require_key(judge: JudgeSettings) -> None:
+def require_key(judge: JudgeSettings, section: JurorSection) -> None:
     """Fail early if the provider needs an API key and none is set.
 
     Raises:
         NoCredentials: None is set.
     """
-    if judge.provider in consent.ANTHROPIC_PROVIDERS and not any(
-        os.environ.get(key) for key in consent.ANTHROPIC_KEYS
-    ):
-        raise NoCredentials(f"judge {judge.judge_id!r} needs an Anthropic API key, and none is set")
+    variables = key_variables(judge.provider, section.api_key_env)
+    if variables and not any(os.environ.get(name) for name in variables):
+        why = f"judge {judge.judge_id!r} needs an API key, and none is set"
+        raise NoCredentials(why, variables[0])
 
 
 def judge_with_consent(
@@ -210,13 +212,13 @@ def judge_with_consent(
             on_progress=console.on_progress,
             tell=console.tell,
         )
-    make_port = cache(lambda: backends.batch_judge(plan.judge))
+    port_of = cache(backends.batch_judge)
     with reporting_open_batches(recorder, console), reconciling(recorder, plan.task.rules):
         if recorder.state.open_batches:
-            require_key(plan.judge)
-            resume_batches(recorder, make_port, plan.batch_options)
+            require_key(plan.judge, plan.section)
+            resume_batches(recorder, port_of, plan.batch_options)
         _approve(recorder, plan, console)
-        return judge_in_batches(recorder, plan.task, make_port, plan.batch_options)
+        return judge_in_batches(recorder, plan.task, port_of, plan.batch_options)
 
 
 @contextmanager
@@ -241,9 +243,9 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         return
     queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in consent.ANTHROPIC_PROVIDERS and not expected):
+    if not queries or (task.judge.provider not in consent.PAID_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
-    require_key(task.judge)
+    require_key(task.judge, plan.section)
     approval.require_someone(task.judge.model, plan.spending, console)
     offer = consent.Offer(
         n_queries=len(queries),

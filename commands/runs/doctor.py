@@ -5,16 +5,16 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from commands.errors import counted
+from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.lookup import JUDGE
 from commands.settings.version import VERSION
-from commands.spending.consent import ANTHROPIC_KEYS, ANTHROPIC_PROVIDERS
 from commands.spending.price_table import price_table
 from ledger.errors import LedgerError, NoLedger
 from ledger.storage.files import network_kind
@@ -36,7 +36,11 @@ class Finding(NamedTuple):
 
 
 def findings(
-    ledger: Path, sqlite_version: tuple[int, ...], *, today: date, providers: Mapping[str, str]
+    ledger: Path,
+    sqlite_version: tuple[int, ...],
+    *,
+    today: date,
+    keys: Mapping[str, tuple[str, ...]],
 ) -> Iterator[Finding]:
     """Check what a run needs; nothing is changed and nothing is sent.
 
@@ -44,8 +48,8 @@ def findings(
         ledger: Where the ledger is or will be.
         sqlite_version: The version of Python's SQLite library.
         today: The date to compare the prices' with.
-        providers: Each judge's provider, by its table in the settings. A judge of the jury is asked
-            only if it is named, so its missing key is no obstacle.
+        keys: The variables of which one must hold a judge's key, by its table in the settings. A
+            judge of the jury is asked only if it is named, so its missing key is no obstacle.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
@@ -54,20 +58,28 @@ def findings(
     yield _ledger(ledger)
     yield _models()
     yield _prices(today)
-    yield _key(providers)
+    yield from _keys(keys)
 
 
-def _key(providers: Mapping[str, str]) -> Finding:
-    """Check that an API key is set if one is needed; the key itself is not shown."""
-    found = [name for name in ANTHROPIC_KEYS if os.environ.get(name)]
-    needing = [table for table, provider in providers.items() if provider in ANTHROPIC_PROVIDERS]
+def _keys(keys: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """Check that the API keys are set that are needed; no key itself is shown."""
+    anthropic = [table for table, names in keys.items() if names == ANTHROPIC_KEYS]
+    yield _key("Anthropic key", ANTHROPIC_KEYS, anthropic)
+    others = dict.fromkeys(names for names in keys.values() if names not in {(), ANTHROPIC_KEYS})
+    for names in others:
+        yield _key(names[0], names, [table for table in keys if keys[table] == names])
+
+
+def _key(what: str, names: tuple[str, ...], needing: Sequence[str]) -> Finding:
+    """Check one key, which several judges may need."""
+    found = [name for name in names if os.environ.get(name)]
     if found:
-        return Finding("Anthropic key", "good", f"{found[0]} is set")
+        return Finding(what, "good", f"{found[0]} is set")
     if not needing:
-        return Finding("Anthropic key", "good", "none; only Anthropic's models need one")
+        return Finding(what, "good", "none; only Anthropic's models need one")
     needs = f"{', '.join(needing)} {'need' if len(needing) > 1 else 'needs'} one"
     grade: Literal["beware", "bad"] = "bad" if JUDGE in needing else "beware"
-    return Finding("Anthropic key", grade, f"none, and {needs}; export {ANTHROPIC_KEYS[0]}=...")
+    return Finding(what, grade, f"none, and {needs}; export {names[0]}=...")
 
 
 def _sqlite(version: tuple[int, ...]) -> Finding:

@@ -1,6 +1,6 @@
 """Look up single keys of tournament.toml: enough for read-only commands.
 
-They look for the ledger's place, the price table or the judges' providers. Faults in other sections
+They look for the ledger's place, the price table or the judges' keys. Faults in other sections
 do not stop them, and no other section is checked.
 """
 
@@ -13,6 +13,7 @@ import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.environment import value, variable
+from commands.settings.keys import OPENAI_KEY, key_variables
 from commands.settings.toml import Location, line_of, read_toml
 
 JUDGE: Final = "[judge]"
@@ -35,6 +36,12 @@ class _Priced(msgspec.Struct, frozen=True):
 
 class _Judge(msgspec.Struct, frozen=True):
     provider: str = "reference"
+    api_key_env: str = OPENAI_KEY
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables of which one must hold a key; empty: none is needed for certain."""
+        return key_variables(self.provider, self.api_key_env)
 
 
 class _Juror(_Judge, frozen=True):
@@ -64,8 +71,8 @@ def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
     return None if named is None else path.parent / named
 
 
-def judge_providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return each judge's provider by the table that names it, [judge] first.
+def judge_keys(path: Path, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the variables of each judge's key by the table that names it, [judge] first.
 
     Raises:
         ConfigurationError: The file cannot be read, or a provider is not a text.
@@ -73,7 +80,7 @@ def judge_providers(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     sections = _Sections(path)
     judge = sections.table("judge", _Judge, environ)
     jury = sections.whole(_Judged).jury
-    return {JUDGE: judge.provider, **{f"[[jury]] {each.id!r}": each.provider for each in jury}}
+    return {JUDGE: judge.keys, **{f"[[jury]] {each.id!r}": each.keys for each in jury}}
 
 
 class _Sections:

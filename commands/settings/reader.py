@@ -106,6 +106,8 @@ def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetail
         return f"{place}: unknown key {name!r}{_hint(error['loc'])}"
     if error["type"] == "missing":
         return f"{place}: {name!r} is missing"
+    if location[-1] == "api_key_env":  # the value may be the key itself
+        return f"{place}: {name!r} is not the name of an environment variable, as OPENAI_API_KEY"
     found = error["input"]["loader"] if error["type"] == UNKNOWN_LOADER else error["input"]
     return f"{place}: {name!r} is {found!r}: {error['msg']}"
 

@@ -1,10 +1,12 @@
 """The sections of tournament.toml, each key with its default, limits and description."""
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue, field_validator
+from pydantic_core import PydanticCustomError
 
+from commands.settings.keys import OPENAI_KEY, VARIABLE
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import BASE_URL, AnyEntrantSection, EvaluationSection, Section
 from ledger.events.registration import Provider
@@ -76,6 +78,14 @@ class RubricSection(Section):
 Effort: TypeAlias = Literal["none", "low", "medium", "high", "xhigh", "max"]
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
+MaxTokensKey: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
+"""How a server calls the longest reply."""
+
+_OF_THE_REQUEST: Final = frozenset(
+    {"model", "messages", "max_tokens", "max_completion_tokens", "temperature"}
+    | {"reasoning_effort", "response_format", "n", "stream"}
+)
+"""Keys of a request that `extra_body` may not set: settings do, or tourney relies on them."""
 
 
 class JurorSection(Section):
@@ -83,7 +93,8 @@ class JurorSection(Section):
 
     provider: Provider = "reference"
     """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
-    is an OpenAI-compatible server; `anthropic` and `anthropic-batch` are Anthropic's API."""
+    is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
+    `anthropic-batch` are Anthropic's API."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
     need it."""
@@ -95,19 +106,41 @@ class JurorSection(Section):
     tie_band: float = Field(default=1.0, ge=0)
     """`reference`: responses closer than this in chrF (0 to 100) tie."""
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """`endpoint`: the server's address, as `http://localhost:8000/v1`."""
+    """`endpoint`: the server's address, as `http://localhost:8000/v1`.
+    `openai-batch`: likewise; left out, OpenAI's."""
+    api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
+    """Servers: the environment variable that holds the key, which goes to this server alone."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """Servers: longest wait for a part of an answer, in seconds."""
+    max_tokens_key: MaxTokensKey | None = None
+    """Servers: the name under which `max_tokens` is sent. OpenAI's reasoning models want
+    `max_completion_tokens`. Default: that with `openai-batch`, else `max_tokens`."""
+    greedy: bool = True
+    """Servers: ask for temperature 0. Set it to false for models that accept no temperature, as
+    OpenAI's reasoning models."""
+    reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
+    """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
+    extra_body: dict[str, JsonValue] = Field(default_factory=dict)
+    """Servers: further keys of each request, sent as they are."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        taken = ", ".join(sorted(_OF_THE_REQUEST & body.keys()))
+        if taken:
+            raise PydanticCustomError("taken", f"tourney sets {taken} itself")
+        return body
 
 
 class JudgeSection(JurorSection):
     """Describe the tournament's judge, and how all judges are asked."""
 
-    pilot_model: str = "claude-sonnet-5-5"
-    """The model for `--mode pilot`: the provider's name for it, or with `hf` a folder of weights.
-    `reference` has none."""
-    headline_model: str = "claude-opus-5-5"
-    """The model for `--mode headline`, likewise."""
+    model: str = Field(default="claude-opus-5-5", min_length=1)
+    """The provider's name for the model, or with `hf` a folder of weights. `reference` has none."""
+    pilot_model: str | None = Field(default=None, min_length=1)
+    """Another model for `--mode pilot`, likewise. Default: `model`."""
     instructions: Path | None = None
     """Markdown file with the instructions that every judge is sent before the rubric, `[[jury]]`
     too. Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
@@ -124,7 +157,7 @@ class JudgeSection(JurorSection):
     prewarm: bool = True
     """`anthropic-batch`, headline mode: send one query per rubric first, so that the others find
     the rubric cached."""
-    batch_queries: int = Field(default=2000, ge=1, le=100_000)
+    batch_queries: int = Field(default=2000, ge=1, le=50_000)
     """Most queries in one batch."""
     poll_s: float = Field(default=60.0, gt=0)
     """Longest wait between two looks at a batch, in seconds."""

@@ -19,6 +19,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from commands.settings.keys import OPENAI_KEY, VARIABLE
+
 Reduce = Literal["mean", "sum", "none"]
 
 
@@ -162,6 +164,8 @@ class EndpointSection(EntrantSection):
     """The server's name for the model."""
     base_url: str = Field(pattern=BASE_URL)
     """The server's address, as `http://localhost:8000/v1`."""
+    api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
+    """The environment variable that holds the key, which goes to this server alone."""
     revision: str | None = Field(default=None, min_length=1)
     """Your name for the weights behind the model's name."""
     concurrency: int = Field(default=8, ge=1, le=256)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-ANTHROPIC_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch"})  # need a key, cost money
-ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")  # where the SDK looks
+PAID_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch", "openai-batch"})
+"""Those that cost money, whether or not their price is known."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class ModelPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: Amount
     cache_read_factor: Discount | None = None
     min_cacheable_tokens: Ordinal | None = None
+    caches_unasked: bool = False
     long_prompt_tokens: Ordinal | None = None
     long_prompt_factor: Surcharge = 1.0
 

@@ -123,6 +123,8 @@ class TokenPricing:
         n_input = n_input_at_most(query)
         plain = Usage(n_input=n_input, n_output=max_tokens)
         written = self._written(n_input, n_input=0, n_output=max_tokens)
+        if model.row.caches_unasked:
+            written = Usage(n_input=0, n_output=max_tokens, n_cache_write_5m=n_input)
         return max(self._cost(model, plain), self._cost(model, written))
 
     def _written(self, n_written: int, *, n_input: int, n_output: int) -> Usage:
@@ -176,7 +178,7 @@ class PriceBook:
             self.table,
             token_model(state, judge, counted),
             in_batch=judge.is_batched,
-            cache="off" if judge.provider == "endpoint" else self.cache,
+            cache="off" if judge.company == "endpoint" else self.cache,
             retries=self.retries,
         )
 

@@ -1,5 +1,6 @@
 """Events that set a tournament up: its opening, prompts, rubrics, entrants and judges."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias
 
@@ -140,8 +141,12 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
         return self.temperature is not None or self.hydra is not None
 
 
-Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "hf"]
-_BATCHED: Final = "-batch"  # how the name of a provider that takes batches ends
+Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "openai-batch", "hf"]
+_BATCHED: Final[Mapping[Provider, Provider]] = {
+    "anthropic-batch": "anthropic",
+    "openai-batch": "endpoint",
+}
+"""The providers that take batches, each with the one that asks the same one by one."""
 
 
 class JudgeSettings(Value, frozen=True, dict=True, gc=True):
@@ -160,12 +165,12 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     @property
     def is_batched(self) -> bool:
         """Say whether the judge is asked in batches."""
-        return self.provider.endswith(_BATCHED)
+        return self.provider in _BATCHED
 
     @property
-    def company(self) -> str:
+    def company(self) -> Provider:
         """The provider, whether it is asked in batches or not."""
-        return self.provider.removesuffix(_BATCHED)
+        return _BATCHED.get(self.provider, self.provider)
 
     @cached_property
     def protocol(self) -> str:

@@ -151,10 +151,8 @@ def test_a_judge_without_a_price_is_found_out_before_a_capped_run_generates(
 ) -> None:
     """The responses would be paid for, and then nobody could judge them."""
     text = (priced_folder / "tournament.toml").read_text(encoding="utf-8")
-    local = (
-        f'"endpoint"\nbase_url = "{server.url}"\nheadline_model = "local"\npilot_model = "local"'
-    )
-    settings = text.replace('"anthropic-batch"', local)
+    local = f'"endpoint"\nbase_url = "{server.url}"\nmodel = "local"'
+    settings = text.replace('"anthropic-batch"', local).replace("claude-sonnet-5-5", "local")
     (priced_folder / "tournament.toml").write_text(settings, encoding="utf-8")
     add(priced_folder, SERVED.format(model=MODEL, url=server.url))
 

@@ -52,6 +52,7 @@ path = "rubrics/factuality.md"
 
 [judge]
 provider = "anthropic-batch"
+pilot_model = "claude-sonnet-5-5"
 max_usd = 3.0
 
 [[jury]]

@@ -73,6 +73,7 @@ class Traffic:
     say: Callable[[Json], Said]
     api_key: str | None
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
+    thinks: bool = False  # it takes what OpenAI's reasoning models take
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)
@@ -166,6 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
             return 401, {"error": {"message": f"Incorrect API key: {key}"}}
         if self.traffic.models is not None and body.get("model") not in self.traffic.models:
             return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
+        if self.traffic.thinks and (unsupported := _unsupported(body)):
+            return 400, {"error": {"message": unsupported, "type": "invalid_request_error"}}
         wrong = fault_of(body, _PATHS[self.path])
         return (400, {"object": "error", "message": wrong, "code": 400}) if wrong else None
 
@@ -225,15 +228,28 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
+def _unsupported(body: Json) -> str | None:
+    """Return what a reasoning model of OpenAI finds wrong, in its words; None: nothing."""
+    if "max_tokens" in body:
+        return (
+            "Unsupported parameter: 'max_tokens' is not supported with this model."
+            " Use 'max_completion_tokens' instead."
+        )
+    if body.get("temperature", 1) != 1:
+        return "Unsupported value: 'temperature' does not support 0.0 with this model."
+    return None
+
+
 def fault_of(body: Json, asked_in: str) -> str | None:
     """Return what is wrong with a request, as vLLM would say it; None: nothing."""
-    match body:
-        case {"max_tokens": int(n_tokens), "temperature": float() | int()} if asked_in in body:
-            if n_tokens < 1:
-                return "max_tokens must be at least 1"
-            return _fault_of_text(body[asked_in]) or _fault_of_format(body.get("response_format"))
-        case _:
-            return f"{asked_in}, max_tokens and temperature are asked for here"
+    n_tokens = body.get("max_tokens", body.get("max_completion_tokens"))
+    if asked_in not in body or not isinstance(n_tokens, int):
+        return f"{asked_in} and max_tokens are asked for here"
+    if not isinstance(body.get("temperature", 1), int | float):
+        return "temperature must be a number"
+    if n_tokens < 1:
+        return "max_tokens must be at least 1"
+    return _fault_of_text(body[asked_in]) or _fault_of_format(body.get("response_format"))
 
 
 def _fault_of_text(asked: object) -> str | None:

@@ -22,6 +22,7 @@ from commands.ports import (
     LikelihoodFailure,
     NoReply,
     Reply,
+    queries_digest,
 )
 from ledger.errors import TourneyError
 from ledger.store import utc_now
@@ -163,6 +164,7 @@ class ScriptedBatchJudge:
         reply: Callable[[JudgeQuery], Answer | str],
         *,
         ends_at_once: bool = True,
+        tells_queries: bool = False,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         """Make a judge.
@@ -170,10 +172,11 @@ class ScriptedBatchJudge:
         Args:
             reply: What is answered to a query.
             ends_at_once: Whether batches end as they are created; else `end` ends them.
+            tells_queries: Whether a batch tells its queries before it has ended.
             now: The provider's clock.
         """
         self._reply = reply
-        self._ends_at_once = ends_at_once
+        self._ends_at_once, self._tells_queries = ends_at_once, tells_queries
         self._now = now
         self._batches: dict[str, _Batch] = {}
         self._numbers = count(1)
@@ -230,6 +233,14 @@ class ScriptedBatchJudge:
         """Let the next `create` raise, after the batch was accepted or in its place."""
         self._failures.append((error, accepts))
 
+    def find_invalid(self, why: str) -> None:
+        """Let all open batches end now, with nothing done."""
+        for batch in self._batches.values():
+            if not batch.state.has_ended:
+                keys = [answer.query_key for answer in batch.answers]
+                self._end(batch, tuple(NoReply(key, "errored", why) for key in keys))
+                batch.state = replace(batch.state, failure=why)
+
     def lose_results(self, provider_batch_id: str) -> None:
         """Keep a batch's results no longer."""
         batch = self._named(provider_batch_id)
@@ -242,7 +253,15 @@ class ScriptedBatchJudge:
     def _accepted(self, queries: Sequence[JudgeQuery]) -> BatchState:
         self.asked += queries
         now, name = self._now(), f"batch_{next(self._numbers)}"
-        state = BatchState(name, now, now + _LIFE, has_ended=False, n_queries=len(queries))
+        digest = queries_digest(query.query_key for query in queries)
+        state = BatchState(
+            name,
+            now,
+            now + _LIFE,
+            has_ended=False,
+            n_queries=len(queries),
+            queries_digest=digest if self._tells_queries else None,
+        )
         batch = _Batch(
             state, tuple(scripted_answer(self._reply(query), query) for query in queries)
         )

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from commands.backends.anthropic.client import is_out_of_credit
-from commands.backends.remote.bodies import decode_json
+from commands.backends.remote.bodies import decode_json, lines_in
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.events.values import Count, Moment
@@ -165,20 +165,12 @@ def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
 
 def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
     """Yield the answers in a streamed results file; lines that are not results are skipped."""
-    for line in _lines(chunks):
+    for line in lines_in(chunks):
         try:
             answer = _result(line)
         except msgspec.DecodeError:  # most often the last line of an interrupted stream
             continue
         yield answer
-
-
-def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
-    yield rest
 
 
 def _result(line: bytes) -> Answer:

@@ -15,28 +15,70 @@ from ledger.identity import Digest
 _STOP_REASONS: Final[Mapping[str, str]] = {
     "stop": "end_turn",
     "length": "max_tokens",
+    "model_length": "max_tokens",  # Mistral: the model's context is full
     "content_filter": "refusal",
 }
 
 
 class _PromptTokenDetails(msgspec.Struct, frozen=True):
     cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
 
 
 class _JudgeUsage(msgspec.Struct, frozen=True):
     prompt_tokens: Count
     completion_tokens: Count
+    total_tokens: Count = 0
     prompt_tokens_details: _PromptTokenDetails | None = None
+    prompt_cache_hit_tokens: Count | None = None  # as DeepSeek says it
+
+    @property
+    def n_output(self) -> int:
+        """The tokens billed as output; Google counts thinking in the total alone."""
+        return max(self.completion_tokens, self.total_tokens - self.prompt_tokens)
+
+    @property
+    def n_cached(self) -> int:
+        """The prompt's tokens that were read from the server's cache."""
+        details = self.prompt_tokens_details
+        n_reported = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens
+        return min(n_reported or 0, self.prompt_tokens)
+
+    @property
+    def n_written(self) -> int:
+        """The prompt's tokens that were written to the server's cache, for a surcharge."""
+        details = self.prompt_tokens_details
+        n_reported = (details.cache_write_tokens if details else None) or 0
+        return min(n_reported, self.prompt_tokens - self.n_cached)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    type: str = "text"
+    text: str | None = None
+    refusal: str | None = None
 
 
 class _ChatMessage(msgspec.Struct, frozen=True):
-    content: str | None = None
+    content: str | tuple[_Part, ...] | None = None  # in parts, as Mistral's thinking models
     refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What the model says to the user; its reasoning, wherever it stands, is left out."""
+        if isinstance(self.content, tuple):
+            return "".join(part.text or "" for part in self.content if part.type == "text")
+        return self.content or ""
+
+    @property
+    def refused(self) -> str:
+        """The refusal, in the model's words; empty if there is none."""
+        parts = self.content if isinstance(self.content, tuple) else ()
+        return self.refusal or "".join(part.refusal or "" for part in parts)
 
 
 class _JudgeChoice(msgspec.Struct, frozen=True):
     message: _ChatMessage
-    finish_reason: str
+    finish_reason: str | None = None
 
 
 class _JudgeCompletion(msgspec.Struct, frozen=True):
@@ -52,26 +94,24 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
     """Return the reply to a judge query, from a chat completion."""
     completion = decode_json(body, _JUDGE_COMPLETION)
     choice = completion.choices[0]
-    refusal = choice.message.refusal
-    stop_reason = _STOP_REASONS.get(choice.finish_reason, choice.finish_reason)
+    message, finish_reason = choice.message, choice.finish_reason or ""
+    stop_reason = _STOP_REASONS.get(finish_reason, finish_reason)
     return Reply(
         query_key=query_key,
-        text=choice.message.content or refusal or "",
-        stop_reason="refusal" if refusal else stop_reason,
+        text=message.text or message.refused,
+        stop_reason="refusal" if message.refused else stop_reason,
         model=completion.model,
         usage=None if completion.usage is None else _usage(completion.usage),
     )
 
 
 def _usage(usage: _JudgeUsage) -> Usage:
-    """Return the token usage; cached tokens do not count as input again."""
-    details = usage.prompt_tokens_details
-    n_reported = (details.cached_tokens if details else None) or 0
-    n_cached = min(n_reported, usage.prompt_tokens)
+    """Return the token usage; tokens that a cache read or wrote do not count as input again."""
     return Usage(
-        n_input=usage.prompt_tokens - n_cached,
-        n_output=usage.completion_tokens,
-        n_cache_read=n_cached,
+        n_input=usage.prompt_tokens - usage.n_cached - usage.n_written,
+        n_output=usage.n_output,
+        n_cache_write_5m=usage.n_written,
+        n_cache_read=usage.n_cached,
     )
 
 
@@ -90,7 +130,7 @@ class _TextChoice(msgspec.Struct, frozen=True):
         """The generated text, of a chat or a plain completion."""
         if self.message is None:
             return self.text or ""
-        return self.message.content or self.message.refusal or ""
+        return self.message.text or self.message.refused
 
 
 class _TextCompletion(msgspec.Struct, frozen=True):

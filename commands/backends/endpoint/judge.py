@@ -1,17 +1,20 @@
 """A judge on a server with OpenAI's chat completions, such as vLLM or SGLang."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
+import httpx2
 import openai
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.requests import ChatRequestForm
+from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered, no_reply
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import Sender
 from commands.ports import Answer, Asking
+from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
 from projections.verdicts.queries import JudgeQuery
 
@@ -19,9 +22,17 @@ from projections.verdicts.queries import JudgeQuery
 class EndpointJudge:
     """Sends one request per query, several at a time."""
 
-    def __init__(self, judge: JudgeSettings, server: Endpoint, *, n_at_a_time: int) -> None:
+    def __init__(
+        self,
+        judge: JudgeSettings,
+        server: Endpoint,
+        *,
+        n_at_a_time: int,
+        max_tokens_key: MaxTokensKey = "max_tokens",
+    ) -> None:
         """Send at most n_at_a_time queries at once; judge.model is its name on the server."""
-        self._form, self._server = ChatRequestForm(judge), server
+        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
+        self._server = replace(server, remedy_of=remedy_of)
         self._n_at_a_time, self._pace = n_at_a_time, Pace()
         self._held: HeldRejections[JudgeQuery] = HeldRejections()
 
@@ -30,7 +41,7 @@ class EndpointJudge:
 
         Raises:
             NoCredentials: The server needs a key, or refuses it.
-            ConfigurationError: The server does not have the model.
+            ConfigurationError: The server does not have the model, or does not know a setting.
             SpendLimitReached: The server's credit is used up.
             ProviderError: The server cannot be reached, is another API, is too busy for too long,
                 or rejects every request.
@@ -56,5 +67,4 @@ class EndpointJudge:
         return self._server.answer(send, read)
 
     def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
-        asked = self._form.params(query)
-        return client.chat.completions.with_raw_response.create(**asked).content
+        return client.post(PATH, body=self._form.body(query), cast_to=httpx2.Response).content

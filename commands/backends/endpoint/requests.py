@@ -1,39 +1,70 @@
-"""Judge queries as requests for chat completions."""
+"""Judge queries as requests to chat completions, asked one by one or in batches."""
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Final
 
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
-from openai.types.shared_params import ResponseFormatJSONSchema
-
+from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
-_VERDICT_FORMAT: Final = ResponseFormatJSONSchema(
-    type="json_schema",
-    json_schema={"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)},
+PATH: Final = "/chat/completions"
+"""Where requests go, below the server's base_url."""
+
+_VERDICT_FORMAT: Final[Mapping[str, Json]] = {
+    "type": "json_schema",
+    "json_schema": {"name": "verdict", "strict": True, "schema": VERDICT_SCHEMA},
+}
+
+
+class ChatForm:
+    """The settings that all requests of one judge share."""
+
+    def __init__(self, judge: JudgeSettings, *, max_tokens_key: MaxTokensKey) -> None:
+        """Set the form of a judge's requests; judge.model is its name on the server."""
+        parameters = dict(judge.parameters)
+        shared: dict[str, Json] = {
+            "model": judge.model,
+            max_tokens_key: int(parameters["max_tokens"]),
+        }
+        if "temperature" not in parameters:  # the only value there is says that it is left out
+            shared["temperature"] = 0.0
+        if "reasoning_effort" in parameters:
+            shared["reasoning_effort"] = parameters["reasoning_effort"]
+        if judge.protocol == "schema":
+            shared["response_format"] = _VERDICT_FORMAT
+        self._shared = shared | json.loads(str(parameters.get("extra_body", "{}")))
+
+    def body(self, query: JudgeQuery) -> dict[str, Json]:
+        """Return the JSON of a request."""
+        turns = (
+            {"role": "system", "content": query.system},
+            {"role": "user", "content": query.user},
+        )
+        return {**self._shared, "messages": turns}
+
+
+_REMEDIES: Final[Mapping[str, str]] = {
+    "max_tokens": 'set max_tokens_key = "max_completion_tokens"',
+    "max_completion_tokens": 'set max_tokens_key = "max_tokens"',
+    "temperature": "set greedy = false",
+    "reasoning_effort": "change or remove reasoning_effort",
+    "response_format": 'set protocol = "line"',
+}
+_UNSUPPORTED: Final = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
 )
 
 
-class ChatRequestForm:
-    """The settings that all requests of one judge share; replies are decoded greedily."""
+def remedy_of(message: str) -> str | None:
+    """Return which setting to change if a server does not know a key, or its value; else None.
 
-    def __init__(self, judge: JudgeSettings) -> None:
-        """Set the form of a judge's requests: its parameters are `max_tokens` and `protocol`."""
-        self._model = judge.model
-        self._max_tokens = int(dict(judge.parameters)["max_tokens"])
-        self._has_schema = judge.protocol == "schema"
-
-    def params(self, query: JudgeQuery) -> CompletionCreateParamsNonStreaming:
-        """Return the parameters of a request."""
-        params: CompletionCreateParamsNonStreaming = {
-            "model": self._model,
-            "messages": [
-                {"role": "system", "content": query.system},
-                {"role": "user", "content": query.user},
-            ],
-            "max_tokens": self._max_tokens,
-            "temperature": 0.0,
-        }
-        if self._has_schema:
-            params["response_format"] = _VERDICT_FORMAT
-        return params
+    Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
+    not as unsupported.
+    """
+    if not _UNSUPPORTED.search(message):
+        return None
+    named = re.findall(r"\w+", message)
+    return next((_REMEDIES[word] for word in named if word in _REMEDIES), None)

@@ -17,11 +17,11 @@ from commands.backends.remote.bodies import (
 )
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
+from commands.settings.keys import OPENAI_KEY
 
-KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-_BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
+BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -43,7 +43,9 @@ class Endpoint:
     base_url: str  # such as http://localhost:8000/v1
     model: str  # its name in messages
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
+    key_variable: str = OPENAI_KEY  # where the key is from, for messages
     timeout_s: float = 600.0  # for each part of an answer
+    remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
 
     @property
     def name(self) -> str:
@@ -71,30 +73,28 @@ class Endpoint:
         Raises:
             TryAgain: The server surely did not answer.
             Stop: The other requests would fail as well: the server cannot be reached, is another
-                API, lacks the model, refuses the key or is out of credit.
+                API, lacks the model, does not know a setting, refuses the key or is out of credit.
         """
         try:
             return read(send())
         except msgspec.DecodeError as error:
-            why = self._not_the_api(first_line(error))
+            why = self.not_the_api(first_line(error))
             raise Stop(why, "perhaps billed", unless_proven=True) from error
         except openai.APITimeoutError:
             return Unanswered("the server took too long to answer", "perhaps billed")
         except openai.APIConnectionError as error:
             if was_not_sent(error.__cause__):
                 raise TryAgain(self._unreachable(error), fate="not sent") from error
-            return Unanswered(str(self._cut(error)), "perhaps billed")
+            return Unanswered(self._cut(error), "perhaps billed")
         except openai.APIStatusError as error:
             return self._handle_status(error)
 
     def _handle_status(self, error: openai.APIStatusError) -> Unanswered:
-        detail, status = _error_message(error), error.status_code
+        detail, status = self.describe(error), error.status_code
+        if (fatal := self.fatal_error(error)) is not None:
+            raise Stop(fatal) from None  # the error quotes the key
         match error:
-            case openai.AuthenticationError() | openai.PermissionDeniedError():
-                raise Stop(self._refuses_key(status)) from None  # the error quotes the key
-            case _ if _is_out_of_credit(error):
-                raise Stop(SpendLimitReached(detail)) from error
-            case _ if status in _BUSY:
+            case _ if status in BUSY:
                 asked_s = retry_after_s(error.response.headers)
                 busy = ProviderError(f"{self.base_url} replied {detail}")
                 raise TryAgain(busy, is_limit=True, asked_s=asked_s) from error
@@ -103,17 +103,44 @@ class Endpoint:
             case openai.InternalServerError():  # perhaps of this request only
                 return Unanswered(detail, "perhaps billed")
             case _ if status in REJECTED:
-                is_certain = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or bool(
-                    _OF_THE_REQUEST.search(detail)
-                )
-                return Unanswered(detail, reason="rejected", is_certain=is_certain)
+                return self._rejected(detail, status)
             case _:
                 raise Stop(ProviderError(f"{self.base_url} replied {detail}")) from error
 
-    def _refuses_key(self, status: int) -> NoCredentials:
-        wrong = f"refuses the key in {KEY_VARIABLE}" if self.api_key else "wants a key"
-        why = f"{self.base_url} {wrong} (HTTP {status})"
-        return NoCredentials(why, KEY_VARIABLE, instead="set base_url to another server")
+    def _rejected(self, detail: str, status: int) -> Unanswered:
+        """Return a rejection.
+
+        Raises:
+            Stop: Every request would be rejected, and a setting can change that.
+        """
+        if (remedy := self.remedy_of(detail)) is not None:
+            fault = f"{self.base_url} rejects {self.model} ({detail}); {remedy}"
+            raise Stop(ConfigurationError([fault]))
+        is_too_long = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        is_certain = is_too_long or _OF_THE_REQUEST.search(detail) is not None
+        return Unanswered(detail, reason="rejected", is_certain=is_certain)
+
+    def fatal_error(self, error: openai.APIError) -> NoCredentials | SpendLimitReached | None:
+        """Return an error if no further request can succeed; else None."""
+        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
+            why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
+            instead = "set base_url to another server"
+            return NoCredentials(why, self.key_variable, instead=instead)
+        if isinstance(error, openai.APIStatusError) and _is_out_of_credit(error):
+            return SpendLimitReached(self.describe(error))
+        return None
+
+    def describe(self, error: openai.APIError) -> str:
+        """Describe an error in one line, with the key removed."""
+        if isinstance(error, openai.APITimeoutError):
+            return f"no answer from {self.base_url} in time"
+        if isinstance(error, openai.APIStatusError):
+            message = _error_message(error)
+            return message.replace(self.api_key, "[key]") if self.api_key else message
+        return (
+            f"the connection to {self.base_url} failed ({type(error.__cause__ or error).__name__})"
+        )
 
     def _not_served(self, detail: str) -> str:
         return (
@@ -128,7 +155,8 @@ class Endpoint:
     def _unreachable(self, error: openai.APIConnectionError) -> ProviderError:
         return ProviderError(f"{self._cut(error)}; start the server or correct base_url")
 
-    def _not_the_api(self, why: str) -> ProviderError:
+    def not_the_api(self, why: str) -> ProviderError:
+        """Return the error for a reply that does not come from OpenAI's API."""
         return ProviderError(
             f"{self.base_url} does not reply like OpenAI's API ({why}); correct base_url"
         )

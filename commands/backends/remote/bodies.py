@@ -1,6 +1,7 @@
 """Read what servers send: bodies, the wait that a header asks for, and errors."""
 
 import json
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
 import httpx2
@@ -30,6 +31,15 @@ def decode_json(body: bytes, decoder: msgspec.json.Decoder[_Value]) -> _Value:
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which JSON allows and UTF-8 cannot encode, with "?"."""
     return text.encode(errors="replace").decode()
+
+
+def lines_in(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a streamed file; the last one may be empty, or cut off."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest
 
 
 def first_line(error: Exception | Warning) -> str:

@@ -34,6 +34,7 @@ from commands.settings.schema import Settings
 from commands.settings.version import VERSION
 from ledger.events.registration import Entrant
 from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.openai import FakeOpenAI
 from tests.support.builders import events
 from tests.support.builders.anthropic import judge_settings, queries
 from tests.support.builders.commands import settings, write_weights
@@ -117,7 +118,7 @@ def test_weights_are_found_by_the_table_that_names_them(tmp_path: Path, name: st
     """A judge's record keeps the folder's name only, so that moving it asks nothing again."""
     for each in ("small", "large", "3rd"):
         write_weights(tmp_path / "models" / each)
-    main = {"provider": "hf", "pilot_model": "models/small", "headline_model": "models/large"}
+    main = {"provider": "hf", "pilot_model": "models/small", "model": "models/large"}
     juror = {"id": "third", "provider": "hf", "model": "models/3rd"}
     chosen = settings(judge=main, jury=[juror])
     judge = next(each for each in panel_of(chosen, tmp_path) if each.judge_id == name)
@@ -125,6 +126,53 @@ def test_weights_are_found_by_the_table_that_names_them(tmp_path: Path, name: st
     where = weights_of(chosen, judge, tmp_path)
 
     assert where == tmp_path / "models" / judge.model
+
+
+def test_each_server_gets_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that goes to another maker's server is a key given away."""
+    keys = {"FIRST_KEY": "sk-first", "SECOND_KEY": "sk-second", "OPENAI_API_KEY": "sk-default"}
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("UNSET_KEY", raising=False)
+    variables = ["FIRST_KEY", "SECOND_KEY", "OPENAI_API_KEY", "UNSET_KEY"]
+    asked = {}
+    for name in variables:
+        with FakeOpenAI() as server:
+            server.traffic.models = None
+            place = {"base_url": server.url, "api_key_env": name}
+            juror = {"id": "juror", "provider": "endpoint", "model": "m", **place}
+            entrant = {"id": "served", "loader": "endpoint", "model": "m", **place}
+            chosen = settings(jury=[juror], entrants=[entrant, {"id": "b", "weights": "w"}])
+            [*judge_named("juror", chosen).answer(queries(1))]
+            task = GenerationTask(
+                events.key("a"), events.entrant("served", loader="endpoint", dtype=None), "?", 0
+            )
+            [*ConfiguredBackends(chosen, Path()).generator().generate([task])]
+            asked[name] = server.traffic.keys
+
+    assert asked == {name: [keys.get(name, "none")] * 2 for name in variables}
+
+
+def test_a_key_that_no_header_can_hold_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below, a library would show it in the error."""
+    monkeypatch.setenv("MISTRAL_API_KEY", "canary\n")
+    place = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "MISTRAL_API_KEY"}
+    chosen = settings(jury=[{"id": "juror", "provider": "endpoint", "model": "m", **place}])
+
+    with pytest.raises(NoCredentials, match=r"^MISTRAL_API_KEY contains a space") as refusal:
+        judge_named("juror", chosen)
+
+    assert "canary" not in str(refusal.value)
+
+
+def test_a_server_that_wants_a_key_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is needed only where the server asks for one."""
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    with FakeOpenAI(api_key="another") as server:
+        place = {"base_url": server.url, "api_key_env": "MISTRAL_API_KEY"}
+        chosen = settings(jury=[{"id": "juror", "provider": "endpoint", "model": "m", **place}])
+        with pytest.raises(NoCredentials, match=r"wants a key .* export MISTRAL_API_KEY="):
+            [*judge_named("juror", chosen).answer(queries(1))]
 
 
 def test_without_the_client_the_missing_extra_is_named() -> None:

@@ -31,7 +31,7 @@ def recorder(ledger: Ledger) -> Recorder:
     return record_answers(Recorder(ledger, STREAM), opened(prompts=[prompt("p1"), prompt("p2")]))
 
 
-@pytest.fixture
-def port(clock: Clock) -> ScriptedBatchJudge:
-    """Give a provider whose batches end at once."""
-    return ScriptedBatchJudge(prefer_tuned, now=clock.now)
+@pytest.fixture(params=[False, True], ids=["Anthropic", "OpenAI"])
+def port(clock: Clock, request: pytest.FixtureRequest) -> ScriptedBatchJudge:
+    """Give a provider whose batches end at once; OpenAI's tell their queries before they end."""
+    return ScriptedBatchJudge(prefer_tuned, tells_queries=request.param, now=clock.now)

@@ -192,7 +192,7 @@ def in_flight_of_the_pilot(ledger: Ledger, clock: Clock) -> tuple[Recorder, Scri
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     task = JudgeTask(PILOT, [P1, P2], AskingRules(1))
     with pytest.raises(WorkInFlight):
-        judge_in_batches(recorder, task, lambda: port, batching(clock, waits=False))
+        judge_in_batches(recorder, task, lambda _: port, batching(clock, waits=False))
     port.end()
     return recorder, port
 
@@ -227,7 +227,7 @@ def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: C
 def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: Clock) -> None:
     """By the next command, for which nothing is in flight any more."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
-    BatchReceiver(recorder, port, batching(clock)).receive_all()
+    BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
 
     with reconciling(again(recorder, ledger), AskingRules(1)):
         assert n_decided(recorder, PILOT) == 0

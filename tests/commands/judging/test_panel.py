@@ -15,7 +15,7 @@ from tests.support.builders.commands import settings, write_weights
 PAID: Mapping[str, object] = {
     "provider": "anthropic-batch",
     "pilot_model": "small",
-    "headline_model": "large",
+    "model": "large",
 }
 SERVED = {"id": "served", "provider": "endpoint", "model": "org/judge", "base_url": "http://[::1]"}
 
@@ -56,6 +56,7 @@ def test_each_mode_has_its_model() -> None:
 def test_one_model_for_both_modes_is_one_judge() -> None:
     """What the pilot paid for, the headline need not ask."""
     assert names(settings(judge={**PAID, "pilot_model": "large"})) == ["large"]
+    assert names(settings(judge={"provider": "anthropic", "model": "large"})) == ["large"]
 
 
 def test_all_that_determines_a_reply_is_in_the_judge() -> None:
@@ -112,6 +113,43 @@ def test_where_a_server_stands_makes_no_other_judge() -> None:
     assert panels[0] == panels[1]
 
 
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"api_key_env": "MISTRAL_API_KEY"},
+        {"timeout_s": 5},
+        {"max_tokens_key": "max_completion_tokens"},
+    ],
+)
+def test_how_a_server_is_reached_makes_no_other_judge(elsewhere: Mapping[str, object]) -> None:
+    """Another key, or another name for the same limit, buys no verdict again."""
+    panels = [panel_of(settings(jury=[each]), Path()) for each in (SERVED, {**SERVED, **elsewhere})]
+
+    assert panels[0] == panels[1]
+
+
+def test_what_determines_a_servers_replies_makes_another_judge() -> None:
+    """It is recorded with the judge, and a body's order of keys is no difference."""
+    changes: list[dict[str, object]] = [
+        {"greedy": False},
+        {"reasoning_effort": "low"},
+        {"extra_body": {"b": {"y": 1, "x": 2}, "a": True}},
+        {"extra_body": {"a": True, "b": {"x": 2, "y": 1}}},
+    ]
+
+    plain, *changed = (
+        panel_of(settings(jury=[{**SERVED, **each}]), Path())[-1] for each in ({}, *changes)
+    )
+
+    assert [each.parameters[2:] for each in changed] == [
+        (("temperature", "omitted"),),
+        (("reasoning_effort", "low"),),
+        (("extra_body", '{"a":true,"b":{"x":2,"y":1}}'),),
+        (("extra_body", '{"a":true,"b":{"x":2,"y":1}}'),),
+    ]
+    assert len({each.digest for each in (plain, *changed)}) == 4
+
+
 def test_two_judges_of_one_name_are_refused() -> None:
     """Tables and outcomes tell judges apart by their name."""
     jury = [{**SERVED, "id": "large"}]
@@ -132,7 +170,7 @@ def test_one_judge_under_two_names_is_refused(
     first: Mapping[str, object], second: Mapping[str, object], parts: str
 ) -> None:
     """It would be asked once and counted twice: kappa would be 1, a majority one judge's."""
-    judge = {"pilot_model": "large", "headline_model": "large"}
+    judge = {"pilot_model": "large", "model": "large"}
     given = {key: value for key, value in first.items() if key in {"provider", "base_url"}}
     juror = {"id": "other", "model": "large", **given, **second}
 
@@ -147,7 +185,7 @@ def test_one_judge_under_two_names_is_refused(
 def test_a_juror_is_not_the_tournaments_judge_again() -> None:
     """Of two addresses for one judge only one would be asked, and nobody said which."""
     server = {"provider": "endpoint", "base_url": "http://a"}
-    judge = {"pilot_model": "large", "headline_model": "large", **server}
+    judge = {"pilot_model": "large", "model": "large", **server}
     juror = {"id": "large", "model": "large", **server, "base_url": "http://b"}
 
     with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are the same judge"):
@@ -169,7 +207,7 @@ def test_a_judge_of_weights_is_known_by_their_content(tmp_path: Path) -> None:
 
     here, there, moved = (
         judge_of_mode(
-            settings(judge={"provider": "hf", "headline_model": f"{where}/judge"}),
+            settings(judge={"provider": "hf", "model": f"{where}/judge"}),
             "headline",
             folder,
         )

@@ -8,8 +8,9 @@ import pytest
 
 from commands.decisions.commands import SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, NotFound, ProviderError, WorkInFlight
-from commands.judging.judge import JudgingSummary
+from commands.errors import BatchGone, BatchRefused, NotFound, ProviderError, WorkInFlight
+from commands.judging.batches import judge_in_batches
+from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver, forget_batch
 from commands.ports import Answer, NoReply
 from ledger.events.judging import JudgeQueryFailed
@@ -30,8 +31,16 @@ from tests.support.builders.batching import (
     open_now,
     statuses,
 )
-from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned
-from tests.support.builders.events import STREAM
+from tests.support.builders.commands import (
+    JUDGE,
+    P1,
+    P2,
+    PowerCut,
+    prefer_tuned,
+    record_answers,
+    types_of,
+)
+from tests.support.builders.events import STREAM, judge, opened, prompt
 from tests.support.builders.money import MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
 
@@ -172,7 +181,7 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
         judged(recorder, port, batching(clock, waits=False), limit=2)
     port.end()
 
-    BatchReceiver(recorder, port, batching(clock)).receive_all()
+    BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
 
     assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
@@ -187,7 +196,7 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     port.delete("batch_1")
-    forget_batch(recorder, port, "batch_1")
+    forget_batch(recorder, lambda _: port, "batch_1")
 
     assert statuses(recorder) == ["ended"]
     assert len(open_now(recorder)) == N_QUERIES
@@ -202,9 +211,9 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     with pytest.raises(NotFound, match="batch_9"):
-        forget_batch(recorder, port, "batch_9")
+        forget_batch(recorder, lambda _: port, "batch_9")
     with pytest.raises(NotFound, match="can still be received"):
-        forget_batch(recorder, port, "batch_1")
+        forget_batch(recorder, lambda _: port, "batch_1")
 
 
 def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
@@ -296,3 +305,46 @@ def test_what_failed_in_an_earlier_commands_batch_is_asked_again(
     done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
 
     assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)
+
+
+def test_each_batch_is_received_where_it_was_sent(ledger: Ledger, clock: Clock) -> None:
+    """Another maker knows none of its name; taken for lost, it would be paid for and given up."""
+    judges = [JUDGE, judge("gpt", provider="openai-batch", model="gpt")]
+    bank = [prompt("p1"), prompt("p2")]
+    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=bank, judges=judges))
+    ports = {
+        each: ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now) for each in judges
+    }
+    for each in judges:
+        task = JudgeTask(each, [P1, P2], AskingRules(1))
+        with pytest.raises(WorkInFlight):
+            judge_in_batches(
+                recorder, task, ports.__getitem__, batching(clock, waits=False, batch_queries=3)
+            )
+    for port in ports.values():
+        port.end()
+
+    BatchReceiver(recorder, ports.__getitem__, batching(clock)).receive_all()
+
+    assert recorder.state.open_batches == ()
+    assert types_of(ledger).count("VerdictReceived") == 2 * N_QUERIES
+
+
+def test_a_batch_that_is_invalid_stops_the_command_and_costs_no_query_its_turn(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A misspelt model would be found invalid again, batch after batch."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    how = batching(clock)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        port.find_invalid("model_not_found: no such model")
+
+    with pytest.raises(BatchRefused, match="is not billed: model_not_found: no such model"):
+        judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
+
+    assert statuses(recorder) == ["ended"]
+    assert len(port.asked) == N_QUERIES
+    done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
+    assert done.n_verdicts == N_QUERIES

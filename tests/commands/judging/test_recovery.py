@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchRefused, BatchUncertain, WorkInFlight
-from commands.judging.recovery import AnotherWorkspace
+from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
+from commands.judging.recovery import AnotherWorkspace, adopt_named
 from commands.ports import BatchState
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
@@ -288,3 +288,45 @@ def test_a_plan_that_is_merged_in_unsent_is_settled_before_all_is_done(
 
     assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
     assert statuses(recorder) == ["ended", "not created"]
+
+
+def test_a_batch_that_tells_its_queries_is_taken_up_before_it_ends(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Nobody waits a day to learn whose it is, nor takes another's for it."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, tells_queries=True, now=clock.now)
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    (batch,) = recorder.state.batches.values()
+    assert batch.submitted is not None
+    assert batch.submitted.provider_batch_id == "batch_2"
+    assert clock.slept_s == []
+
+
+@pytest.mark.parametrize("tells_queries", [False, True])
+def test_a_batch_is_adopted_by_name_as_soon_as_its_queries_are_known(
+    recorder: Recorder, ledger: Ledger, clock: Clock, *, tells_queries: bool
+) -> None:
+    """Of some providers that is when it has ended; a stranger's is never adopted."""
+    port = ScriptedBatchJudge(
+        prefer_tuned, ends_at_once=False, tells_queries=tells_queries, now=clock.now
+    )
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(clock))
+    second = again(recorder, ledger)
+
+    with pytest.raises(NotFound, match="no batch planned" if tells_queries else "has not ended"):
+        adopt_named(second, lambda _: port, "batch_1")
+    with pytest.raises(NotFound, match="has 'batch_9'"):
+        adopt_named(second, lambda _: port, "batch_9")
+    if not tells_queries:
+        port.end()
+    adopt_named(second, lambda _: port, "batch_2")
+
+    assert statuses(second) == ["in flight"]

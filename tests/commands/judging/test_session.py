@@ -20,9 +20,10 @@ from commands.judging.session import (
     require_key,
 )
 from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
-from commands.settings.schema import Settings
+from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
-from commands.spending.consent import ANTHROPIC_KEYS, SpendingOptions
+from commands.spending.consent import SpendingOptions
 from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules, open_queries
@@ -39,7 +40,7 @@ from tests.support.builders.commands import (
 from tests.support.builders.events import STREAM, judge, opened, prompt
 from tests.support.scripted import ScriptedBatchJudge, ScriptedJudge
 
-PAID = {"provider": "anthropic-batch", "headline_model": "claude-opus-5-5"}
+PAID = {"provider": "anthropic-batch", "model": "claude-opus-5-5"}
 LARGE = judge(
     "claude-opus-5-5",
     provider="anthropic-batch",
@@ -150,7 +151,9 @@ def test_a_name_that_is_not_on_the_panel_is_refused(recorder: Recorder, terminal
 
 def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Terminal) -> None:
     """A judge that answers at once would be asked nothing."""
-    with pytest.raises(ConfigurationError, match="--no-wait needs provider 'anthropic-batch'"):
+    with pytest.raises(
+        ConfigurationError, match="--no-wait needs a provider that works in batches"
+    ):
         plan(recorder, terminal, JudgingOptions(waits=False))
 
 
@@ -198,17 +201,26 @@ def test_a_cap_on_a_judge_without_a_price_is_found_out_early(
         )
 
 
-def test_a_key_is_needed_by_anthropics_judges_only(
-    set_key: Callable[[str | None], None],
+def test_a_key_is_needed_by_paid_judges_only(
+    set_key: Callable[[str | None], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message comes before any work."""
+    """The message comes before any work, and names the variable."""
     set_key(None)
-    require_key(judge())
-    with pytest.raises(NoCredentials, match="'claude-opus-5-5' needs an Anthropic API key"):
-        require_key(LARGE)
+    monkeypatch.delenv("OUR_KEY", raising=False)
+    section = JudgeSection(api_key_env="OUR_KEY")
+    gpt = judge("gpt", provider="openai-batch", model="gpt")
+    require_key(judge(), section)
+    require_key(LOCAL, section)
+    needed = "needs an API key, and none is set; export"
+    with pytest.raises(NoCredentials, match=f"'claude-opus-5-5' {needed} ANTHROPIC_API_KEY="):
+        require_key(LARGE, section)
+    with pytest.raises(NoCredentials, match=f"'gpt' {needed} OUR_KEY="):
+        require_key(gpt, section)
 
     set_key("secret")
-    require_key(LARGE)
+    monkeypatch.setenv("OUR_KEY", "secret")
+    require_key(LARGE, section)
+    require_key(gpt, section)
 
 
 @pytest.mark.parametrize("named", ["reference", "local"])

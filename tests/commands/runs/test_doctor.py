@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commands.runs.doctor import Finding, findings
+from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.version import VERSION
-from commands.spending.consent import ANTHROPIC_KEYS
 from commands.spending.price_table import price_table
 from ledger.storage.files import beside
 from ledger.store import Ledger
@@ -16,7 +16,7 @@ from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
 FIXED = (3, 51, 3)
-OFFLINE = {"[judge]": "reference"}
+OFFLINE: Mapping[str, tuple[str, ...]] = {"[judge]": ()}
 DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
 
@@ -25,10 +25,10 @@ def found(
     sqlite_version: tuple[int, ...] = FIXED,
     *,
     today: date = DAY_OF_PRICES,
-    providers: Mapping[str, str] = OFFLINE,
+    keys: Mapping[str, tuple[str, ...]] = OFFLINE,
 ) -> dict[str, Finding]:
     """Return what was found, by what was looked at."""
-    every = findings(ledger, sqlite_version, today=today, providers=providers)
+    every = findings(ledger, sqlite_version, today=today, keys=keys)
     return {each.what: each for each in every}
 
 
@@ -86,23 +86,37 @@ def test_a_key_is_named_by_its_variable_only(
     assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("none;")
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
 def test_a_judge_without_its_key_is_not_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run would stop at it; of the jury one is asked only where it is named."""
     for name in ANTHROPIC_KEYS:
         monkeypatch.delenv(name, raising=False)
-    path, jury = tmp_path / "tournament.db", {"[judge]": "hf", "[[jury]] 'ann'": provider}
+    path, jury = tmp_path / "tournament.db", {"[judge]": (), "[[jury]] 'ann'": ANTHROPIC_KEYS}
 
-    judge = found(path, providers={"[judge]": provider})["Anthropic key"]
-    juror = found(path, providers=jury)["Anthropic key"]
+    judge = found(path, keys={"[judge]": ANTHROPIC_KEYS})["Anthropic key"]
+    juror = found(path, keys=jury)["Anthropic key"]
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
 
     assert (judge.grade, juror.grade) == ("bad", "beware")
     assert judge.says == "none, and [judge] needs one; export ANTHROPIC_API_KEY=..."
     assert juror.says == "none, and [[jury]] 'ann' needs one; export ANTHROPIC_API_KEY=..."
-    assert found(path, providers=jury)["Anthropic key"].grade == "good"
+    assert found(path, keys=jury)["Anthropic key"].grade == "good"
+
+
+def test_the_key_of_another_maker_is_named_by_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each judge in batches has a key of its own."""
+    monkeypatch.setenv("FIRST_KEY", "sk-canary")
+    monkeypatch.delenv("SECOND_KEY", raising=False)
+    keys = {"[judge]": ("FIRST_KEY",), "[[jury]] 'ann'": ("SECOND_KEY",)}
+
+    said = found(tmp_path / "tournament.db", keys=keys)
+
+    assert said["FIRST_KEY"] == Finding("FIRST_KEY", "good", "FIRST_KEY is set")
+    why = "none, and [[jury]] 'ann' needs one; export SECOND_KEY=..."
+    assert said["SECOND_KEY"] == Finding("SECOND_KEY", "beware", why)
 
 
 def test_a_ledger_is_named_with_its_head(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from tests.support.builders.commands import (
 from tests.support.specification import after
 
 VERSIONS = [("tourney", "0.1.0")]
-BEFORE_EVALUATIONS = "236ec8720c864229fcb48ac0ac173faf309c757dcd0af17b7fa9426d18e751bb"
+BEFORE_EVALUATIONS = "recompute"
 """What these settings were recorded as when there were none to be configured."""
 
 

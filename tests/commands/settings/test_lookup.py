@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
+from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.lookup import (
     TournamentLocation,
-    judge_providers,
+    judge_keys,
     price_file,
     tournament_location,
 )
@@ -105,26 +106,31 @@ def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str)
         priced(tmp_path, text)
 
 
-def judged(folder: Path, text: str, **environ: str) -> dict[str, str]:
-    """Return who judges by settings."""
-    return judge_providers(written(folder, text), environ)
+def judged(folder: Path, text: str, **environ: str) -> dict[str, tuple[str, ...]]:
+    """Return which keys the judges of settings need."""
+    return judge_keys(written(folder, text), environ)
 
 
 def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
     """The quickstart must not be told to find a key."""
-    assert judged(tmp_path, "[tournament]") == {"[judge]": "reference"}
+    assert judged(tmp_path, "[tournament]") == {"[judge]": ()}
 
 
 def test_every_judge_is_named_by_its_table(tmp_path: Path) -> None:
     """The rest of the settings may be under repair."""
     text = '[judge]\nprovider = "hf"\neffort = 7\n[[jury]]\nid = "ann"\nprovider = "anthropic"'
+    batched = '[[jury]]\nid = "bob"\nprovider = "openai-batch"\napi_key_env = "BOBS_KEY"'
 
-    assert judged(tmp_path, text) == {"[judge]": "hf", "[[jury]] 'ann'": "anthropic"}
+    assert judged(tmp_path, f"{text}\n{batched}") == {
+        "[judge]": (),
+        "[[jury]] 'ann'": ANTHROPIC_KEYS,
+        "[[jury]] 'bob'": ("BOBS_KEY",),
+    }
 
 
 def test_the_environment_overrules_the_judge(tmp_path: Path) -> None:
     """As it does for a run."""
-    assert judged(tmp_path, "", TOURNEY_JUDGE_PROVIDER="anthropic") == {"[judge]": "anthropic"}
+    assert judged(tmp_path, "", TOURNEY_JUDGE_PROVIDER="anthropic") == {"[judge]": ANTHROPIC_KEYS}
 
 
 @pytest.mark.parametrize(

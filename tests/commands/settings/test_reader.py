@@ -178,7 +178,8 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: Input should be greater than 0"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': Input should be '5m', '1h' or"),
         ("[judge]\nbatch_queries = 100_001  #!", "'judge.batch_queries' is 100001: Input shoul"),
-        ("[judge]\nmodel = 'x'  #!", "unknown key 'judge.model'; did you mean"),
+        ("[judge]\nmodle = 'x'  #!", "unknown key 'judge.modle'; did you mean 'model'?"),
+        ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
         ("[[jury]]  #!\nid = 'x'", "'jury.0.model' is missing"),
         ("[[jury]]\nid = 'a b'  #!\nmodel = 'x'", "'jury.0.id' is 'a b': String should match"),
         (
@@ -332,3 +333,12 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
         read_settings(tmp_path, {})
     with pytest.raises(ConfigurationError, match=r"latin\.toml: cannot be read: "):
         read_settings(tmp_path / "latin.toml", {})
+
+
+@pytest.mark.parametrize("table", ["[judge]", "[[jury]]\nid = 'x'\nmodel = 'x'"])
+def test_a_key_where_its_variables_name_belongs_is_not_quoted(tmp_path: Path, table: str) -> None:
+    """The message goes to terminals and issues, and the key with it."""
+    (fault,) = faults_in(tmp_path, f"{MINIMAL}\n{table}\napi_key_env = 'sk-proj-canary'\n")
+
+    assert "api_key_env' is not the name of an environment variable" in fault
+    assert "canary" not in fault

@@ -50,6 +50,26 @@ def test_the_shipped_prices_are_those_that_were_published() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("model", "columns"),
+    [
+        ("gpt-6.2-sol", (2.0, 10.0, 0.1)),
+        ("gpt-5.5", (5.0, 30.0, 0.5)),
+        ("gpt-5-mini", (0.25, 2.0, 0.025)),
+        ("gpt-4.1", (2.0, 8.0, 0.5)),
+        ("gemini-3.5-flash", (1.5, 9.0, 1.5)),  # a read of its cache counts as plain input
+        ("deepseek-flash", (0.3, 1.2, 0.006)),
+    ],
+)
+def test_other_makers_prices_are_those_of_their_pages(
+    model: str, columns: tuple[float, float, float]
+) -> None:
+    """A jury of several makers is paid for by one table."""
+    price = shipped_price(model)
+
+    assert (price.input, price.output, price.cache_read) == pytest.approx(columns)
+
+
 def test_a_batch_is_half_of_every_column() -> None:
     """The discount and the cache's factors stack."""
     direct, batch = (shipped_price("claude-sonnet-5-5", in_batch=each) for each in (False, True))

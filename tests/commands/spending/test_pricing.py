@@ -272,6 +272,24 @@ def test_batches_are_priced_as_batches(tmp_path: Path) -> None:
     assert inputs == [4.0, 2.0]
 
 
+def test_a_cache_that_nobody_asked_for_is_part_of_the_worst_case(tmp_path: Path) -> None:
+    """OpenAI writes prefixes to its cache by itself, and bills a quarter more for it."""
+    asked = (("max_tokens", 9.0),)
+    sol, mini = (
+        judge(model, provider="endpoint", model=model, parameters=asked)
+        for model in ("gpt-6.2-sol", "gpt-5-mini")
+    )
+
+    worst = {
+        each.model: price_book(settings(), tmp_path).pricing(each, NOTHING).worst_usd([question()])
+        for each in (sol, mini)
+    }
+
+    n_input = n_input_at_most(question())
+    assert worst["gpt-6.2-sol"] == pytest.approx((n_input * 2.0 * 1.25 + 9 * 10.0) / 1e6)
+    assert worst["gpt-5-mini"] == pytest.approx((n_input * 0.25 + 9 * 2.0) / 1e6)
+
+
 def test_a_users_prices_are_found_beside_the_settings(tmp_path: Path) -> None:
     """Relative paths start from the settings' folder, as all others do."""
     (tmp_path / "mine.toml").write_text(

@@ -121,7 +121,7 @@ def judged(
     task = JudgeTask(
         JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
     )
-    return judge_in_batches(recorder, task, lambda: port, how)
+    return judge_in_batches(recorder, task, lambda _: port, how)
 
 
 def again(recorder: Recorder, ledger: Ledger) -> Recorder:

@@ -43,7 +43,7 @@ dtype = "float32"
 provider = "anthropic-batch"
 instructions = "rubrics/judge_medical.md"
 """
-_QUICK: Final = {"poll_s": 0.05, "settle_s": 0.5}
+_USUAL: Final = {"pilot_model": "claude-sonnet-5-5", "poll_s": 0.05, "settle_s": 0.5}
 
 
 def lay_out(
@@ -76,7 +76,7 @@ def settings(
     With temperatures, entrants of the same weights answer apart.
     """
     keys = "".join(
-        f"{key} = {json.dumps(value)}\n" for key, value in {**_QUICK, **(judge or {})}.items()
+        f"{key} = {json.dumps(value)}\n" for key, value in {**_USUAL, **(judge or {})}.items()
     )
     tables = "".join(
         f'\n[[entrants]]\nid = "{name}"\nweights = "weights/{weights}"\n'

@@ -10,14 +10,15 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import MOST_ALIKE, TryAgain, Unanswered
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
+from commands.judging.panel import Parameters
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
+from commands.settings.schema import MaxTokensKey
 from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
@@ -62,6 +63,15 @@ def served(
     return EndpointJudge(judge, server, n_at_a_time=n_at_a_time)
 
 
+def thinking(url: str, *, max_tokens_key: MaxTokensKey, greedy: bool) -> Judge:
+    """Return a judge on a server of reasoning models."""
+    temperature = () if greedy else (("temperature", "omitted"),)
+    parameters: Parameters = (("max_tokens", 64.0), *temperature)
+    judge = JudgeSettings(JudgeId("steady"), "endpoint", MODEL, parameters)
+    server = Endpoint(url, "judge 'steady'", api_key=None, max_retries=0)
+    return EndpointJudge(judge, server, n_at_a_time=1, max_tokens_key=max_tokens_key)
+
+
 def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = (QUERY,)) -> list[Answer]:
     """Return what a judge answers."""
     return list(answered(judge, queries))
@@ -70,28 +80,6 @@ def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = (QUERY,)) -> list[A
 def numbered(n: int) -> list[JudgeQuery]:
     """Return different queries."""
     return [QUERY._replace(query_key=key(str(each)), user=f"Question {each}") for each in range(n)]
-
-
-@pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
-def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
-    """Some tell nothing of it, and no sum of tokens may fall below none."""
-    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-    body = json.dumps({"model": MODEL, "choices": [message], "usage": usage}).encode()
-
-    counted = reply_of(QUERY.query_key, body).usage
-
-    assert counted is not None
-    assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
-
-
-def test_a_server_need_not_count() -> None:
-    """Then nothing is known of tokens, which is not the same as none."""
-    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
-
-    reply = reply_of(QUERY.query_key, json.dumps({"model": MODEL, "choices": [message]}).encode())
-
-    assert reply.usage is None
 
 
 class TestEndpointJudge(JudgeContract):
@@ -132,6 +120,39 @@ def test_the_protocol_schema_asks_for_an_object_of_that_shape(fake: FakeOpenAI) 
         "type": "json_schema",
         "json_schema": wanted,
     }
+
+
+def test_a_reasoning_model_is_asked_in_its_own_words(fake: FakeOpenAI) -> None:
+    """It takes no temperature, and calls the longest reply by another name."""
+    fake.traffic.thinks = True
+
+    (reply,) = answers_of(thinking(fake.url, max_tokens_key="max_completion_tokens", greedy=False))
+
+    assert isinstance(reply, Reply)
+    assert {"temperature", "max_tokens"}.isdisjoint(fake.traffic.asked[0])
+    assert fake.traffic.asked[0]["max_completion_tokens"] == 64
+
+
+@pytest.mark.parametrize(
+    ("max_tokens_key", "greedy", "remedy"),
+    [
+        ("max_tokens", False, 'set max_tokens_key = "max_completion_tokens"'),
+        ("max_completion_tokens", True, "set greedy = false"),
+    ],
+)
+def test_a_setting_that_the_model_does_not_take_stops_the_run_and_is_named(
+    fake: FakeOpenAI, ledger: Ledger, max_tokens_key: MaxTokensKey, greedy: bool, remedy: str
+) -> None:
+    """Every query would be rejected, and none of them is at fault: all stay open."""
+    fake.traffic.thinks = True
+    recorder, task = recorder_of(ledger, 1)
+    judge = thinking(fake.url, max_tokens_key=max_tokens_key, greedy=greedy)
+
+    with pytest.raises(ConfigurationError, match=r"rejects judge 'steady' .*Unsupported") as stop:
+        judge_open(recorder, task, lambda: judge, on_progress=no_progress)
+
+    assert str(stop.value).endswith(remedy)
+    assert "JudgeQueryFailed" not in types_of(ledger)
 
 
 def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> None:
@@ -441,6 +462,17 @@ def test_a_key_that_is_refused_is_not_quoted() -> None:
     assert "export OPENAI_API_KEY" in str(refusal.value)
     assert CANARY not in str(refusal.value)
     assert refusal.value.__cause__ is refusal.value.__context__ is None
+
+
+def test_a_key_that_the_server_repeats_is_not_recorded(fake: FakeOpenAI) -> None:
+    """What it says about a rejected query is kept on the ledger for ever."""
+    judge = served(fake.url, api_key="told")
+
+    fake.inject(Fault("bad_request"))
+    (answer,) = answers_of(judge)
+
+    detail = "HTTP 400: [key] to fail: bad_request"
+    assert answer == NoReply(QUERY.query_key, "rejected", detail)
 
 
 def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:

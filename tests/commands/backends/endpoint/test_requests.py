@@ -1,41 +1,76 @@
-"""A query as a request for a chat completion."""
+"""A query as chat completions are asked it, one by one or in a batch."""
 
-from commands.backends.endpoint.requests import ChatRequestForm
+import pytest
+
+from commands.backends.endpoint.requests import ChatForm, remedy_of
+from commands.judging.panel import Parameters
+from commands.settings.schema import MaxTokensKey
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId
 from projections.verdicts.queries import VERDICT_SCHEMA
-from tests.support.builders.events import judge
 from tests.support.contracts import QUERIES
 
-TURNS = [
-    {"role": "system", "content": QUERIES[0].system},
-    {"role": "user", "content": QUERIES[0].user},
-]
+QUERY = QUERIES[0]
+TURNS = (
+    {"role": "system", "content": QUERY.system},
+    {"role": "user", "content": QUERY.user},
+)
 
 
-def params(protocol: str) -> object:
-    """Return the parameters of a request to a judge with this protocol."""
-    given = (("max_tokens", 64.0), ("protocol", protocol))
-    by = judge("served", provider="endpoint", model="org/judge", parameters=given)
-    return ChatRequestForm(by).params(QUERIES[0])
+def body(max_tokens_key: MaxTokensKey = "max_tokens", **parameters: str) -> dict[str, object]:
+    """Return the request of a judge with these parameters."""
+    given: Parameters = (("max_tokens", 64.0), *parameters.items())
+    judge = JudgeSettings(JudgeId("judge"), "endpoint", "model", given)
+    return dict(ChatForm(judge, max_tokens_key=max_tokens_key).body(QUERY))
 
 
-def test_a_request_holds_both_texts_and_asks_for_the_likeliest_reply() -> None:
-    """A judge that draws its verdict by lot could not be asked again."""
-    assert params("line") == {
-        "model": "org/judge",
+def test_a_plain_request_is_greedy_and_holds_no_more_than_every_server_takes() -> None:
+    """Servers reject what they do not know."""
+    assert body() == {"model": "model", "max_tokens": 64, "temperature": 0.0, "messages": TURNS}
+
+
+def test_each_setting_changes_its_own_part_of_the_request() -> None:
+    """What is sent is what the judge's digest names."""
+    assert body("max_completion_tokens", temperature="omitted", reasoning_effort="high") == {
+        "model": "model",
+        "max_completion_tokens": 64,
+        "reasoning_effort": "high",
         "messages": TURNS,
-        "max_tokens": 64,
-        "temperature": 0.0,
+    }
+    asked = body(protocol="schema", extra_body='{"seed":7,"safe_prompt":true}')
+    assert asked.keys() - body().keys() == {"response_format", "seed", "safe_prompt"}
+    assert asked["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "verdict", "strict": True, "schema": VERDICT_SCHEMA},
     }
 
 
-def test_the_schema_is_sent_where_it_is_the_protocol() -> None:
-    """The server's grammar then enforces the shape of the reply."""
-    wanted = {"name": "verdict", "strict": True, "schema": dict(VERDICT_SCHEMA)}
-
-    assert params("schema") == {
-        "model": "org/judge",
-        "messages": TURNS,
-        "max_tokens": 64,
-        "temperature": 0.0,
-        "response_format": {"type": "json_schema", "json_schema": wanted},
-    }
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        (
+            "HTTP 400: Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            'set max_tokens_key = "max_completion_tokens"',
+        ),
+        (
+            "HTTP 400: Unsupported value: 'temperature' does not support 0 with this model.",
+            "set greedy = false",
+        ),
+        (
+            "HTTP 400: Unrecognized request argument supplied: reasoning_effort",
+            "change or remove reasoning_effort",
+        ),
+        (
+            "HTTP 422: {'loc': ['max_completion_tokens'], 'msg': 'Extra inputs are not permitted'}",
+            'set max_tokens_key = "max_tokens"',
+        ),
+        ("HTTP 400: response_format is not supported by this server", 'set protocol = "line"'),
+        ("HTTP 400: 'max_tokens' is too large: 4096. The prompt has 7000 tokens.", None),
+        ("HTTP 400: This content type is not supported.", None),
+    ],
+)
+def test_a_rejection_of_every_request_is_told_from_that_of_one(
+    message: str, remedy: str | None
+) -> None:
+    """The one stops the run with the setting to change; the other is about a single prompt."""
+    assert remedy_of(message) == remedy

@@ -42,7 +42,7 @@ path = "rubrics/factuality.md"
 [judge]
 provider = "endpoint"
 base_url = "{url}"
-headline_model = "{judge}"
+model = "{judge}"
 prices = "prices.toml"
 """
 

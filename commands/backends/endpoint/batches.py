@@ -1,0 +1,285 @@
+"""A batch judge on OpenAI's Batch API.
+
+A batch is a file of requests and an order to work on it. Uploading a file is free, and repeated
+after a failure; the order is sent again only if the server certainly did not take it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence, Sized
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Final, TypeVar
+from weakref import finalize
+
+import httpx2
+import msgspec
+import openai
+
+from commands.backends.endpoint import _batch_replies as replies
+from commands.backends.endpoint.requests import PATH, ChatForm
+from commands.backends.endpoint.server import BUSY, Endpoint
+from commands.backends.remote.bodies import (
+    decode_json,
+    first_line,
+    lines_in,
+    retry_after_s,
+    was_not_sent,
+)
+from commands.backends.remote.outcomes import Stop, TryAgain
+from commands.backends.remote.pace import Pace, back_off_s
+from commands.backends.remote.sender import send_alone
+from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.ports import Answer, BatchState
+from commands.settings.schema import MaxTokensKey
+from ledger.errors import TourneyError
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, Json, canonical_json
+from projections.verdicts.queries import JudgeQuery
+
+_Told = TypeVar("_Told")
+
+_ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
+_PAGE: Final = 100
+_READS: Final = 8  # of one batch's files
+_RETRIES: Final = 5  # of calls that cost nothing
+
+
+class OpenAIBatches:
+    """Sends each batch at most once, and reads its results line by line."""
+
+    def __init__(
+        self,
+        judge: JudgeSettings,
+        server: Endpoint,
+        *,
+        max_tokens_key: MaxTokensKey = "max_completion_tokens",
+        pace: Pace | None = None,
+    ) -> None:
+        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
+        self._server, self._pace = server, pace or Pace()
+        client = server.client()
+        finalize(self, client.close)
+        self._once = client.with_options(max_retries=0)
+        self._again = client.with_options(max_retries=_RETRIES)
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Upload the queries, then order the batch, at most once."""
+        file_id = self._upload(queries)
+        metadata = replies.metadata_of(query.query_key for query in queries)
+
+        def order(_: object) -> BatchState:
+            try:
+                body = self._once.batches.with_raw_response.create(
+                    completion_window="24h",
+                    endpoint="/v1/chat/completions",
+                    input_file_id=file_id,
+                    metadata=metadata,
+                ).content
+                return decode_json(body, replies.SERVER_BATCH).state
+            except openai.APIError as error:
+                raise self._not_created(error) from None
+            except msgspec.DecodeError as error:
+                why = self._server.not_the_api(first_line(error)).why
+                raise Stop(_uncertain(why), "perhaps billed") from error
+
+        return send_alone(self._server.name, order, self._pace)
+
+    def n_bytes(self, query: JudgeQuery) -> int:
+        """Return the bytes that a query adds to a batch's file."""
+        return len(self._line(query))
+
+    def retrieve(self, provider_batch_id: str) -> BatchState:
+        """Return the state of a batch."""
+        batch = self._batch(provider_batch_id)
+        if not batch.has_ended:
+            return batch.state
+        return replace(
+            batch.state, has_results=all(self._has(file_id) for file_id, _ in batch.result_files)
+        )
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Yield the batches created at or after a moment, the newest first."""
+        after, has_more = "", True
+        while has_more:
+            page = self._told(partial(self._page, after), replies.BATCH_PAGE)
+            for batch in page.data:
+                if batch.state.created_at < moment:
+                    return
+                after = batch.id
+                yield batch.state
+            has_more = page.has_more and bool(page.data)
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield an ended batch's answers; interrupted files are read again from the start."""
+        batch = self._batch(provider_batch_id)
+        if not batch.has_ended:
+            raise ProviderError(f"batch {provider_batch_id} has not ended")
+        read: set[Digest] = set()
+        yield from self._in_files(batch, read)
+        if not batch.is_complete:
+            yield from self._unanswered(batch, read)
+
+    def cancel(self, provider_batch_id: str) -> BatchState:
+        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
+        batches = self._again.batches.with_raw_response
+
+        def ask() -> bytes:
+            try:
+                return batches.cancel(provider_batch_id).content
+            except (openai.BadRequestError, openai.ConflictError):
+                return batches.retrieve(provider_batch_id).content
+
+        return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
+
+    def _line(self, query: JudgeQuery) -> bytes:
+        """Return the line of the file that asks a query; its custom_id is the query key."""
+        line: Json = {
+            "custom_id": query.query_key,
+            "method": "POST",
+            "url": _ENDPOINT,
+            "body": self._form.body(query),
+        }
+        return canonical_json(line) + b"\n"
+
+    def _upload(self, queries: Sequence[JudgeQuery]) -> str:
+        """Upload the file of requests; return its id."""
+        content = b"".join(map(self._line, queries))
+        files = self._again.files.with_raw_response
+        try:
+            told = files.create(file=("queries.jsonl", content), purpose="batch").content
+            return decode_json(told, replies.SERVER_FILE).id
+        except openai.APIError as error:
+            raise self._refused(error) from None
+        except msgspec.DecodeError as error:
+            raise self._server.not_the_api(first_line(error)) from error
+
+    def _not_created(self, error: openai.APIError) -> Stop | TryAgain:
+        """Return how to go on after a failed order: it tells whether the batch may exist."""
+        if (fatal := self._server.fatal_error(error)) is not None:
+            return Stop(fatal)
+        if isinstance(error, openai.APIStatusError) and error.status_code in BUSY:
+            asked_s = retry_after_s(error.response.headers)
+            return TryAgain(self._refused(error), is_limit=True, asked_s=asked_s)
+        if was_not_sent(error.__cause__):
+            return TryAgain(self._refused(error), fate="not sent")
+        if isinstance(error, openai.APIStatusError) and _is_rejected(error):
+            return Stop(self._refused(error))
+        return Stop(_uncertain(self._server.describe(error)), "perhaps billed")
+
+    def _refused(self, error: openai.APIError) -> TourneyError:
+        """Return the error for a batch that certainly does not exist."""
+        return self._server.fatal_error(error) or BatchRefused(self._server.describe(error))
+
+    def _page(self, after: str) -> bytes:
+        batches = self._again.batches.with_raw_response
+        return batches.list(limit=_PAGE, after=after or openai.omit).content
+
+    def _batch(self, provider_batch_id: str) -> replies.ServerBatch:
+        batches = self._again.batches.with_raw_response
+        ask = lambda: batches.retrieve(provider_batch_id).content  # noqa: E731  # one call
+        return self._told(ask, replies.SERVER_BATCH, provider_batch_id)
+
+    def _has(self, file_id: str) -> bool:
+        """Return whether the server still keeps a file."""
+        try:
+            self._again.files.with_raw_response.retrieve(file_id)
+        except openai.NotFoundError:
+            return False
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
+        return True
+
+    def _in_files(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
+        """Yield the answers in the files of results, each once."""
+        for file_id, n_lines in batch.result_files:
+            n_then = len(read) + n_lines
+            for line in self._whole(batch, file_id, partial(_has_reached, read, n_then)):
+                answer = replies.answer_in(line)
+                if answer is not None and answer.query_key not in read:
+                    read.add(answer.query_key)
+                    yield answer
+
+    def _unanswered(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
+        """Yield why the other queries of a batch that broke off have no answer.
+
+        Only the file of requests names them.
+        """
+        n_queries = batch.state.n_queries
+        for line in self._whole(batch, batch.input_file_id, partial(_has_reached, read, n_queries)):
+            key = replies.query_key_in(line)
+            if key is not None and key not in read:
+                read.add(key)
+                yield batch.unanswered(key)
+
+    def _whole(
+        self, batch: replies.ServerBatch, file_id: str, is_read: Callable[[], bool]
+    ) -> Iterator[bytes]:
+        """Yield a file's lines, again from the start until all are read.
+
+        A download can end early without an error.
+
+        Raises:
+            ResultsLost: The server keeps the file no longer.
+            ProviderError: It breaks off again and again.
+        """
+        for attempt in range(_READS):
+            yield from self._lines(batch, file_id)
+            if is_read():
+                return
+            self._pace.rest(back_off_s(attempt))
+        raise ProviderError(f"results of batch {batch.id} break off again and again")
+
+    def _lines(self, batch: replies.ServerBatch, file_id: str) -> Iterator[bytes]:
+        """Yield the lines of a file, until it ends or breaks off."""
+        try:
+            with self._again.files.with_streaming_response.content(file_id) as response:
+                yield from lines_in(response.iter_bytes())
+        except openai.NotFoundError:
+            lost = f"the provider no longer keeps the results of batch {batch.id}"
+            raise ResultsLost(lost) from None
+        except (openai.APIConnectionError, httpx2.TransportError):
+            return
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
+
+    def _told(
+        self,
+        ask: Callable[[], bytes],
+        decoder: msgspec.json.Decoder[_Told],
+        provider_batch_id: str | None = None,
+    ) -> _Told:
+        """Return the answer to a free call; no frame of an error may show what the server quotes.
+
+        Raises:
+            BatchGone: The server does not have this batch.
+            ProviderError: It keeps failing.
+        """
+        try:
+            return decode_json(ask(), decoder)
+        except openai.NotFoundError as error:
+            if provider_batch_id is not None:
+                raise BatchGone(provider_batch_id) from None
+            raise self._provider_error(error) from None
+        except openai.APIError as error:
+            raise self._provider_error(error) from None
+        except msgspec.DecodeError as error:
+            raise self._server.not_the_api(first_line(error)) from error
+
+    def _provider_error(self, error: openai.APIError) -> TourneyError:
+        return self._server.fatal_error(error) or ProviderError(self._server.describe(error))
+
+
+def _has_reached(read: Sized, n: int) -> bool:
+    return len(read) >= n
+
+
+def _uncertain(why: str) -> BatchUncertain:
+    return BatchUncertain(f"{why}; the batch may still exist")
+
+
+def _is_rejected(error: openai.APIStatusError) -> bool:
+    """Return whether the server read the order, and would not take it."""
+    if error.status_code == HTTPStatus.REQUEST_TIMEOUT:
+        return False
+    return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR

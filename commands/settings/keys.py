@@ -1,0 +1,28 @@
+"""API keys: the environment variables that providers' keys are read from."""
+
+from typing import Final
+
+ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+"""Where Anthropic's client looks, in this order."""
+OPENAI_KEY: Final = "OPENAI_API_KEY"
+"""Where OpenAI's client looks, and the default for every server with its API."""
+VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
+"""The name of an environment variable; no server's key looks like one."""
+
+
+def key_variables(provider: str, api_key_env: str) -> tuple[str, ...]:
+    """Return the variables of which one must hold a key; empty: none is needed for certain.
+
+    Whether a server wants a key is known only once it is asked.
+
+    Args:
+        provider: A judge's provider.
+        api_key_env: The variable that the judge's settings name.
+    """
+    match provider:
+        case "anthropic" | "anthropic-batch":
+            return ANTHROPIC_KEYS
+        case "openai-batch":
+            return (api_key_env,)
+        case _:
+            return ()

@@ -1,0 +1,123 @@
+"""Completions as many makers' servers write them, and what is taken from each."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from commands.backends.endpoint._replies import reply_of, text_of
+from commands.ports import GeneratedText, Reply
+from ledger.events.money import Usage
+from tests.providers.openai import MODEL
+from tests.support.builders.events import key
+from tests.support.contracts import QUERIES
+
+QUERY = QUERIES[0]
+
+
+def completion(message: Mapping[str, object], finish_reason: str | None = "stop") -> bytes:
+    """Return a completion with a message, and no word on tokens."""
+    choice = {"message": message, "finish_reason": finish_reason}
+    return json.dumps({"model": MODEL, "choices": [choice]}).encode()
+
+
+def reply_with(usage: object) -> Reply:
+    """Return a reply with this usage."""
+    body = json.loads(completion({"content": "VERDICT: A"}))
+    return reply_of(QUERY.query_key, json.dumps({**body, "usage": usage}).encode())
+
+
+@pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
+def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
+    """Some tell nothing of it, and no sum of tokens may fall below none."""
+    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
+    body = json.dumps({"model": MODEL, "choices": [message], "usage": usage}).encode()
+
+    counted = reply_of(QUERY.query_key, body).usage
+
+    assert counted is not None
+    assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
+
+
+def test_a_server_need_not_count() -> None:
+    """Then nothing is known of tokens, which is not the same as none."""
+    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
+
+    reply = reply_of(QUERY.query_key, json.dumps({"model": MODEL, "choices": [message]}).encode())
+
+    assert reply.usage is None
+
+
+def test_thinking_is_paid_for_as_output() -> None:
+    """Google counts it in the total alone; others count it among the completion's tokens."""
+    apart = reply_with({"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83})
+    among = reply_with({"prompt_tokens": 21, "completion_tokens": 62, "total_tokens": 83})
+
+    assert apart.usage == among.usage == Usage(n_input=21, n_output=62)
+
+
+def test_deepseeks_cache_is_told_by_another_name() -> None:
+    """A read costs a tenth, and less, of plain input."""
+    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_cache_hit_tokens": 64}
+
+    assert reply_with(usage).usage == Usage(n_input=6, n_output=2, n_cache_read=64)
+
+
+def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
+    """OpenAI bills a surcharge for it since GPT-5.6."""
+    details = {"cached_tokens": 10, "cache_write_tokens": 50}
+    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_tokens_details": details}
+
+    expected = Usage(n_input=10, n_output=2, n_cache_write_5m=50, n_cache_read=10)
+    assert reply_with(usage).usage == expected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "VERDICT: A", "reasoning_content": "VERDICT: B?"},  # DeepSeek, vLLM
+        {"content": "VERDICT: A", "reasoning": "VERDICT: B?"},  # OpenRouter, newer vLLM
+        {
+            "content": [  # Mistral
+                {"type": "thinking", "thinking": [{"type": "text", "text": "VERDICT: B?"}]},
+                {"type": "text", "text": "VERDICT"},
+                {"type": "text", "text": ": A"},
+            ]
+        },
+    ],
+    ids=["reasoning_content", "reasoning", "parts"],
+)
+def test_reasoning_is_not_part_of_a_reply(message: dict[str, object]) -> None:
+    """A verdict that was considered and dropped must not be read for the verdict."""
+    assert reply_of(QUERY.query_key, completion(message)).text == "VERDICT: A"
+    generated = json.loads(completion(message))
+    generated["usage"] = {"prompt_tokens": 1, "completion_tokens": 1}
+    text = text_of(key("r"), json.dumps(generated).encode(), elapsed_s=1.0)
+    assert isinstance(text, GeneratedText)
+    assert text.text == "VERDICT: A"
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "stop_reason"),
+    [("length", "max_tokens"), ("model_length", "max_tokens"), ("stop", "end_turn"), (None, "")],
+)
+def test_a_reply_of_reasoning_alone_is_empty(finish_reason: str | None, stop_reason: str) -> None:
+    """The model thought until nothing was left for a verdict; that is truncated, or empty."""
+    body = completion({"content": None, "reasoning_content": "Let me see."}, finish_reason)
+
+    reply = reply_of(QUERY.query_key, body)
+
+    assert (reply.text, reply.stop_reason) == ("", stop_reason)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"content": None, "refusal": "No."}, {"content": [{"type": "refusal", "refusal": "No."}]}],
+    ids=["field", "part"],
+)
+def test_a_refusal_is_told_apart_from_an_answer(message: dict[str, object]) -> None:
+    """It is paid for, counted apart, and not asked again."""
+    reply = reply_of(QUERY.query_key, completion(message))
+
+    assert (reply.text, reply.stop_reason) == ("No.", "refusal")

@@ -1,0 +1,187 @@
+"""Judges of several makers, as a user asks them: each with its own server, key and batches."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from signal import SIGKILL
+
+import pytest
+
+from commands.backends.endpoint.batches import OpenAIBatches
+from commands.backends.remote.bodies import decode_json
+from commands.judging.judge import answer_command
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.tournament.spend import spend_of
+from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.providers.openai_batches.server import FakeOpenAIBatches
+from tests.providers.openai_batches.service import Trouble
+from tests.support.command_line import paid
+from tests.support.command_line.warm import Ended, begin, run_warm
+from tests.support.faults.death import Death, before
+
+CANARY = "sk-proj-canary-3d9a"
+MODEL = "gpt-5-mini"
+N_QUERIES = 72  # 2 prompts, 3 dimensions, 6 pairs, both orders
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAIBatches]:
+    """Give OpenAI, whose batches end when they are looked at."""
+    with FakeOpenAIBatches(api_key=CANARY) as fake:
+        fake.service.ends_by_looking = True
+        yield fake
+
+
+@pytest.fixture
+def folder(tmp_path: Path, fake: FakeOpenAIBatches) -> Path:
+    """Give a tournament that four entrants have answered, judged in batches by OpenAI's model."""
+    place = paid.lay_out(
+        tmp_path / "paid",
+        n_prompts=2,
+        judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url, "batch_queries": 30},
+    )
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
+    settings.write_text(f"{text}", encoding="utf-8")
+    paid.record_responses(place)
+    return place
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return an environment with OpenAI's key."""
+    return paid.environment("http://127.0.0.1:9", OPENAI_API_KEY=CANARY, **more)
+
+
+def tourney(folder: Path, *words: str, **more: str) -> Ended:
+    """Run a command in a folder to its end."""
+    return run_warm(folder, words, environment(**more))
+
+
+def require_paid_once(folder: Path, fake: FakeOpenAIBatches) -> None:
+    """Compare the bill with the ledger: every answer is there, and the only one to its query."""
+    billed = Counter(fake.service.billed)
+    assert set(billed.values()) == {1}
+    assert billed == paid.paid_by_ledger(folder)
+
+
+def test_a_tournament_is_judged_in_openais_batches(folder: Path, fake: FakeOpenAIBatches) -> None:
+    """At half the price, with one key, which is nowhere on the ledger."""
+    done = tourney(folder, "apply", "judge", "--yes")
+
+    assert done.code == 0, done.err
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    require_paid_once(folder, fake)
+    assert set(fake.service.keys) == {CANARY}
+    assert CANARY.encode() not in (folder / "tournament.db").read_bytes()
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        total = fold(spend_of(StreamId("paid")), ledger.read()).total
+    tokens = total.tokens
+    usd = (tokens.n_input * 0.25 + tokens.n_output * 2.0) / 2 / 1e6
+    assert total.usd == pytest.approx(usd)
+
+
+def test_nobody_need_wait_for_batches(folder: Path, fake: FakeOpenAIBatches) -> None:
+    """The laptop may sleep; another command receives them."""
+    fake.service.ends_by_looking = False
+    sent = tourney(folder, "apply", "judge", "--yes", "--no-wait")
+    fake.end_batches()
+    received = tourney(folder, "batch", "wait")
+
+    assert (sent.code, received.code) == (7, 0), received.err
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    require_paid_once(folder, fake)
+
+
+def test_without_its_key_nothing_is_sent(folder: Path, fake: FakeOpenAIBatches) -> None:
+    """The message names the variable."""
+    done = tourney(folder, "apply", "judge", "--yes", TOURNEY_JUDGE_API_KEY_ENV="MY_OPENAI_KEY")
+
+    assert done.code == 4
+    assert "needs an API key, and none is set; export MY_OPENAI_KEY=" in done.err
+    assert fake.service.calls == []
+
+
+@pytest.mark.parametrize("kind", ["cut_after", "error_after", "cut_before"])
+def test_an_order_of_unknown_fate_is_paid_once(
+    folder: Path, fake: FakeOpenAIBatches, kind: str
+) -> None:
+    """What exists is adopted by its metadata, at once; what does not is ordered again."""
+    fake.inject(Trouble("order", kind))  # type: ignore[arg-type]  # the kinds above
+
+    done = tourney(folder, "apply", "judge", "--yes")
+
+    assert done.code == 0, done.err
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    require_paid_once(folder, fake)
+
+
+KILLS = [
+    before(OpenAIBatches.create),
+    before(OpenAIBatches._send),
+    before(decode_json, call=2),  # the order was taken, and nobody read the answer
+    before(answer_command, call=20),
+    *(Death(n) for n in (230, 450)),
+    *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
+]
+
+
+@pytest.mark.parametrize("death", KILLS, ids=str)
+def test_killed_anywhere_a_command_pays_for_nothing_twice(
+    folder: Path, fake: FakeOpenAIBatches, death: Death
+) -> None:
+    """The provider goes on; the same command again finds what it did."""
+    killed = begin(folder, ("apply", "judge", "--yes"), environment(), death=death).wait()
+    done = tourney(folder, "apply", "judge", "--yes")
+
+    assert killed.code == -SIGKILL
+    assert done.code == 0, done.err
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    require_paid_once(folder, fake)
+
+
+def verdict_of(maker: str) -> Callable[[Json], Said]:
+    """Return a model that answers each request in its own way, and always alike."""
+
+    def say(body: Json) -> Said:
+        letter = sha256(f"{maker} {body['messages']}".encode()).digest()[0] % 3
+        return Said(f"VERDICT: {('A', 'B', 'TIE')[letter]}")
+
+    return say
+
+
+def test_a_jury_of_three_makers_is_asked_at_three_servers_with_three_keys(tmp_path: Path) -> None:
+    """A key that went to another maker's server would be given away."""
+    keys = {name: f"sk-{name}-canary" for name in ("first", "second", "third")}
+    with ExitStack() as stack:
+        servers = {
+            name: stack.enter_context(FakeOpenAI(verdict_of(name), api_key=key))
+            for name, key in keys.items()
+        }
+        place = paid.lay_out(tmp_path / "paid", n_prompts=2)
+        settings = place / "tournament.toml"
+        jury = ""
+        for name, server in servers.items():
+            server.traffic.models = None
+            jury += (
+                f'[[jury]]\nid = "{name}"\nprovider = "endpoint"\nmodel = "{name}-large"\n'
+                f'base_url = "{server.url}"\napi_key_env = "{name.upper()}_KEY"\n'
+            )
+        settings.write_text(f"{settings.read_text(encoding='utf-8')}\n{jury}", encoding="utf-8")
+        paid.record_responses(place)
+        known = {f"{name.upper()}_KEY": key for name, key in keys.items()}
+
+        for name in servers:
+            done = tourney(place, "apply", "judge", "--judge", name, **known)
+            assert done.code == 0, done.err
+
+        asked = {name: set(server.traffic.keys) for name, server in servers.items()}
+        n_asked = {len(server.traffic.asked) for server in servers.values()}
+
+    assert asked == {name: {key} for name, key in keys.items()}
+    assert n_asked == {N_QUERIES}
+    content = (place / "tournament.db").read_bytes()
+    assert not [key for key in keys.values() if key.encode() in content]
