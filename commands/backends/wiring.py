@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
@@ -23,7 +22,6 @@ from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
 from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
-from commands.settings.version import VERSION
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from commands.backends.huggingface.replicas import ReplicaGroup
 
 _OPENAI: Final = "https://api.openai.com/v1"
-_RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "numpy")
 
 
 @contextmanager
@@ -299,14 +296,3 @@ def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
         device=settings.generation.device,
         cpu_threads=settings.generation.cpu_threads,
     )
-
-
-def package_versions() -> tuple[tuple[str, str], ...]:
-    """Return the versions of installed packages that a tournament's opening records."""
-    found = [("tourney", VERSION)]
-    for package in _RECORDED_PACKAGES:
-        try:
-            found.append((package, version(package)))
-        except PackageNotFoundError:
-            continue
-    return tuple(found)

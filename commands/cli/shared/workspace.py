@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commands.backends.wiring import package_versions
 from commands.cli.shared import options
 from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from commands.settings.environment import variable
+from commands.settings.version import package_versions
 from ledger.events.registration import Provider
 from ledger.store import Ledger
 

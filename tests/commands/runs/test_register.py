@@ -31,7 +31,7 @@ from tests.support.builders.commands import (
 from tests.support.specification import after
 
 VERSIONS = [("tourney", "0.1.0")]
-BEFORE_EVALUATIONS = "recompute"
+BEFORE_EVALUATIONS = "e6d510546cb5d143a1b9a355e4bde7f740c1918e7f34576fa528056ffe10a38c"
 """What these settings were recorded as when there were none to be configured."""
 
 

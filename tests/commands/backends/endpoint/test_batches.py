@@ -23,7 +23,7 @@ from ledger.identity import JudgeId
 from tests.providers.openai import MODEL, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble
-from tests.support.builders.anthropic import queries, told_of
+from tests.support.builders.anthropic import FakeTime, queries, told_of
 from tests.support.contracts import BatchJudgeContract
 
 CANARY = "sk-canary-7b2e"
@@ -38,22 +38,22 @@ def fake() -> Iterator[FakeOpenAIBatches]:
 
 
 @pytest.fixture
-def slept() -> list[float]:
-    """Give the seconds that were waited for, which took no time."""
-    return []
+def clock() -> FakeTime:
+    """Give a clock that only waiting moves on."""
+    return FakeTime()
 
 
 @pytest.fixture
-def judge(fake: FakeOpenAIBatches, slept: list[float]) -> OpenAIBatches:
+def judge(fake: FakeOpenAIBatches, clock: FakeTime) -> OpenAIBatches:
     """Give a judge that asks the fake."""
-    return batching(fake.url, slept)
+    return batching(fake.url, clock)
 
 
-def batching(url: str, slept: list[float]) -> OpenAIBatches:
+def batching(url: str, clock: FakeTime) -> OpenAIBatches:
     """Return a judge whose waiting takes no time."""
     parameters = (("max_tokens", 64.0), ("temperature", "omitted"))
     settings = JudgeSettings(JudgeId("gpt"), "openai-batch", MODEL, parameters)
-    return OpenAIBatches(settings, Endpoint(url, "judge", CANARY), sleep=slept.append)
+    return OpenAIBatches(settings, Endpoint(url, "judge", CANARY), pace=clock.pace())
 
 
 def ended(judge: OpenAIBatches, fake: FakeOpenAIBatches, n: int = 20) -> str:
@@ -82,7 +82,7 @@ class TestOpenAIBatches(BatchJudgeContract):
 
     def make(self) -> OpenAIBatches:
         """Return a judge that asks the fake."""
-        return batching(self.fake.url, [])
+        return batching(self.fake.url, FakeTime())
 
     def end(self) -> None:
         """End them all."""
@@ -134,7 +134,7 @@ def test_a_batch_tells_its_queries_from_the_beginning(
 
 @pytest.mark.parametrize("kind", ["rate_limited", "busy"])
 def test_an_order_that_was_certainly_not_taken_is_sent_again(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, slept: list[float], kind: Kind
+    judge: OpenAIBatches, fake: FakeOpenAIBatches, clock: FakeTime, kind: Kind
 ) -> None:
     """The file is uploaded once."""
     fake.inject(*[Trouble("order", kind)] * 3)
@@ -143,7 +143,7 @@ def test_an_order_that_was_certainly_not_taken_is_sent_again(
 
     assert fake.service.calls == ["upload", *["order"] * 4]
     assert len(fake.service.batches) == 1
-    assert len(slept) == 3
+    assert len(clock.slept) == 3
 
 
 @pytest.mark.parametrize("kind", ["rate_limited", "busy"])
@@ -151,7 +151,7 @@ def test_a_server_that_stays_busy_took_no_batch(
     judge: OpenAIBatches, fake: FakeOpenAIBatches, kind: Kind
 ) -> None:
     """It is certain, so the plan need not be searched for."""
-    fake.inject(*[Trouble("order", kind)] * 100)
+    fake.inject(*[Trouble("order", kind)] * 1000)
 
     with pytest.raises(BatchRefused):
         judge.create(queries(2))
@@ -207,19 +207,19 @@ def test_used_up_credit_stops_before_a_batch(
     assert fake.service.batches == {}
 
 
-def test_a_server_that_is_not_there_took_no_batch(slept: list[float]) -> None:
+def test_a_server_that_is_not_there_took_no_batch(clock: FakeTime) -> None:
     """Nothing was sent."""
     with FakeOpenAIBatches() as gone:
         url = gone.url
 
     with pytest.raises(BatchRefused, match="Connect"):
-        batching(url, slept).create(queries(1))
+        batching(url, clock).create(queries(1))
 
 
-def test_a_wrong_key_is_no_credential_and_not_quoted(slept: list[float]) -> None:
+def test_a_wrong_key_is_no_credential_and_not_quoted(clock: FakeTime) -> None:
     """For each call alike; the server's own words do quote it."""
     with FakeOpenAIBatches(api_key="another") as fake:
-        judge = batching(fake.url, slept)
+        judge = batching(fake.url, clock)
         for ask in (
             lambda: judge.create(queries(1)),
             lambda: judge.retrieve("batch_1"),
@@ -255,10 +255,10 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
     assert state.n_errored == 3
 
 
-def test_a_refusal_is_a_reply_that_is_paid_for(slept: list[float]) -> None:
+def test_a_refusal_is_a_reply_that_is_paid_for(clock: FakeTime) -> None:
     """It is read as one that came by itself."""
     with FakeOpenAIBatches(lambda _: Said(None, refusal="No.")) as fake:
-        judge = batching(fake.url, slept)
+        judge = batching(fake.url, clock)
         (reply,) = judge.results(ended(judge, fake, 1))
 
     assert isinstance(reply, Reply)
@@ -277,7 +277,7 @@ def test_an_answer_that_is_none_may_have_been_billed(
 
     (failure,) = (each for each in answers if isinstance(each, NoReply))
     assert (failure.query_key, failure.reason) == (asked[0].query_key, "errored")
-    assert failure.detail.endswith("it may have been billed")
+    assert failure.fate == "perhaps billed"
     assert len(answers) == 3
 
 

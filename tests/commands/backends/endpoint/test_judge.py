@@ -68,7 +68,7 @@ def thinking(url: str, *, max_tokens_key: MaxTokensKey, greedy: bool) -> Judge:
     temperature = () if greedy else (("temperature", "omitted"),)
     parameters: Parameters = (("max_tokens", 64.0), *temperature)
     judge = JudgeSettings(JudgeId("steady"), "endpoint", MODEL, parameters)
-    server = Endpoint(url, "judge 'steady'", api_key=None, max_retries=0)
+    server = Endpoint(url, "judge 'steady'", api_key=None)
     return EndpointJudge(judge, server, n_at_a_time=1, max_tokens_key=max_tokens_key)
 
 
@@ -152,7 +152,7 @@ def test_a_setting_that_the_model_does_not_take_stops_the_run_and_is_named(
         judge_open(recorder, task, lambda: judge, on_progress=no_progress)
 
     assert str(stop.value).endswith(remedy)
-    assert "JudgeQueryFailed" not in types_of(ledger)
+    assert [(each.reason, each.fate) for each in failures_in(ledger)] == [("errored", "refused")]
 
 
 def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> None:
