@@ -1,6 +1,6 @@
 """The versions that a tournament's opening records."""
 
-from commands.settings.version import package_versions
+from commands.settings.version import VERSION, package_versions
 
 
 def test_the_versions_of_what_shapes_results_are_told() -> None:
