@@ -71,7 +71,7 @@ permutations = 5
 AT_ENDPOINT: Final = """\
 provider = "endpoint"
 pilot_model = "judge-70b"
-headline_model = "judge-70b"
+model = "judge-70b"
 base_url = "{url}"
 protocol = "schema"
 """
