@@ -4,6 +4,7 @@ The provider is a process of its own, so it goes on when its client is killed, a
 at the end: every paid reply must be on the ledger, and be the only one for its query.
 """
 
+import os
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import Final
 import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.remote.sender import Sender
 from commands.judging.batches import fitting_prefix
 from commands.judging.judge import answer_command
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
@@ -22,9 +24,11 @@ from ledger.identity import Digest
 from ledger.store import Ledger
 from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.process import FakeProcess
+from tests.providers.openai import MODEL, FakeOpenAI
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
 from tests.support.command_line.launching import launch
+from tests.support.command_line.warm import begin, run_warm
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
 
@@ -257,3 +261,61 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
     kill(folder, *JUDGE, n_kills=n_kills, furthest=150, after_each=fake.hear_out)
 
     require_done(folder, fake)
+
+
+DIRECT: Final = (*JUDGE, "--provider", "anthropic")
+
+
+def direct_kills(furthest: int) -> list[object]:
+    """Return where to be killed while queries are sent one by one; nightly, everywhere."""
+    return [
+        before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
+        before(answer_command, call=20),  # answered, and not recorded
+        Death(furthest // 2),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(40, furthest, 40)),
+    ]
+
+
+def perhaps_billed(folder: Path) -> Counter[Digest]:
+    """Return how many requests were perhaps billed, by query."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        failures = [each.event for each in ledger.read(types=["JudgeQueryFailed"])]
+    return Counter(
+        each.query_key
+        for each in failures
+        if isinstance(each, JudgeQueryFailed) and each.fate == "perhaps billed"
+    )
+
+
+@pytest.mark.parametrize("death", direct_kills(2400), ids=str)
+def test_killed_while_queries_are_sent_one_by_one(
+    folder: Path, fake: FakeProcess, death: Death
+) -> None:
+    """What is billed twice is told of: at most the eight requests that were under way."""
+    killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
+    done = paid.tourney(folder, *DIRECT, url=fake.url)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    bill, lost = fake.bill(), perhaps_billed(folder)
+    n_again = sum(n - 1 for n in bill.n_paid_by_digest.values())
+    assert len(bill.n_paid_by_digest) == len(paid.verdicts_in(folder)) == N_QUERIES
+    assert n_again <= lost.total() <= 8
+    assert set(lost.values()) <= {1}
+
+
+@pytest.mark.parametrize("death", direct_kills(2400), ids=str)
+def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
+    """The same, at a server of another maker."""
+    with FakeOpenAI() as server:
+        settings = paid.settings(
+            judge={"provider": "endpoint", "base_url": server.url, "model": MODEL}
+        )
+        text = settings.replace('provider = "anthropic-batch"\n', "")
+        (folder / "tournament.toml").write_text(text, encoding="utf-8")
+        killed = begin(folder, JUDGE, os.environ, death=death).wait()
+        done = run_warm(folder, JUDGE, os.environ)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    asked, lost = Counter(map(str, server.traffic.asked)), perhaps_billed(folder)
+    assert len(asked) == len(paid.verdicts_in(folder)) == N_QUERIES
+    assert asked.total() - N_QUERIES <= lost.total() <= 8
