@@ -14,6 +14,7 @@ from commands.decisions.commands import (
     ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
+    ReopenQuery,
     SubmitQuery,
 )
 from commands.decisions.decide import decide
@@ -21,6 +22,7 @@ from commands.ports import GeneratedText, GenerationFailure, NoReply
 from ledger.events.judging import (
     Fate,
     JudgeQueryFailed,
+    JudgeQueryReopened,
     Outcome,
     PairReconciled,
     Verdict,
@@ -264,6 +266,18 @@ def test_no_reply_is_a_failure_that_at_worst_was_paid_for(reason: Unanswered, fa
     event = failed(KEY, reason=reason, detail=silence.detail, worst_usd=worst_usd, **fields)
 
     given(*SUBMITTED).when(ReceiveAnswer(JUDGE, silence, DEAR, worst_usd=0.25)).then(event)
+
+
+def test_a_failure_is_reopened_once_and_its_query_is_open_again() -> None:
+    """It would end the same but for what the user changed."""
+    refused = failed(KEY, reason="refused")
+    reopened = JudgeQueryReopened(query_key=KEY, judge=JUDGE.judge_id, attempt=1, reason="refused")
+
+    given(*SUBMITTED, refused).when(ReopenQuery(refused)).then(reopened)
+    given(*SUBMITTED, refused, reopened).when(ReopenQuery(refused)).then()
+    given(*SUBMITTED, refused, verdict(KEY)).when(ReopenQuery(refused)).then()
+    found = open_queries(after(*SUBMITTED, refused, reopened), [P1], JUDGE, AskingRules(0))
+    assert (KEY, 1) in [(each.asked.query_key, each.n_failed) for each in found]
 
 
 @pytest.mark.parametrize("said", ["VERDICT: A", "Both are fine."])

@@ -1,5 +1,7 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -120,6 +122,25 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
     assert done == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
     assert len(port.asked) == 2
     assert counting(ledger)("JudgeQuerySubmitted") == 4
+
+
+def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """The answer is paid for."""
+
+    def press_first(query: JudgeQuery) -> str:
+        if not counting(ledger)("VerdictReceived"):
+            os.kill(os.getpid(), signal.SIGINT)
+        return prefer_tuned(query)
+
+    port = ScriptedJudge(press_first, at_a_time=2)
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(recorder, port)
+
+    assert len(port.asked) == counting(ledger)("VerdictReceived") == 2
+    assert counting(ledger)("JudgeQuerySubmitted") == 2
 
 
 def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Recorder) -> None:

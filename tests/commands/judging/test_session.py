@@ -35,7 +35,9 @@ from tests.support.builders.commands import (
     prefer_tuned,
     preferring_tuned,
     record_answers,
+    reply,
     settings,
+    types_of,
 )
 from tests.support.builders.events import STREAM, judge, opened, prompt
 from tests.support.scripted import ScriptedBatchJudge, ScriptedJudge
@@ -235,6 +237,27 @@ def test_a_judge_without_a_price_is_asked_without_consent(
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert (len(direct.asked), terminal.asked) == (4, [])
+
+
+def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
+    recorder: Recorder, ledger: Ledger, terminal: Terminal, batches: ScriptedBatchJudge
+) -> None:
+    """The server's context was raised, say; each failure is given one more chance."""
+    cut = ScriptedJudge(lambda each: reply(each.query_key, stop_reason="max_tokens"))
+    ask = JudgingOptions(judge="local")
+    again = JudgingOptions(judge="local", retry=frozenset({"truncated"}))
+
+    def judged(port: Judge, options: JudgingOptions) -> JudgingSummary:
+        chosen = plan(recorder, terminal, options)
+        return judge_with_consent(recorder, chosen, Scripted(port, batches), terminal.console)
+
+    failed, given_up = judged(cut, ask), judged(preferring_tuned(), ask)
+    mended, done = judged(preferring_tuned(), again), judged(preferring_tuned(), again)
+
+    assert (failed.n_open, failed.n_failed, given_up.n_open) == (4, 4, 0)
+    assert (mended.n_open, mended.n_verdicts, done.n_open) == (4, 4, 0)
+    assert types_of(ledger).count("JudgeQueryReopened") == 4
+    assert "4 failed queries will be asked again" in terminal.told
 
 
 def test_batches_are_sent_after_one_question(
