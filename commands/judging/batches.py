@@ -7,6 +7,7 @@ fate are recovered (recovery.py), so the same command run again continues where 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import accumulate, takewhile
 from typing import Final, TypeAlias
 
@@ -19,6 +20,7 @@ from commands.judging.judge import (
     affordable,
     open_now,
     reconcile_open,
+    remembering_lost,
     still_open,
 )
 from commands.judging.receiving import BatchReceiver
@@ -45,6 +47,7 @@ def fitting_prefix(
 
 Stop: TypeAlias = BudgetReached | BatchRefused
 
+_WARM: Final = timedelta(minutes=5)  # how long a provider's cache keeps a rubric, at least
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
 
 
@@ -58,6 +61,7 @@ def judge_in_batches(
         BudgetReached: The remaining queries might exceed the cap; the others are done.
         ProviderError: The provider fails; everything recorded is kept.
     """
+    task = remembering_lost(recorder, task)
     try:
         resume_batches(recorder, port_of, options)
         queries = open_now(recorder, task)
@@ -138,12 +142,24 @@ class _BatchJudging:
 
     def _prewarm(self, chosen: Sequence[OpenQuery]) -> None:
         """Send one query per rubric first, so that the others find its prefix in the cache."""
+        if self._is_warm():
+            return
         queries, firsts = self._sendable(chosen), dict[str, OpenQuery]()
         for query in queries:
             firsts.setdefault(query.asked.system, query)
         if len(queries) > 2 * len(firsts) and self._task.pricing.caches(queries[0].asked):
             self._send([*firsts.values()])
             self._reception.receive_all()
+
+    def _is_warm(self) -> bool:
+        """Say whether an earlier command has just sent batches to this judge."""
+        since = self._options.polling.now() - _WARM
+        return any(
+            batch.planned.judge.label == self._task.judge.judge_id
+            and batch.status in {"in flight", "ended"}
+            and batch.planned.planned_at > since
+            for batch in self._recorder.state.own_batches
+        )
 
     def _send_all(self, chosen: Sequence[OpenQuery]) -> Stop | None:
         """Send batches until none may be sent now; return what stopped it, or None."""

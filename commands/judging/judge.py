@@ -4,8 +4,8 @@ Judging in batches shares the task, the cap and the reconciliation.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import NamedTuple
 
@@ -17,9 +17,11 @@ from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Te
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import progress
+from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
 
@@ -35,6 +37,7 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
+    lost_before: Mapping[Digest, int] | None = None  # see `lost_queries`; None: those of its start
 
     @property
     def pricing(self) -> Pricing:
@@ -73,6 +76,7 @@ def judge_open(
         ProviderError: The judge fails, or leaves request after request unanswered.
     """
     close_abandoned(recorder)
+    task = remembering_lost(recorder, task)
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
     try:
@@ -114,13 +118,11 @@ class _DirectJudging:
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._remaining: deque[progress.OpenQuery] = deque()
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
-        self._lost: set[Digest] = set()  # perhaps billed: another command may send them again
         self._stopped_by: Refused | None = None
 
     def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
         for _ in range(self._task.rules.retries + 1):
-            chosen = [each for each in chosen if each.asked.query_key not in self._lost]
             self._ask(still_open(self._recorder, self._task, chosen))
 
     def _ask(self, queries: Sequence[progress.OpenQuery]) -> None:
@@ -174,19 +176,45 @@ class _DirectJudging:
                 for each in answers
             )
         )
-        self._lost |= {
-            each.query_key
-            for each in answers
-            if isinstance(each, NoReply) and each.fate == "perhaps billed"
-        }
 
 
 def still_open(
     recorder: Recorder, task: JudgeTask, queries: Iterable[progress.OpenQuery]
 ) -> tuple[progress.OpenQuery, ...]:
-    """Return the queries that are still open: a merge may bring verdicts meanwhile."""
+    """Return the queries that are still open: a merge may bring verdicts meanwhile.
+
+    A query that was perhaps billed since the command began is left to another command: nobody pays
+    twice without being told.
+    """
+    lost, before = recorder.state.query_failures, task.lost_before or {}
     now = (progress.refreshed_query(recorder.state, query, task.rules) for query in queries)
-    return tuple(query for query in now if query is not None)
+    return tuple(
+        query
+        for query in now
+        if query is not None
+        and not _is_lost(lost.get(query.asked.query_key), before.get(query.asked.query_key))
+    )
+
+
+def lost_queries(state: Tournament) -> Mapping[Digest, int]:
+    """Return the queries whose last request was perhaps billed, with the attempt."""
+    return {
+        key: failure.attempt for key, failure in state.query_failures.items() if _is_lost(failure)
+    }
+
+
+def _is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:
+    """Say whether a request was perhaps billed, other than that of an earlier attempt."""
+    if failure is None or failure.fate != "perhaps billed":
+        return False
+    return failure.attempt != attempt_before
+
+
+def remembering_lost(recorder: Recorder, task: JudgeTask) -> JudgeTask:
+    """Return a task that may send again what was lost before, and not what is lost from now on."""
+    if task.lost_before is not None:
+        return task
+    return replace(task, lost_before=lost_queries(recorder.state))
 
 
 def affordable(

@@ -7,7 +7,7 @@ prices, the cap, and how batches are sent.
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,14 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, counted
 from commands.judging.batches import judge_in_batches, reconciling, resume_batches
 from commands.judging.in_flight import batches_not_received
-from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
+from commands.judging.judge import (
+    JudgeTask,
+    JudgingSummary,
+    close_abandoned,
+    judge_open,
+    open_now,
+    remembering_lost,
+)
 from commands.judging.panel import judge_of_mode, section_of
 from commands.judging.recovery import BatchOptions, Polling
 from commands.ports import Backends, Console
@@ -202,6 +209,8 @@ def judge_with_consent(
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
+    close_abandoned(recorder)
+    plan = replace(plan, task=remembering_lost(recorder, plan.task))
     if not plan.judge.is_batched:
         _approve(recorder, plan, console)
         make_judge = lambda: backends.judge(plan.judge)  # noqa: E731  # made only when it is asked

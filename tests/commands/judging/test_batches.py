@@ -171,6 +171,20 @@ def test_the_first_of_each_rubric_goes_ahead_where_the_prefix_is_cached(
     assert sorted(sizes) == [1, 3]
 
 
+def test_an_interrupted_command_does_not_warm_the_cache_again(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """It is warm for some minutes; each warming waits for a batch."""
+    port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+    how = batching(clock, prewarm=True, pricing=FlatRate())
+    judged(recorder, port, how, limit=1)
+
+    judged(again(recorder, ledger), port, how)
+
+    sizes = [len(batch.planned.queries) for batch in again(recorder, ledger).state.own_batches]
+    assert sizes == [1, 3]
+
+
 def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, clock: Clock) -> None:
     """Planned is the sum of what became of it."""
     kinds: list[Answer | str] = ["VERDICT: A", "", "no verdict"]

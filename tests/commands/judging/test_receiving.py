@@ -159,8 +159,10 @@ def test_results_that_stay_incomplete_are_an_error_and_the_batch_stays_open(
     assert len(port.asked) == N_QUERIES
 
 
-def test_lost_results_are_said_and_asked_again(recorder: Recorder, clock: Clock) -> None:
-    """Kept 29 days and no longer: paying again is for whoever runs the next command."""
+def test_lost_results_are_said_and_left_to_the_next_command(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Kept 29 days and no longer: they were billed, and nobody pays again without being told."""
     told: list[str] = []
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
@@ -168,10 +170,16 @@ def test_lost_results_are_said_and_asked_again(recorder: Recorder, clock: Clock)
     port.end()
     port.lose_results("batch_1")
 
-    done = judged(recorder, port, ending(port, batching(clock, tell=told.append)))
+    how = ending(port, batching(clock, tell=told.append))
+
+    lost = judged(recorder, port, how)
+    n_asked = len(port.asked)
+    done = judged(again(recorder, ledger), port, how)
 
     assert any("gone" in line for line in told)
-    assert (done.n_open, done.n_reconciled) == (N_QUERIES, 2)
+    assert (lost.n_verdicts, n_asked) == (0, N_QUERIES)
+    assert {each.fate for each in recorder.state.query_failures.values()} == {"perhaps billed"}
+    assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
 
 
 def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
