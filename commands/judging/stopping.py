@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, current_thread, main_thread
 from types import FrameType
 
@@ -24,7 +24,8 @@ def stopping_gently(tell: Tell) -> Iterator[Event]:
     def stop(_signal: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
         stops.set()
-        tell("stopping: answers under way are still recorded; Ctrl-C again leaves them")
+        with suppress(RuntimeError):  # it came in the middle of another line
+            tell("stopping: answers under way are still recorded; Ctrl-C again leaves them")
 
     signal.signal(signal.SIGINT, stop)
     try:

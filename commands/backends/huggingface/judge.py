@@ -146,8 +146,11 @@ class HfJudge:
 
     def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
         """Yield the answers of each finished batch, longest queries of some hundreds first."""
-        while not asking.stops.is_set() and (queries := asking.take(_AT_A_TIME)):
-            yield from self._answers(queries)
+        while queries := asking.take(_AT_A_TIME):
+            for answers in self._answers(queries):
+                yield answers
+                if asking.stops.is_set():
+                    return
 
     def _answers(self, queries: Sequence[JudgeQuery]) -> Iterator[tuple[Answer, ...]]:
         with quiet_transformers():
