@@ -94,12 +94,17 @@ def judge_open(
 
 def close_abandoned(recorder: Recorder) -> None:
     """Record that requests of a process that died may have been billed; they are open again."""
-    for query_key, sent in recorder.state.under_way.items():
-        judge = next(each for each in recorder.state.judges.values() if each.judge_id == sent.judge)
-        lost = NoReply(
-            query_key, "errored", "the process ended before its answer", "perhaps billed"
+    judges = {judge.judge_id: judge for judge in recorder.state.judges.values()}
+    why = "the process ended before its answer"
+    lost = (
+        ReceiveAnswer(
+            judges[sent.judge],
+            NoReply(query_key, "errored", why, "perhaps billed"),
+            worst_usd=sent.worst_usd,
         )
-        recorder.record(ReceiveAnswer(judge, lost, worst_usd=sent.worst_usd))
+        for query_key, sent in recorder.state.under_way.items()
+    )
+    recorder.record(*lost)
 
 
 class _DirectJudging:
