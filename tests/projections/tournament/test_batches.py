@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ledger.events.registry import Event
 from ledger.events.values import type_name
@@ -171,3 +172,13 @@ def test_nothing_is_in_flight_but_what_open_batches_ask(
         if batch.status in {"unknown", "in flight"}
         for each in batch.planned.queries
     }
+
+
+def test_what_nothing_is_known_of_may_have_cost_its_share() -> None:
+    """All shares together are what the batch may have cost, whose price may be unknown."""
+    plan = planned_batch(key("a"), key("b"))
+
+    priced = batch_after(replace(plan, worst_usd=0.5))
+
+    assert priced.worst_usd_each == 0.25
+    assert batch_after(replace(plan, worst_usd=None)).worst_usd_each is None

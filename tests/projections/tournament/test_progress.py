@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.judging import FailureReason, JudgeQueryReopened, PairReconciled
 from ledger.events.registration import Entrant
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -227,6 +227,19 @@ def test_the_newest_failure_decides() -> None:
     events = (failure(MATCH.forward), failure(MATCH.forward, "refused", attempt=2))
 
     assert not forward_is_asked(9, *events)
+
+
+@pytest.mark.parametrize("reason", ["refused", "truncated", "rejected", "unreadable", "empty"])
+def test_what_was_reopened_is_asked_once_more(reason: FailureReason) -> None:
+    """The user changed something that the ledger cannot see; retries count from there."""
+    failed = failure(MATCH.forward, reason)
+    reopened = JudgeQueryReopened(query_key=FORWARD, judge=failed.judge, attempt=1, reason=reason)
+    again = failure(MATCH.forward, reason, attempt=2)
+    may_change = reason in {"unreadable", "empty"}
+
+    assert forward_is_asked(0, failed, reopened)
+    assert not forward_is_asked(0, failed, reopened, again)
+    assert forward_is_asked(1, failed, reopened, again) is may_change
 
 
 def test_what_is_in_flight_is_not_asked() -> None:

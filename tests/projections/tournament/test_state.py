@@ -233,6 +233,28 @@ def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]
     assert tournament.spent_usd == pytest.approx(sum(costs))
 
 
+def test_a_request_is_at_risk_until_it_is_answered() -> None:
+    """One that was perhaps billed stays lost, at its worst; a batch has a price of its own."""
+    sent_alone = replace(submitted(key("q")), worst_usd=0.5)
+    lost = replace(failure_of(key("q"), "errored"), fate="perhaps billed", worst_usd=0.5)
+    unpriced = replace(failure_of(key("r"), "errored"), fate="perhaps billed", worst_usd=None)
+    refused = replace(failure_of(key("q"), "errored"), fate="refused")
+
+    under_way = known(sent_alone, replace(submitted(key("b")), batch_key=key("batch")))
+
+    assert dict(under_way.under_way) == {key("q"): sent_alone}
+    assert under_way.lost_usd == 0.0
+    for answer, lost_usd in [(verdict(key("q")), 0.0), (lost, 0.5), (refused, 0.0)]:
+        state = known(sent_alone, answer)
+        assert (dict(state.under_way), state.lost_usd) == ({}, lost_usd)
+    assert known(lost, unpriced, replace(lost, attempt=2)).lost_usd == 1.0
+
+
+def test_a_request_that_costs_nothing_is_not_at_risk() -> None:
+    """A judge on this machine is asked again after a kill as if it had not been."""
+    assert not known(submitted(key("q"))).under_way
+
+
 def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
     """Return the event that a query was sent."""
     return JudgeQuerySubmitted(
