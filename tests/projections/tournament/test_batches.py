@@ -176,9 +176,7 @@ def test_nothing_is_in_flight_but_what_open_batches_ask(
 
 def test_what_nothing_is_known_of_may_have_cost_its_share() -> None:
     """All shares together are what the batch may have cost, whose price may be unknown."""
-    plan = planned_batch(key("a"), key("b"))
-
-    priced = batch_after(replace(plan, worst_usd=0.5))
-
-    assert priced.worst_usd_each == 0.25
-    assert batch_after(replace(plan, worst_usd=None)).worst_usd_each is None
+    for worst_usd, share in [(0.5, 0.25), (None, None)]:
+        plan = replace(planned_batch(key("a"), key("b")), worst_usd=worst_usd)
+        (batch,) = known(plan).own_batches
+        assert batch.worst_usd_each == share
