@@ -27,10 +27,11 @@ from anthropic import (
 )
 
 from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
-from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
 _TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its default the SDK rejects long replies
 _GET_RETRIES: Final = 5
 _LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
@@ -47,6 +48,7 @@ def make_client() -> Anthropic:
 
     Raises:
         NoCredentials: No key is set, or it has characters that no header can hold.
+        ConfigurationError: ANTHROPIC_BASE_URL is not an address.
     """
     name = next((name for name in _KEY_NAMES if os.environ.get(name)), None)
     if name is None:
@@ -54,7 +56,19 @@ def make_client() -> Anthropic:
     # else the SDK would quote the key in an error
     if not all("!" <= character <= "~" for character in os.environ[name]):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
+    _require_address(os.environ.get(_ADDRESS_NAME))
     return Anthropic(max_retries=0, timeout=_TIMEOUT)
+
+
+def _require_address(address: str | None) -> None:
+    """Require that the server's address is one, if it is set."""
+    try:
+        is_valid = not address or httpx2.URL(address.strip()).host != ""
+    except httpx2.InvalidURL:
+        is_valid = False
+    if not is_valid or (address and not address.strip().startswith(("http://", "https://"))):
+        fault = f"{_ADDRESS_NAME} is not an address such as https://api.anthropic.com: {address!r}"
+        raise ConfigurationError([fault])
 
 
 def with_client(make: Callable[[Anthropic], _T]) -> _T:

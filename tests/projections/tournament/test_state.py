@@ -244,7 +244,8 @@ def test_a_request_is_at_risk_until_it_is_answered() -> None:
 
     assert dict(under_way.under_way) == {key("q"): sent_alone}
     assert under_way.lost_usd == 0.0
-    for answer, lost_usd in [(verdict(key("q")), 0.0), (lost, 0.5), (refused, 0.0)]:
+    ends: list[tuple[Event, float]] = [(verdict(key("q")), 0.0), (lost, 0.5), (refused, 0.0)]
+    for answer, lost_usd in ends:
         state = known(sent_alone, answer)
         assert (dict(state.under_way), state.lost_usd) == ({}, lost_usd)
     assert known(lost, unpriced, replace(lost, attempt=2)).lost_usd == 1.0

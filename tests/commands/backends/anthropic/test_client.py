@@ -13,7 +13,7 @@ from commands.backends.anthropic.client import (
     translate_errors,
     with_retries,
 )
-from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from tests.providers.anthropic.exchange import Fault, Kind
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import CANARY, told_of
@@ -36,6 +36,20 @@ def test_without_a_key_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None
         make_client()
 
     assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("address", ["api.anthropic.com", "http://", "ftp://host", "http://[::1"])
+def test_an_address_that_is_none_is_a_fault_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The library below would end in a traceback."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
+
+    with pytest.raises(ConfigurationError, match="ANTHROPIC_BASE_URL is not an address") as caught:
+        make_client()
+
+    assert CANARY not in told_of(caught.value)
 
 
 @pytest.mark.parametrize("flaw", ["\n", " ", "\r", "ä"])
