@@ -63,9 +63,8 @@ def manifest(results: Results) -> Fields:
 
 
 def _instructions(opening: TournamentOpened | None) -> Json:
-    if opening is None:
-        return None
-    return {"version": opening.instructions.version, "digest": opening.instructions.digest}
+    told = opening.instructions if opening else None
+    return {"version": told.version, "digest": told.digest} if told else None
 
 
 def _pilot_seed(configuration: Fields) -> Json:
