@@ -19,7 +19,7 @@ from commands.importing.formats.files import Sheet
 from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
-from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, TokenCounter
+from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, TokenCounter
 from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
 from ledger.events.registration import Entrant, JudgeSettings
@@ -47,13 +47,14 @@ class ConfiguredBackends:
 
     settings: Settings
     folder: Path  # start of relative paths
+    tell: Tell | None = None  # hears of long waits for an entrant's server; None: there are none
 
     def generator(self) -> Generator:
         """Return the generator of all entrants; each loader is imported with its first task."""
         settings = self.settings
         return GeneratorByLoader(
             lambda: _local(settings, settings.generation.device).generator,
-            lambda: _endpoint_generator(settings),
+            lambda: _endpoint_generator(settings, self.tell),
         )
 
     def judge(self, judge: JudgeSettings) -> Judge:
@@ -91,7 +92,7 @@ class ConfiguredBackends:
         return with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
 
 
-def _endpoint_generator(settings: Settings) -> Generator:
+def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> Generator:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import Endpoint
@@ -102,7 +103,7 @@ def _endpoint_generator(settings: Settings) -> Generator:
             key = _key_in(section.api_key_env)
             server = Endpoint(section.base_url, name, key, section.api_key_env)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
-    return EndpointGenerator(served)
+    return EndpointGenerator(served, tell)
 
 
 class _LocalBackends(NamedTuple):

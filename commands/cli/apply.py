@@ -41,7 +41,7 @@ def generate(
     place = workspace(paths)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    make_generator = ConfiguredBackends(place.settings, place.folder).generator
+    make_generator = ConfiguredBackends(place.settings, place.folder, say).generator
     book = price_book(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)

@@ -50,7 +50,7 @@ def run(
     """
     place = workspace(paths)
     how = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
-    backends = ConfiguredBackends(place.settings, place.folder)
+    backends = ConfiguredBackends(place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
         summary = run_tournament(recorder, place, how, backends, talk, now=utc_now())
     results = summary.run.results

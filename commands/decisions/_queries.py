@@ -89,15 +89,15 @@ def submit(
 def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
     """Return the verdict or the failure of an answer; nothing if it is recorded already."""
     key = command.answer.query_key
-    if key in state.verdicts:  # perhaps another tournament's, so it was never submitted here
+    is_awaited = key in state.under_way
+    if key in state.verdicts and not is_awaited:  # perhaps another's, and never submitted here
         return ()
     if key not in state.attempts:
         raise NeverSubmitted(key)
     event = _read(command, state.attempts[key])
     # an attempt fails once; a verdict is kept even after a failure of its attempt
-    return (
-        (event,) if isinstance(event, judging.VerdictReceived) or is_unanswered(key, state) else ()
-    )
+    is_news = isinstance(event, judging.VerdictReceived) or is_unanswered(key, state) or is_awaited
+    return (event,) if is_news else ()
 
 
 def reopen(failure: judging.JudgeQueryFailed, state: Tournament) -> tuple[Event, ...]:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
-from commands.errors import ProviderError, Refused
+from commands.errors import Refused
 from commands.judging.stopping import stopping_gently
 from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from ledger.errors import StaleVersion
+from ledger.errors import StaleVersion, TourneyError
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
@@ -37,7 +37,7 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
-    lost_before: Mapping[Digest, int] | None = None  # see `lost_queries`; None: those of its start
+    lost_before: Mapping[Digest, int] | None = None  # see `lost_queries`; None: not looked up yet
 
     @property
     def pricing(self) -> Pricing:
@@ -74,6 +74,8 @@ def judge_open(
     Raises:
         Refused: The next queries might exceed the cap; all answers are recorded.
         ProviderError: The judge fails, or leaves request after request unanswered.
+        ConfigurationError: The server does not have the model, or does not know a setting.
+        NoCredentials: The server refuses the key.
     """
     close_abandoned(recorder)
     task = remembering_lost(recorder, task)
@@ -84,7 +86,7 @@ def judge_open(
             with stopping_gently(tell) as stops:
                 judging = _DirectJudging(recorder, task, make_judge(), on_progress, tell, stops)
                 judging.ask_with_retries(asked)
-    except (Refused, ProviderError):
+    except TourneyError:
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
@@ -154,6 +156,7 @@ class _DirectJudging:
             try:
                 chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
                 self._submit(chunk)
+                self._stopped_by = None
             except Refused as stop:
                 self._stopped_by = stop
                 return ()

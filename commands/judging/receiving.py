@@ -59,7 +59,7 @@ def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
 
 
 class BatchReceiver:
-    """Receives one tournament's batches from one provider, whichever process sent them."""
+    """Receives one tournament's batches from their providers, whichever process sent them."""
 
     def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
         self._recorder, self._port_of, self._options = recorder, port_of, options

@@ -124,14 +124,19 @@ def _resolve(
 
 
 def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> None:
-    """Require that the API key sees the last batch that was sent, and so would see this one."""
-    company = state.judges[batch.planned.judge].company
+    """Require that the API key sees the last batch that was sent, and so would see this one.
+
+    Two judges of one company have one key at Anthropic; at servers with OpenAI's API each has its
+    own.
+    """
+    own = state.judges[batch.planned.judge]
     sent = [
         each
         for each in state.batches.values()
         if each.submitted is not None
         and (judge := state.judges.get(each.planned.judge)) is not None
-        and judge.company == company
+        and judge.company == own.company
+        and (own.company == "anthropic" or judge.judge_id == own.judge_id)
     ]
     newest = max(sent, key=lambda each: each.recorded.position, default=None)
     if newest is None or newest.submitted is None:

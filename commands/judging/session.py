@@ -101,13 +101,13 @@ def plan_judging(
             not asked in batches.
     """
     judge = chosen_judge(recorder.state, settings, folder, options)
-    if options.retry:
-        n_open = reopen_failures(recorder, judge, prompts, options.retry)
-        console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
     if not options.waits and not judge.is_batched:
         raise ConfigurationError(
             ["--no-wait needs a provider that works in batches: other judges answer at once"]
         )
+    if options.retry:
+        n_open = reopen_failures(recorder, judge, prompts, options.retry)
+        console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
     book = pricing.price_book(settings, folder)
     batches = batch_options(recorder, settings.judge, book, options, console)
     cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)

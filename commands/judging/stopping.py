@@ -13,13 +13,13 @@ from commands.ports import Tell
 def stopping_gently(tell: Tell) -> Iterator[Event]:
     """Yield an event that the first Ctrl-C sets; the second interrupts at once.
 
-    Outside the main thread, where no signal arrives, nothing sets it.
+    Outside the main thread, and where Ctrl-C is ignored, nothing sets it.
     """
     stops = Event()
-    if current_thread() is not main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or before is signal.SIG_IGN:
         yield stops
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)

@@ -1,6 +1,6 @@
 """Spend: the cost of recorded replies by judge, dimension and day, at the prices of their time.
 
-A request without a reply that may have been billed all the same is counted, without dollars.
+A request without a reply that may have been billed all the same is counted apart, at its worst.
 """
 
 from collections.abc import Iterable, Mapping

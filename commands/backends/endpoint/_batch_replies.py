@@ -42,7 +42,7 @@ class _Counts(msgspec.Struct, frozen=True):
 
 
 class _Fault(msgspec.Struct, frozen=True):
-    code: str | None = None
+    code: str | int | None = None
     message: str | None = None
     line: int | None = None
 

@@ -18,7 +18,7 @@ import openai
 
 from commands.backends.endpoint import _batch_replies as replies
 from commands.backends.endpoint.requests import PATH, ChatForm
-from commands.backends.endpoint.server import BUSY, Endpoint
+from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import (
     decode_json,
     first_line,
@@ -43,6 +43,7 @@ _ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherev
 _PAGE: Final = 100
 _READS: Final = 8  # of one batch's files
 _RETRIES: Final = 5  # of calls that cost nothing
+_NOT_TAKEN: Final = frozenset({429, 529})  # a gateway's 503 may come after the order was taken
 
 
 class OpenAIBatches:
@@ -158,7 +159,7 @@ class OpenAIBatches:
         """Return how to go on after a failed order: it tells whether the batch may exist."""
         if (fatal := self._server.fatal_error(error)) is not None:
             return Stop(fatal)
-        if isinstance(error, openai.APIStatusError) and error.status_code in BUSY:
+        if isinstance(error, openai.APIStatusError) and error.status_code in _NOT_TAKEN:
             asked_s = retry_after_s(error.response.headers)
             return TryAgain(self._refused(error), is_limit=True, asked_s=asked_s)
         if was_not_sent(error.__cause__):

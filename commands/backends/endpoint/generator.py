@@ -15,7 +15,7 @@ from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import Sender
+from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Sender
 from commands.errors import LeftUnanswered
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell
 from ledger.identity import EntrantId
@@ -46,9 +46,9 @@ class EndpointGenerator:
     """
 
     def __init__(
-        self, served: Mapping[EntrantId, EntrantEndpoint], tell: Tell = lambda _: None
+        self, served: Mapping[EntrantId, EntrantEndpoint], tell: Tell | None = None
     ) -> None:
-        """Take the entrants' servers, and who hears of long waits."""
+        """Take the entrants' servers, and who hears of long waits; None: there are none."""
         self._served, self._tell = served, tell
         self._paces: dict[str, Pace] = {}  # by server
         self._held: dict[Endpoint, HeldRejections[GenerationTask]] = {}
@@ -95,7 +95,8 @@ class EndpointGenerator:
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=Event(),
-                tell=self._tell,
+                tell=self._tell or (lambda _: None),
+                longest_wait_s=LONGEST_SILENT_S if self._tell is None else LONGEST_TOLD_S,
             )
             for group in sender.run(lambda n: tuple(islice(rest, n))):
                 results = [_result(task, answer) for task, answer in group]

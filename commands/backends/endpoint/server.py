@@ -21,7 +21,8 @@ from commands.settings.keys import OPENAI_KEY
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
+_CONNECT_S: Final = 10.0
+_BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -58,7 +59,7 @@ class Endpoint:
             base_url=self.base_url,
             api_key=self.api_key or _NO_KEY,
             max_retries=0,
-            timeout=self.timeout_s,
+            timeout=openai.Timeout(self.timeout_s, connect=min(self.timeout_s, _CONNECT_S)),
         )
 
     def answer(
@@ -80,11 +81,11 @@ class Endpoint:
         except msgspec.DecodeError as error:
             why = self.not_the_api(first_line(error))
             raise Stop(why, "perhaps billed", unless_proven=True) from error
-        except openai.APITimeoutError:
-            return Unanswered("the server took too long to answer", "perhaps billed")
         except openai.APIConnectionError as error:
             if was_not_sent(error.__cause__):
                 raise TryAgain(self._unreachable(error), fate="not sent") from error
+            if isinstance(error, openai.APITimeoutError):
+                return Unanswered("the server took too long to answer", "perhaps billed")
             return Unanswered(self._cut(error), "perhaps billed")
         except openai.APIStatusError as error:
             return self._handle_status(error)
@@ -94,7 +95,7 @@ class Endpoint:
         if (fatal := self.fatal_error(error)) is not None:
             raise Stop(fatal) from None  # the error quotes the key
         match error:
-            case _ if status in BUSY:
+            case _ if status in _BUSY:
                 asked_s = retry_after_s(error.response.headers)
                 busy = ProviderError(f"{self.base_url} replied {detail}")
                 raise TryAgain(busy, is_limit=True, asked_s=asked_s) from error

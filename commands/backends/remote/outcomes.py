@@ -4,6 +4,7 @@ A server that is set up wrongly, or whose account has reached a limit, rejects w
 often with the status of an invalid request. Such rejections must not be recorded as final.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from ledger.events.judging import Fate
 from projections.verdicts.queries import JudgeQuery
 
 REJECTED: Final = frozenset({400, 413, 422})  # the statuses of an invalid request
+_REQUEST_ID: Final = re.compile(r" \(request [\w-]+\)$")  # each rejection has its own
 MOST_ALIKE: Final = 8  # rejections in the same words and in a row: the server is at fault
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -50,7 +52,7 @@ class TryAgain(Exception):
             or_else: What to raise, or what becomes of the request, when patience ends.
             fate: The request's fate until then.
             is_limit: The server takes no requests at present, whichever they are.
-            asked_s: The wait that it asks for, in seconds; it holds for all requests.
+            asked_s: The wait that it asks for, in seconds; at a limit it holds for all requests.
         """
         super().__init__(or_else)
         self.or_else, self.fate, self.is_limit, self.asked_s = or_else, fate, is_limit, asked_s
@@ -104,9 +106,10 @@ class HeldRejections(Generic[Request]):
         if not self._held:
             self._n_sent = n_sent
         self._held.append((request, rejection))
-        if self._n_alike and rejection.detail != self._message:
+        message = _REQUEST_ID.sub("", rejection.detail)
+        if self._n_alike and message != self._message and not self.blames_server:
             return self._clear()
-        self._message, self._n_alike = rejection.detail, self._n_alike + 1
+        self._message, self._n_alike = message, self._n_alike + 1
         return []
 
     def answered(self, number: int) -> list[tuple[Request, Unanswered]]:
@@ -115,7 +118,7 @@ class HeldRejections(Generic[Request]):
 
     def at_end(self, *, has_failed: bool) -> list[tuple[Request, Unanswered]]:
         """Return what is still held: final if the run went well, else left for another time."""
-        held, self._held = self._held, []
+        held, self._held, self._n_sent = self._held, [], 0
         if has_failed:
             held = [(request, replace(each, reason="errored")) for request, each in held]
         return held

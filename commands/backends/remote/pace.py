@@ -97,13 +97,16 @@ class Pace:
                 self._slow_down(now)
                 self._n_rejected += 1
             wait_s = back_off_s(self._n_rejected - 1) if asked_s is None else asked_s
+            if self._n_rejected > 1:  # a server that names no time or 0 s must not be hammered
+                wait_s = max(wait_s, _FIRST_WAIT_S)
             self._hold(wait_s)
             self._raised_from = self._resumes_at
             return wait_s
 
     def _hold(self, seconds: float) -> None:
         until = self.now() + timedelta(seconds=seconds)
-        self._resumes_at = self._next_at = max(self._resumes_at, until)
+        self._resumes_at = max(self._resumes_at, until)
+        self._next_at = max(self._next_at, until)
 
     def _slow_down(self, now: datetime) -> None:
         """Take the rate of the last answers for what the server allows."""

@@ -25,7 +25,8 @@ MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
 _LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
-_LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
+LONGEST_TOLD_S: Final = 12 * 3600.0
+LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -49,7 +50,7 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
-        longest_wait_s: float = 12 * 3600.0,
+        longest_wait_s: float = LONGEST_TOLD_S,
     ) -> None:
         """Take the client.
 
@@ -231,11 +232,12 @@ class Sender(Generic[Request, Answer]):
 
     def _later(self, sent: _Sent[Request], again: TryAgain) -> list[Settled[Request, Answer]]:
         """Put a request back, unless it or the server has failed for too long."""
-        is_limit = again.is_limit or again.asked_s is not None
+        is_limit = again.is_limit
         if is_limit:
             is_patient, wait_s = self._slow_down(again), 0.0
         else:
-            is_patient, wait_s = sent.n_failed + 1 < _ATTEMPTS, back_off_s(sent.n_failed)
+            wait_s = max(again.asked_s or 0.0, back_off_s(sent.n_failed))
+            is_patient = sent.n_failed + 1 < _ATTEMPTS and wait_s <= self._longest_wait_s
             if not isinstance(again.or_else, Unanswered):  # the others would fail as well
                 self._pace.hold(wait_s)
         if is_patient:
@@ -283,7 +285,7 @@ def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer
         held=HeldRejections(),
         stops=Event(),
         tell=lambda _: None,
-        longest_wait_s=_LONGEST_SILENT_S,
+        longest_wait_s=LONGEST_SILENT_S,
     )
     once = iter([(None,)])
     settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]

@@ -24,7 +24,7 @@ from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
 from tests.support.builders.commands import JUDGE, PowerCut, failed, record_answers, reply
-from tests.support.builders.events import STREAM, key, opened, prompt, responses
+from tests.support.builders.events import STREAM, key, opened, prompt, responses, verdict
 from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedJudge
 from tests.support.specification import after
@@ -173,6 +173,38 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
 
     assert (first.n_verdicts, first.n_failed, n_asked) == (13, 3, 16)
     assert (second.n_open, second.n_verdicts) == (3, 3)
+
+
+def test_a_cap_that_held_up_queries_for_a_while_is_not_reached(recorder: Recorder) -> None:
+    """What was reserved for a reply at worst is free again once the reply cost less."""
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=None))
+    prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0)
+    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=3.5)
+
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert done.n_verdicts == 16
+
+
+def test_a_request_is_settled_by_its_own_answer_although_a_merge_brought_a_verdict(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """Else it would count at its worst for ever."""
+
+    def merged_meanwhile(query: JudgeQuery) -> Answer:
+        theirs = verdict(query.query_key, "B")
+        ledger.append(StreamId("colleague"), [theirs], expected_version=None)
+        return replace(reply(query.query_key), usage=USED)
+
+    port = ScriptedJudge(merged_meanwhile, at_a_time=1)
+    prompts = [each.prompt_id for each in EIGHT_PROMPTS]
+    task = JudgeTask(JUDGE, prompts, AskingRules(0), lambda _: FlatRate(1.0), limit=1)
+
+    judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert not recorder.state.under_way
+    assert at_risk_usd(recorder.state) == 0.0
+    assert recorder.state.spent_usd > 0.0
 
 
 def lost(name: str, usd: float | None) -> JudgeQueryFailed:

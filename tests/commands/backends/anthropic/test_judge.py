@@ -209,13 +209,12 @@ def test_a_provider_that_stays_busy_is_left_alone(
     assert 3600 < sum(clock.slept) < 3800
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
 def test_a_wait_of_hours_is_kept_and_told(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
     """Nobody would know why nothing happens."""
     clock, told = FakeTime(), list[str]()
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=7200.0))
+    fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=7200.0))
 
     whole = replace(asking(queries(2)), tell=told.append)
     answers = [*chain.from_iterable(judging(anthropic_client, clock=clock).answer(whole))]

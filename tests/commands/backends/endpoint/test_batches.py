@@ -132,12 +132,11 @@ def test_a_batch_tells_its_queries_from_the_beginning(
     assert found.queries_digest == queries_digest(query.query_key for query in queries(3))
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "busy"])
 def test_an_order_that_was_certainly_not_taken_is_sent_again(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, clock: FakeTime, kind: Kind
+    judge: OpenAIBatches, fake: FakeOpenAIBatches, clock: FakeTime
 ) -> None:
     """The file is uploaded once."""
-    fake.inject(*[Trouble("order", kind)] * 3)
+    fake.inject(*[Trouble("order", "rate_limited")] * 3)
 
     judge.create(queries(2))
 
@@ -146,12 +145,11 @@ def test_an_order_that_was_certainly_not_taken_is_sent_again(
     assert len(clock.slept) == 3
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "busy"])
 def test_a_server_that_stays_busy_took_no_batch(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, kind: Kind
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
 ) -> None:
     """It is certain, so the plan need not be searched for."""
-    fake.inject(*[Trouble("order", kind)] * 1000)
+    fake.inject(*[Trouble("order", "rate_limited")] * 1000)
 
     with pytest.raises(BatchRefused):
         judge.create(queries(2))
@@ -162,7 +160,7 @@ def test_a_server_that_stays_busy_took_no_batch(
 @pytest.mark.parametrize(
     ("kind", "n_batches"),
     [
-        *(("cut_before", 0), ("cut_after", 1), ("error_before", 0)),
+        *(("busy", 0), ("cut_before", 0), ("cut_after", 1), ("error_before", 0)),
         *(("error_after", 1), ("too_late", 1), ("page", 1)),
     ],
 )

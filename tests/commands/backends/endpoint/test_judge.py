@@ -290,7 +290,7 @@ def test_a_query_that_takes_too_long_is_left_for_later(fake: FakeOpenAI) -> None
 def test_a_server_has_as_long_as_its_settings_say() -> None:
     """For each part of an answer; some judges think for minutes."""
     with Endpoint("http://localhost", "judge", None, timeout_s=7.0).client() as client:
-        assert client.timeout == 7.0
+        assert client.timeout == openai.Timeout(7.0, connect=7.0)
 
 
 def failing(status: int) -> bytes:
@@ -306,6 +306,20 @@ def test_a_server_that_broke_may_send_a_bill(status: int) -> None:
 
     assert isinstance(answer, Unanswered)
     assert answer.fate == "perhaps billed"
+
+
+@pytest.mark.parametrize("cause", [httpx2.ConnectTimeout("no"), httpx2.ConnectError("no")])
+def test_a_request_that_never_left_is_not_billed(cause: Exception) -> None:
+    """The client calls a connection that takes too long a timeout, too."""
+
+    def send() -> bytes:
+        error = openai.APITimeoutError(httpx2.Request("POST", "http://localhost"))
+        raise error from cause
+
+    with pytest.raises(TryAgain) as again:
+        Endpoint("http://localhost", "judge", None).answer(send, len)
+
+    assert again.value.fate == "not sent"
 
 
 @pytest.mark.parametrize("status", [503, 529])

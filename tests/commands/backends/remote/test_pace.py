@@ -95,3 +95,19 @@ def test_else_each_rejection_waits_longer_up_to_a_limit() -> None:
     """Jitter keeps many clients from coming back at once."""
     for n_before, limit in [(0, 0.5), (1, 1.0), (2, 2.0), (20, 60.0), (10_000, 60.0)]:
         assert all(limit / 2 <= back_off_s(n_before) <= limit for _ in range(20))
+
+
+def test_a_short_hold_forgets_no_rate() -> None:
+    """A client may hold for no time at all after each answer."""
+    clock = FakeTime()
+    pace = clock.pace()
+    for _ in range(10):
+        pace.answered()
+    pace.rejected(0.0)
+    clock.sleep(0.1)
+
+    pace.grant(100)
+    pace.hold(0.0)
+
+    assert pace.wait_s > 0.0
+    assert pace.grant(1) == 0

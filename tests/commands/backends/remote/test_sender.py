@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import count
 from threading import Barrier, Event
 from threading import enumerate as threads
 
@@ -197,6 +198,22 @@ def test_a_request_that_was_surely_not_answered_is_sent_again() -> None:
     assert work.reasons == ["errored"]
 
 
+def test_a_failure_that_names_a_wait_is_no_limit() -> None:
+    """It is of one request, which is given up after six attempts like any other."""
+    n_asked = [0]
+
+    def ask(number: int) -> str:
+        n_asked[0] += number == 0
+        if number == 0:
+            raise TryAgain(Unanswered("HTTP 500"), asked_s=1.0)
+        return "ok"
+
+    work = Work(20).run(ask)
+
+    assert n_asked == [6]
+    assert work.fates == {0: "refused", **dict.fromkeys(range(1, 20), "answered")}
+
+
 def test_a_server_that_cannot_be_reached_ends_the_run() -> None:
     """None of the requests was sent."""
 
@@ -285,6 +302,50 @@ def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
 
     assert list(work.fates.values()).count("answered") == 40
     assert work.reasons == ["errored"] * MOST_ALIKE
+
+
+def test_rejections_that_differ_in_the_requests_id_alone_are_alike() -> None:
+    """Anthropic names each request, so that its support can find it."""
+    ids = count()
+    work = Work(30)
+
+    with pytest.raises(ProviderError, match="rejected request after request"):
+        work.run(
+            lambda _: Unanswered(
+                f"HTTP 400: no (request req_{next(ids)})", reason="rejected", is_certain=False
+            )
+        )
+
+    assert work.reasons == ["errored"] * MOST_ALIKE
+
+
+def test_a_server_that_is_blamed_stays_so_while_the_rest_comes_in() -> None:
+    """Eight are under way beside the eighth rejection, and may be rejected in other words."""
+    turns, together = count(), Barrier(MOST_ALIKE + 1, timeout=PATIENCE_S)
+    blamed = Event()
+
+    def ask(_: int) -> Unanswered:
+        number = next(turns)
+        together.wait()
+        if number == MOST_ALIKE:
+            assert blamed.wait(PATIENCE_S)
+            return Unanswered("other words", reason="rejected", is_certain=False)
+        return Unanswered("limit", reason="rejected", is_certain=False)
+
+    class Blaming(HeldRejections[int]):
+        def add(
+            self, request: int, rejection: Unanswered, n_sent: int
+        ) -> list[tuple[int, Unanswered]]:
+            released = super().add(request, rejection, n_sent)
+            if self.blames_server:
+                blamed.set()
+            return released
+
+    work = Work(MOST_ALIKE + 1)
+    with pytest.raises(ProviderError, match="rejected request after request"):
+        work.run(ask, n_at_a_time=MOST_ALIKE + 1, held=Blaming())
+
+    assert work.reasons == ["errored"] * (MOST_ALIKE + 1)
 
 
 def test_a_rejection_is_final_once_a_later_request_is_answered() -> None:
