@@ -1,7 +1,5 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -125,13 +123,13 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
 
 
 def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
-    ledger: Ledger, recorder: Recorder
+    ledger: Ledger, recorder: Recorder, ctrl_c: Callable[[], None]
 ) -> None:
     """The answer is paid for."""
 
     def press_first(query: JudgeQuery) -> str:
         if not counting(ledger)("VerdictReceived"):
-            os.kill(os.getpid(), signal.SIGINT)
+            ctrl_c()
         return prefer_tuned(query)
 
     port = ScriptedJudge(press_first, at_a_time=2)

@@ -1,7 +1,7 @@
 """Ctrl-C stops gently at first, and at once the second time."""
 
-import os
 import signal
+from collections.abc import Callable
 from threading import Thread
 
 import pytest
@@ -9,34 +9,39 @@ import pytest
 from commands.judging.stopping import stopping_gently
 
 
-def press_ctrl_c() -> None:
-    """Send this process what a terminal sends at Ctrl-C."""
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_the_first_ctrl_c_says_what_happens_and_the_second_interrupts() -> None:
+def test_the_first_ctrl_c_says_what_happens_and_the_second_interrupts(
+    ctrl_c: Callable[[], None],
+) -> None:
     """Answers under way are paid for; nobody must wait for them who cannot."""
     told: list[str] = []
 
     with stopping_gently(told.append) as stops:
-        press_ctrl_c()
+        ctrl_c()
         is_set = stops.is_set()
         with pytest.raises(KeyboardInterrupt):
-            press_ctrl_c()
+            ctrl_c()
 
     assert is_set
-
     assert told == ["stopping: answers under way are still recorded; Ctrl-C again leaves them"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_afterwards_ctrl_c_is_what_it_was() -> None:
     """Other work has its own way to stop."""
-    before = signal.getsignal(signal.SIGINT)
-
     with stopping_gently(lambda _: None):
         pass
 
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_command_that_ignores_ctrl_c_goes_on_ignoring_it(ctrl_c: Callable[[], None]) -> None:
+    """It was begun in the background by a script."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    with stopping_gently(lambda _: None) as stops:
+        ctrl_c()
+
+    assert not stops.is_set()
 
 
 def test_in_another_thread_there_is_no_signal_to_wait_for() -> None:
