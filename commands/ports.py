@@ -151,7 +151,7 @@ class Asking:
     """The queries to a judge, and how it is stopped."""
 
     take: Callable[[int], Sequence[JudgeQuery]]
-    """Returns at most so many further queries, to be sent at once; none at the end."""
+    """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
     tell: "Tell" = lambda _: None  # hears of long waits
 

@@ -11,7 +11,7 @@ import pytest
 
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.remote.bodies import decode_json
-from commands.backends.remote.sender import send_alone
+from commands.backends.remote.send import send_alone
 from commands.judging.judge import answer_command
 from ledger.identity import StreamId
 from ledger.store import Ledger

@@ -7,6 +7,7 @@ import msgspec
 
 from commands.backends.anthropic.client import is_out_of_credit
 from commands.backends.remote.bodies import decode_json, lines_in
+from commands.backends.remote.outcomes import undecodable
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.events.values import Count, Moment
@@ -52,12 +53,7 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
     try:
         return _reply(query_key, decode_json(body, _JUDGE_MESSAGE))
     except msgspec.ValidationError as error:
-        return unreadable(query_key, error)
-
-
-def unreadable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
-    """Return a retryable `NoReply` for an answer that cannot be decoded."""
-    return NoReply(query_key, "errored", f"the answer cannot be decoded ({why})", "perhaps billed")
+        return undecodable(query_key, error)
 
 
 def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:
@@ -180,7 +176,7 @@ def _result(line: bytes) -> Answer:
     try:
         return _answer(query_key, _RESULT.decode(result_line.result))
     except msgspec.DecodeError as error:
-        return unreadable(query_key, error)
+        return undecodable(query_key, error)
 
 
 def _answer(query_key: Digest, result: _Result) -> Answer:

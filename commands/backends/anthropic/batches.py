@@ -16,10 +16,10 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.outcomes import Stop, TryAgain
+from commands.backends.remote.outcomes import Stop, TryAgain, uncertain
 from commands.backends.remote.pace import Pace, back_off_s
-from commands.backends.remote.sender import send_alone
-from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.backends.remote.send import send_alone
+from commands.errors import BatchGone, BatchRefused, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
 from commands.settings.schema import CacheTtl
 from ledger.events.registration import JudgeSettings
@@ -56,7 +56,7 @@ class AnthropicBatches:
             except anthropic.APIError as error:
                 raise _not_created(error) from api.without_key(error)
             except msgspec.DecodeError as error:
-                raise Stop(_uncertain(api.not_the_api(error)), "perhaps billed") from error
+                raise Stop(uncertain(api.not_the_api(error)), "perhaps billed") from error
 
         return send_alone("Anthropic", send, self._pace)
 
@@ -138,7 +138,7 @@ def _not_created(error: anthropic.APIError) -> Stop | TryAgain:
     """Return how to go on after a failed `create`: it tells whether the batch may exist."""
     if (fatal := api.fatal_error(error)) is not None:
         return Stop(fatal)
-    detail, status = api.describe_error(error), getattr(error, "status_code", None)
+    detail, status = api.describe_error(error), api.status_of(error)
     if api.is_busy(error) or not api.may_have_arrived(error):
         asked_s = api.asked_wait_s(error)
         return TryAgain(BatchRefused(detail), is_limit=api.is_busy(error), asked_s=asked_s)
@@ -147,8 +147,4 @@ def _not_created(error: anthropic.APIError) -> Stop | TryAgain:
     is_refused = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
     if is_refused and status != HTTPStatus.REQUEST_TIMEOUT:
         return Stop(BatchRefused(detail))
-    return Stop(_uncertain(detail), "perhaps billed")
-
-
-def _uncertain(why: str) -> BatchUncertain:
-    return BatchUncertain(f"{why}; the batch may still exist")
+    return Stop(uncertain(detail), "perhaps billed")

@@ -223,7 +223,7 @@ def _seconds_until(moment: str, now: datetime) -> float:
 
 def is_busy(error: APIError) -> bool:
     """Return whether the provider takes no requests at present."""
-    return _status(error) in _BUSY and fatal_error(error) is None
+    return status_of(error) in _BUSY and fatal_error(error) is None
 
 
 def was_not_answered(error: APIError) -> bool:
@@ -238,5 +238,6 @@ def asked_wait_s(error: APIError) -> float | None:
     return retry_after_s(error.response.headers) if isinstance(error, APIStatusError) else None
 
 
-def _status(error: APIError) -> int | None:
+def status_of(error: APIError) -> int | None:
+    """Return the status of the provider's answer; None: there was none."""
     return error.status_code if isinstance(error, APIStatusError) else None

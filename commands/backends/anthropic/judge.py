@@ -17,10 +17,9 @@ from commands.backends.remote.outcomes import (
     Stop,
     TryAgain,
     Unanswered,
-    no_reply,
 )
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import Sender
+from commands.backends.remote.send import send_queries
 from commands.errors import ConfigurationError, ProviderError
 from commands.ports import Answer, Asking
 from commands.settings.schema import CacheTtl
@@ -59,20 +58,14 @@ class AnthropicJudge:
             ProviderError: The provider cannot be reached, is too busy for too long, lacks the
                 model, rejects every request, or is another API.
         """
-        sender = Sender[JudgeQuery, Answer](
+        yield from send_queries(
             f"Anthropic, asked as judge {self._judge.judge_id!r},",
             self._ask,
             self._pace,
+            asking,
             n_at_a_time=self._n_at_a_time,
             held=self._held,
-            stops=asking.stops,
-            tell=asking.tell,
         )
-        for group in sender.run(asking.take):
-            yield tuple(
-                no_reply(query, answer) if isinstance(answer, Unanswered) else answer
-                for query, answer in group
-            )
 
     def _ask(self, query: JudgeQuery) -> Answer | Unanswered:
         try:
@@ -94,7 +87,7 @@ class AnthropicJudge:
             TryAgain: It was certainly not answered.
             Stop: The others would fail as well.
         """
-        detail, status = api.describe_error(error), getattr(error, "status_code", None)
+        detail, status = api.describe_error(error), api.status_of(error)
         if api.was_not_answered(error):
             is_of_all = status is None or api.is_busy(error)
             or_else = ProviderError(detail) if is_of_all else Unanswered(detail)

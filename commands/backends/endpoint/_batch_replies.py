@@ -10,7 +10,7 @@ import msgspec
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.requests import remedy_of
 from commands.backends.remote.bodies import decode_json
-from commands.backends.remote.outcomes import REJECTED
+from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply, queries_digest
 from ledger.events.values import Count
 from ledger.identity import Digest
@@ -190,8 +190,7 @@ def answer_in(line: bytes) -> Answer | None:
             return reply_of(query_key, bytes(response.body))
         return _failed(query_key, response)
     except msgspec.DecodeError as error:
-        detail = f"the answer cannot be decoded ({error})"
-        return NoReply(query_key, "errored", detail, "perhaps billed")
+        return undecodable(query_key, error)
 
 
 def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:

@@ -26,10 +26,10 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.outcomes import Stop, TryAgain
+from commands.backends.remote.outcomes import Stop, TryAgain, uncertain
 from commands.backends.remote.pace import Pace, back_off_s
-from commands.backends.remote.sender import send_alone
-from commands.errors import BatchGone, BatchRefused, BatchUncertain, ProviderError, ResultsLost
+from commands.backends.remote.send import send_alone
+from commands.errors import BatchGone, BatchRefused, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
 from commands.settings.schema import MaxTokensKey
 from ledger.errors import TourneyError
@@ -82,7 +82,7 @@ class OpenAIBatches:
                 raise self._not_created(error) from None
             except msgspec.DecodeError as error:
                 why = self._server.not_the_api(first_line(error)).why
-                raise Stop(_uncertain(why), "perhaps billed") from error
+                raise Stop(uncertain(why), "perhaps billed") from error
 
         return send_alone(self._server.name, order, self._pace)
 
@@ -166,7 +166,7 @@ class OpenAIBatches:
             return TryAgain(self._refused(error), fate="not sent")
         if isinstance(error, openai.APIStatusError) and _is_rejected(error):
             return Stop(self._refused(error))
-        return Stop(_uncertain(self._server.describe(error)), "perhaps billed")
+        return Stop(uncertain(self._server.describe(error)), "perhaps billed")
 
     def _refused(self, error: openai.APIError) -> TourneyError:
         """Return the error for a batch that certainly does not exist."""
@@ -273,10 +273,6 @@ class OpenAIBatches:
 
 def _has_reached(read: Sized, n: int) -> bool:
     return len(read) >= n
-
-
-def _uncertain(why: str) -> BatchUncertain:
-    return BatchUncertain(f"{why}; the batch may still exist")
 
 
 def _is_rejected(error: openai.APIStatusError) -> bool:

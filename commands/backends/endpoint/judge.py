@@ -10,9 +10,9 @@ import openai
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint
-from commands.backends.remote.outcomes import HeldRejections, Unanswered, no_reply
+from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import Sender
+from commands.backends.remote.send import send_queries
 from commands.ports import Answer, Asking
 from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
@@ -47,20 +47,14 @@ class EndpointJudge:
                 or rejects every request.
         """
         with self._server.client() as client:
-            sender = Sender[JudgeQuery, Answer](
+            yield from send_queries(
                 self._server.name,
                 partial(self._answer, client),
                 self._pace,
+                asking,
                 n_at_a_time=self._n_at_a_time,
                 held=self._held,
-                stops=asking.stops,
-                tell=asking.tell,
             )
-            for group in sender.run(asking.take):
-                yield tuple(
-                    no_reply(query, answer) if isinstance(answer, Unanswered) else answer
-                    for query, answer in group
-                )
 
     def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer | Unanswered:
         send, read = partial(self._send, client, query), partial(reply_of, query.query_key)

@@ -8,10 +8,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
+import msgspec
+
+from commands.errors import BatchUncertain
 from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
-from projections.verdicts.queries import JudgeQuery
+from ledger.identity import Digest
 
 REJECTED: Final = frozenset({400, 413, 422})  # the statuses of an invalid request
 _REQUEST_ID: Final = re.compile(r" \(request [\w-]+\)$")  # each rejection has its own
@@ -30,9 +33,14 @@ class Unanswered:
     is_certain: bool = True  # False: a rejection whose cause may be the server
 
 
-def no_reply(query: JudgeQuery, what: Unanswered) -> NoReply:
-    """Return why a query has no reply."""
-    return NoReply(query.query_key, what.reason, what.detail, what.fate)
+def uncertain(why: str) -> BatchUncertain:
+    """Return the error for a batch that was sent, and of which nothing is known."""
+    return BatchUncertain(f"{why}; the batch may still exist")
+
+
+def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
+    """Return why an answer that cannot be decoded is no reply; another one may be."""
+    return NoReply(query_key, "errored", f"the answer cannot be decoded ({why})", "perhaps billed")
 
 
 class TryAgain(Exception):

@@ -269,27 +269,3 @@ class Sender(Generic[Request, Answer]):
                 f" {until.astimezone():%H:%M:%S} ({again.or_else})"
             )
         return True
-
-
-def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer:
-    """Send one request by the rules of a `Sender`, and return its answer.
-
-    Raises:
-        TourneyError: It has none.
-    """
-    sender = Sender[None, Answer](
-        server,
-        ask,
-        pace,
-        n_at_a_time=1,
-        held=HeldRejections(),
-        stops=Event(),
-        tell=lambda _: None,
-        longest_wait_s=LONGEST_SILENT_S,
-    )
-    once = iter([(None,)])
-    settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]
-    (answer,) = (each.answer for each in settled)
-    if isinstance(answer, Unanswered):
-        raise ProviderError(answer.detail)
-    return answer
