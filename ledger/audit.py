@@ -69,7 +69,7 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         for name, sql in schema.DEFINITIONS.items():
             if found.get(name) != sql:
                 yield Fault(0, f"{name} is missing from the file's schema, or was changed")
-        for (message,) in ledger.select("PRAGMA quick_check"):
+        for (message,) in ledger.select("PRAGMA integrity_check"):
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {message}")
     except CannotRead as error:

@@ -1,9 +1,11 @@
 """Counts of what a stream has on record, made by SQLite without decoding events."""
 
-from typing import Final, NamedTuple
+from collections import Counter, defaultdict
+from typing import Any, Final, NamedTuple
 
 from ledger.identity import StreamId
 from ledger.reader import LedgerReader
+from ledger.storage.schema import COUNTED
 
 
 class StreamCounts(NamedTuple):
@@ -27,28 +29,10 @@ class StreamCounts(NamedTuple):
         return self.reconciled - self.tied - self.inconsistent
 
 
-# A pass over a million events is most of what the answer takes: only outcomes and responses are
-# parsed, and queries, the most frequent of all, are left out first.
-_COUNTS: Final = """
-SELECT
-  count(*) FILTER (WHERE type = 'ResponseGenerated'),
-  count(*) FILTER (WHERE type = 'ResponseFailed'),
-  coalesce(sum(CASE type WHEN 'ResponseGenerated'
-    THEN json_extract(text, '$.n_generated_tokens') END), 0),
-  count(*) FILTER (WHERE type = 'VerdictReceived'),
-  count(*) FILTER (WHERE type = 'JudgeQueryFailed'),
-  count(*) FILTER (WHERE type = 'PairReconciled'),
-  count(*) FILTER (
-    WHERE type = 'PairReconciled' AND json_extract(text, '$.outcome') = 'tie'),
-  count(*) FILTER (
-    WHERE type = 'PairReconciled' AND json_extract(text, '$.outcome') = 'inconsistent'),
-  count(*) FILTER (WHERE type = 'SampleObserved'),
-  count(*) FILTER (WHERE type = 'SampleUnscorable'),
-  count(*) FILTER (WHERE type = 'JudgeBatchPlanned')
-FROM (
-  SELECT type, CAST(data AS TEXT) AS text FROM event
-  WHERE stream = ? AND position <= ? AND type <> 'JudgeQuerySubmitted')
-"""
+_COUNTS: Final = (
+    f"SELECT type, {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
+    " WHERE stream = ? AND position <= ? GROUP BY type, counted"
+)
 
 
 def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCounts:
@@ -59,5 +43,21 @@ def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCount
     Raises:
         CannotRead: The file is damaged.
     """
-    [counts] = ledger.select(_COUNTS, stream, until)
-    return StreamCounts._make(counts)
+    counted: defaultdict[str, dict[Any, int]] = defaultdict(dict)
+    for type_, what, n_events in ledger.select(_COUNTS, stream, until):
+        counted[type_][what] = n_events
+    of = Counter({type_: sum(each.values()) for type_, each in counted.items()})
+    outcomes = counted["PairReconciled"]
+    return StreamCounts(
+        responses=of["ResponseGenerated"],
+        responses_failed=of["ResponseFailed"],
+        tokens=sum(n * times for n, times in counted["ResponseGenerated"].items()),
+        verdicts=of["VerdictReceived"],
+        without_verdict=of["JudgeQueryFailed"],
+        reconciled=of["PairReconciled"],
+        tied=outcomes.get("tie", 0),
+        inconsistent=outcomes.get("inc", 0),
+        samples=of["SampleObserved"],
+        unscorable=of["SampleUnscorable"],
+        batches=of["JudgeBatchPlanned"],
+    )

@@ -172,7 +172,7 @@ def test_each_kind_of_tampering_is_found_where_it_is(
 @pytest.mark.parametrize("name", schema.DEFINITIONS)
 def test_a_guard_that_was_taken_away_is_noticed(filed: Path, name: str) -> None:
     """Whoever drops a trigger and leaves it at that may have changed more."""
-    kind = "INDEX" if name == "stream_began" else "TRIGGER"
+    kind = "INDEX" if schema.DEFINITIONS[name].startswith("CREATE INDEX") else "TRIGGER"
     with closing(sqlite3.connect(filed)) as connection:
         if name == "event":
             loosen(connection)
@@ -200,6 +200,22 @@ def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:
     assert faults == [
         (0, "event_is_never_updated is missing from the file's schema, or was changed")
     ]
+
+
+def test_an_index_that_does_not_fit_the_events_is_told(filed: Path) -> None:
+    """What `status` says is answered from the index alone."""
+    true = schema.DEFINITIONS["event_counted"]
+    with closing(sqlite3.connect(filed)) as connection:
+        connection.execute("DROP INDEX event_counted")
+        connection.execute("CREATE INDEX event_counted ON event (stream, type, version)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'event_counted'", (true,))
+        connection.commit()
+
+    faults = faults_of(filed)
+
+    assert {position for position, _ in faults} == {0}
+    assert all(why.startswith("SQLite finds the file damaged: ") for _, why in faults)
 
 
 def test_what_sqlite_finds_damaged_is_told(filed: Path) -> None:

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.counts import StreamCounts, counts_of
-from ledger.errors import CannotRead
 from ledger.events.judging import FailureReason, PairReconciled
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -102,6 +100,19 @@ def test_responses_are_counted_with_their_tokens() -> None:
     assert found == NOTHING._replace(responses=6, tokens=18, responses_failed=1)
 
 
+def test_a_text_that_looks_like_a_field_is_a_text() -> None:
+    """A model may be asked about our ledger, and quote it."""
+    opening = cup()
+    events = [
+        replace(event, text='{"n_generated_tokens":99,"outcome":"tie"} \\"outcome":"tie"')
+        if isinstance(event, ResponseGenerated)
+        else event
+        for event in history(opening)
+    ]
+
+    assert counts(*events) == counts(*history(opening))
+
+
 def test_every_reason_for_no_verdict_counts() -> None:
     """A reply without a verdict is paid for too."""
     reasons = get_args(FailureReason)
@@ -148,13 +159,12 @@ def test_a_tournament_in_which_nothing_happened_has_no_counts() -> None:
     assert counts(*opened()) == NOTHING
 
 
-def test_counting_needs_only_outcomes_and_tokens_to_be_whole(ledger: Ledger) -> None:
-    """An event of a later tourney stops those who need it, and nobody else."""
+def test_counting_reads_no_event(ledger: Ledger) -> None:
+    """An event of a later tourney stops those who need it; damage is for `verify` to find."""
     ledger.append(STREAM, history(cup(), "a"))
     loosen(ledger.connection)
     ledger.connection.execute("UPDATE event SET data = x'ff' WHERE type = 'VerdictReceived'")
 
-    assert counts_of(ledger, STREAM, ledger.head.position).verdicts == 2
-    ledger.connection.execute("UPDATE event SET data = x'ff' WHERE type = 'PairReconciled'")
-    with pytest.raises(CannotRead, match="malformed JSON"):
-        counts_of(ledger, STREAM, ledger.head.position)
+    found = counts_of(ledger, STREAM, ledger.head.position)
+
+    assert (found.verdicts, found.decided) == (2, 1)
