@@ -20,6 +20,7 @@ from commands.runs.rows import (
     BradleyTerryRow,
     EloRow,
     EntrantSpendRow,
+    FragilityRow,
     MetricRow,
     OutcomeRow,
     ResponseRow,
@@ -39,6 +40,7 @@ __all__ = [
     "BradleyTerryRow",
     "EloRow",
     "EntrantSpendRow",
+    "FragilityRow",
     "MetricRow",
     "OutcomeRow",
     "ResponseRow",
@@ -160,6 +162,12 @@ class TournamentView:
         from commands.runs.results import win_rate_rows
 
         return Rows(WinRateRow, tuple(win_rate_rows(self._reading)))
+
+    def fragility(self) -> Rows[FragilityRow]:
+        """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
+        from commands.runs.results import fragility_rows
+
+        return Rows(FragilityRow, tuple(fragility_rows(self._reading)))
 
     def outcomes(self) -> Rows[OutcomeRow]:
         """Return every planned comparison of two responses, with its outcome or status."""

@@ -155,7 +155,11 @@ def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Return rows as the command line prints them."""
     return [
         {
-            name: value.isoformat() if isinstance(value, date) else value
+            name: value.isoformat()
+            if isinstance(value, date)
+            else [*value]
+            if isinstance(value, tuple)
+            else value
             for name, value in row._asdict().items()
         }
         for row in rows
@@ -173,6 +177,7 @@ def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "bt --anchor amy=1200 --interval bayesian --bootstraps 50",
         ),
         (lambda view: view.win_rates(), "winrates"),
+        (lambda view: view.fragility(), "fragility"),
         (lambda view: view.spend(), "spend"),
         (lambda view: view.metrics(), "metrics"),
     ],

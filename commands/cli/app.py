@@ -52,6 +52,11 @@ _PROJECTIONS: Final = (
     Entry("project.outcomes", "responses", "List every response."),
     Entry("project.outcomes", "progress", "Show what is done and what remains to be done."),
     Entry("project.reliability", "agreement", "Show how consistent judges are and how they agree."),
+    Entry(
+        "project.reliability",
+        "fragility",
+        "Show how few prompts decide who is ahead, by Bradley-Terry.",
+    ),
     Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
     Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
     Entry("project.metrics", "metrics", "Show the results of evaluations."),

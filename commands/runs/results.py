@@ -15,9 +15,11 @@ from commands.spending.endpoints import endpoint_spend, endpoint_usage
 from commands.spending.price_table import price_table
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.battles.settled import settled_battles
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
+from projections.ratings.fragility import fragility
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension
 from projections.tournament.matches import planned_responses
@@ -52,6 +54,18 @@ def bradley_terry_rows(
     for board in by_dimension(source.settlements, parameters, source.roster):
         for place in board.rows:
             yield rows.BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
+
+
+def fragility_rows(source: JudgedTournament) -> Iterator[rows.FragilityRow]:
+    """Yield how few prompts decide who is ahead, by the recorded Bradley-Terry settings.
+
+    Raises:
+        CannotRate: The ratings cannot be computed.
+    """
+    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
+    for dimension, group in source.settlements.items():
+        for each in fragility(settled_battles(group, ties="half"), parameters):
+            yield rows.FragilityRow.of(dimension, each)
 
 
 def win_rate_rows(source: JudgedTournament) -> Iterator[rows.WinRateRow]:

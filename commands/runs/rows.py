@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from projections.evaluations.metrics import Metric, RunMetrics
+    from projections.ratings.fragility import Fragility
     from projections.ratings.standings import WinRate
     from projections.tournament.matches import PlannedResponse
     from projections.tournament.settlement import Settlement
@@ -123,6 +124,34 @@ class WinRateRow(NamedTuple):
     def of(cls, pair: "WinRate", counted: Literal["pairs", "orders"]) -> "WinRateRow":
         """Return the row of a pair; each order of a pairing may count for itself."""
         return cls(*pair, pair.win_rate, *(pair.interval(counted) or (None, None)))
+
+
+class FragilityRow(NamedTuple):
+    """How few prompts decide that one entrant is rated above its neighbour."""
+
+    dimension: str
+    ahead: str
+    behind: str
+    gap: float  # Elo points, of Bradley-Terry ratings
+    n_decisive: int | None  # prompts; None if no prompts turn the gap
+    n_prompts: int  # on which they or others comparable with them met
+    decisive: tuple[str | None, ...] | None  # the most influential first; None: without an id
+
+    @classmethod
+    def of(cls, dimension: str, found: "Fragility") -> "FragilityRow":
+        """Return the row of a pair of neighbours."""
+        prompts = found.decisive
+        return cls(
+            dimension,
+            found.ahead,
+            found.behind,
+            found.gap,
+            n_decisive=None if prompts is None else len(prompts),
+            n_prompts=found.n_prompts,
+            decisive=None
+            if prompts is None
+            else tuple(None if each is None else str(each) for each in prompts),
+        )
 
 
 class OutcomeRow(NamedTuple):

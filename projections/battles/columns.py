@@ -89,6 +89,10 @@ class Battles:
         """Return the number of battles."""
         return len(self.a)
 
+    def prompt_of(self, cluster: int) -> Hashable | None:
+        """Return the id of a cluster's prompt; None without one."""
+        return self.prompts[cluster] if cluster < len(self.prompts) else None
+
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Battles":
         """Select battles by a mask or by indices; keep all names."""
         return replace(

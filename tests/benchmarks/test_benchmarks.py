@@ -12,9 +12,19 @@ from tests.benchmarks.suite import BENCHMARKS
 from tests.benchmarks.table import Row, renewed, section
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("hydra", "reading", "processes", "judging", "bradley-terry", "elo", "importing", "status")
+HEAVY = (
+    "hydra",
+    "reading",
+    "processes",
+    "judging",
+    "bradley-terry",
+    "elo",
+    "fragility",
+    "importing",
+    "status",
+)
 LIGHT = tuple(name for name in BENCHMARKS if name not in HEAVY)
-N_LIGHT, N_HEAVY = 20, 51
+N_LIGHT, N_HEAVY = 20, 52
 N_HEADS = 2  # lines above the rows of a section: the header and the line below it
 ROW = Row("append", "1 event/s", "", "", "", "")
 

@@ -457,3 +457,22 @@ def test_what_tells_no_temperature_is_refused(
 
     assert done.returncode in {1, 2}
     assert why in done.stderr
+
+
+def test_fragility_is_of_the_tournament_or_of_an_imported_set(tourney: Tourney) -> None:
+    """By each judge and rule; the table names a few of the prompts, and data all."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    own = fields(tourney("project", "fragility", "--judge", "ann", "--json"))
+    each_order = fields(tourney("project", "fragility", "--policy", "concatenate", "--json"))
+    people = fields(tourney("project", "fragility", "--name", "people", "--json"))
+    shown = tourney("project", "fragility", "--name", "people").stdout
+    refused = tourney("project", "fragility", "--name", "people", "--judge", "ann")
+
+    assert own["judge"] == "ann"
+    assert [row["dimension"] for row in own["rows"]] == ["factuality"] * len(own["rows"])
+    assert each_order["policy"] == "concatenate"
+    assert people["battles"] == "people"
+    assert [row["decisive"] for row in people["rows"]] == [[], [], []]  # all are level
+    assert "no longer comparable" in shown
+    assert refused.returncode == 2

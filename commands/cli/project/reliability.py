@@ -1,4 +1,7 @@
-"""`tourney project agreement`, `calibration` and `temperature`: how far to trust judges."""
+"""How far to trust judges and ratings.
+
+`tourney project agreement`, `fragility`, `calibration` and `temperature`.
+"""
 
 from typing import Annotated, Literal
 
@@ -8,14 +11,28 @@ from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.shared import options
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
-from commands.cli.shared.views import outcomes_view, table_command_without_rule, with_source
-from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
+from commands.cli.shared.views import (
+    outcomes_view,
+    table_command_without_diff,
+    table_command_without_rule,
+    with_source,
+)
+from commands.cli.tables.reliability import (
+    agreement_table,
+    calibration_table,
+    fragility_table,
+    temperature_table,
+)
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.results import fragility_rows
+from commands.runs.rows import FragilityRow
+from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import settled
 from projections.battles.columns import Battles
 from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.fragility import fragility as fragility_of
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
@@ -34,6 +51,31 @@ def agreement(source: JudgedTournament) -> Table:
     named = source.named_judge
     shown = (each for each in measures if named is None or named in each.judges)
     return agreement_table(shown, by_order=source.rule.policy == CONCATENATE)
+
+
+@table_command_without_diff
+def fragility(
+    selection: Selection,
+    name: Annotated[
+        str | None, options.of_set("Of this imported set of battles instead of the tournament.")
+    ] = None,
+) -> Table:
+    """Show how few prompts decide who is ahead, by Bradley-Terry.
+
+    Example: tourney project fragility --json
+    """
+    if name is not None:
+        require_no_tournament(selection)
+        imported = read_set(selection, name)
+        found = fragility_of(imported.battles.battles(soft=True), BradleyTerryParameters())
+        return fragility_table(
+            (FragilityRow.of(name, each) for each in found),
+            facts={"battles": name, "as_of": imported.as_of},
+        )
+    source = read_verdicts(selection)
+    rows = fragility_rows(source)
+    table = fragility_table(rows, notes=notes_of(source), facts={"judge": source.judge_id})
+    return with_source(table, source)
 
 
 @outcomes_view

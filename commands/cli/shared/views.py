@@ -56,6 +56,11 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
     return command_with(show, [*parameters_of(table_of)[1:], *shared], without)
 
 
+def table_command_without_diff(table_of: TableOf) -> Command:
+    """Turn a function that reads on its own into a command without --diff."""
+    return table_command(table_of, without={"diff"})
+
+
 def table_command_without_rule(table_of: TableOf) -> Command:
     """Turn a function that reads on its own into a command without --policy, --parser, --diff."""
     return table_command(table_of, without=_OF_OUTCOMES)

@@ -1,10 +1,11 @@
-"""Agreement of judges, calibration of p_correct, and temperatures as tables."""
+"""Agreement of judges, fragility, calibration of p_correct, and temperatures as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
+from commands.runs.rows import FragilityRow
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -53,6 +54,31 @@ def _cases(measure: str, *, by_order: bool) -> str:
     if measure.endswith(" rate"):
         return "queries"
     return "orders" if by_order else "pairs"
+
+
+_DECISIVE: Final = (
+    "Decisive: the fewest prompts found without which the entrant behind is ahead, or no longer"
+    " comparable; chosen by their influence, and confirmed by a new fit."
+)
+
+
+def fragility_table(
+    rows: Iterable[FragilityRow], *, notes: Iterable[str] = (), facts: Mapping[str, Json]
+) -> Table:
+    """Return a row for each pair of neighbours on each dimension, best first."""
+    return Table(
+        schema="tourney/fragility@1",
+        title="How few prompts decide who is ahead",
+        columns=(
+            *columns("dimension", "ahead", "behind"),
+            *columns(digits=1, gap="Elo points"),
+            *columns("n_decisive", "n_prompts"),
+            *columns(decisive="Which"),
+        ),
+        rows=tuple(each._asdict() for each in rows),
+        notes=(*notes, _DECISIVE),
+        facts=dict(facts),
+    )
 
 
 _NOBODY: Final = (

@@ -50,6 +50,7 @@ def _is_hidden(character: str) -> bool:
     return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
+_LISTED: Final = 3  # of a list in a table; data has all
 _LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 """Tables show the first 12 characters of a digest, which `tourney show` accepts."""
@@ -107,6 +108,9 @@ def _cell(value: Json, column: Column) -> str:
             return f"{value:+}"
         case str():
             return _DIGEST.sub(r"\1", one_line(value))
+        case list() | tuple():
+            shown = [_cell(each, column) for each in value[:_LISTED]]
+            return ", ".join([*shown, *(["..."] if len(value) > _LISTED else [])])
         case _:
             return str(value)
 
@@ -130,9 +134,18 @@ def _csv(table: Table) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([column.key for column in table.columns])
     for row in table.rows:
-        values = [row[column.key] for column in table.columns]
-        writer.writerow([csv_cell(v) if isinstance(v, str) else v for v in values])
+        writer.writerow([_csv_value(row[column.key]) for column in table.columns])
     return stream.getvalue()
+
+
+def _csv_value(value: Json) -> Json:
+    match value:
+        case str():
+            return csv_cell(value)
+        case list() | tuple():
+            return csv_cell("; ".join("" if each is None else str(each) for each in value))
+        case _:
+            return value
 
 
 _MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})

@@ -11,8 +11,8 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
-from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import (
     FEWEST_UNITS,

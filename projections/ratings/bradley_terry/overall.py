@@ -17,9 +17,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
-from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.component import ELO, precision_of
 from projections.ratings.bradley_terry.evidence import Components
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
 from projections.ratings.bradley_terry.uncertainty import (
@@ -72,7 +72,7 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     peers = part.ratings.components.members(label[members[0]])
     inside = np.isin(part.battles.a, peers) & np.isin(part.battles.b, peers)
     units = single_battles(part.battles, inside).within(peers)
-    model, fit = _fitted(part.ratings, peers)
+    model, fit = fitted(part.ratings, peers)
     figures = np.zeros((len(members), model.n_parameters))
     figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
     precision = precision_of(part.ratings.parameters)
@@ -86,7 +86,7 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     )
 
 
-def _fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
+def fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
     """Return the model that rated a component, and its parameters."""
     strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
     nu = ratings.nu[ratings.components.label[peers[0]]]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
-from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]

@@ -17,7 +17,7 @@ from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._likelihood import Likelihood
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.events import key
 

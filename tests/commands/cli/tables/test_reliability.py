@@ -5,12 +5,19 @@ from math import nan
 
 import pytest
 
-from commands.cli.tables.reliability import agreement_table, calibration_table, temperature_table
+from commands.cli.tables.reliability import (
+    agreement_table,
+    calibration_table,
+    fragility_table,
+    temperature_table,
+)
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
+from commands.runs.rows import FragilityRow
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature
+from projections.ratings.fragility import Fragility
 from projections.reliability.agreement import agreement
 from projections.reliability.calibration import Calibration, Case
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
@@ -136,3 +143,20 @@ def test_one_prompt_gives_a_temperature_without_bounds() -> None:
         -8.5,
     )
     assert table.notes[0] == "said"
+
+
+def test_a_table_names_the_first_decisive_prompts_and_data_all() -> None:
+    """A leader of a hundred prompts would else fill the screen; a nameless prompt has a dash."""
+    gaps = [
+        Fragility("ann", "bob", 12.5, 9, ("p1", None, 3, "p4")),
+        Fragility("bob", "cat", 0.0, 9, ()),
+        Fragility("cat", "dan", 1.0, 9, None),
+    ]
+
+    table = fragility_table((FragilityRow.of("style", each) for each in gaps), facts={})
+
+    assert [row["n_decisive"] for row in table.rows] == [4, 0, None]
+    assert "p1, \N{EN DASH}, 3, ..." in rendered(table, Format.MD)
+    assert "p1; ; 3; p4" in rendered(table, Format.CSV)
+    found = json.loads(rendered(table, Format.JSON))["rows"]
+    assert [row["decisive"] for row in found] == [["p1", None, "3", "p4"], [], None]

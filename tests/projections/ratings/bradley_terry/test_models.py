@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from projections.battles.columns import Battle, battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
-from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from tests.support.strategies.battles import any_battles, comparable
 

@@ -13,8 +13,8 @@ from ledger.events.ratings import BradleyTerryParameters, IntervalKind, Interval
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
-from projections.ratings.bradley_terry._likelihood import Likelihood
 from projections.ratings.bradley_terry.evidence import clustered_battles
+from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.uncertainty import (
     Bootstrap,
