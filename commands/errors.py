@@ -134,6 +134,10 @@ class ProviderError(TourneyError):
         self.why = why
 
 
+class NotAnswering(ProviderError):
+    """A provider does not answer a call that costs nothing; it may later."""
+
+
 class LeftUnanswered(ProviderError):
     """A server left single requests unanswered; others may still be sent to it."""
 

@@ -192,8 +192,9 @@ class BatchState:
 class BatchJudge(Protocol):
     """Answers queries in batches, which go on without this process.
 
-    Every method but `create` is safe to repeat, and retries passing failures by itself. Each raises
-    `NoCredentials` without a valid key, and `ProviderError` if the provider keeps failing.
+    Every method but `create` is safe to repeat, and repeats what failed for a while by itself. Each
+    raises `NoCredentials` without a valid key; `NotAnswering` if the provider cannot be reached or
+    has a fault of its own; and another `ProviderError` for what cannot pass.
     """
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
@@ -215,7 +216,9 @@ class BatchJudge(Protocol):
         """Yield the batches created at or after a moment, the newest first."""
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
-        """Yield an ended batch's answers, in any order.
+        """Yield the answers in an ended batch's results, in any order, as one download has them.
+
+        A download that was cut off without a sign lacks some; a provider's fault may add others.
 
         Raises:
             ResultsLost: The provider keeps them no longer.

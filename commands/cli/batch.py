@@ -1,6 +1,5 @@
 """`tourney batch`: list, receive, adopt, cancel and forget a provider's batches."""
 
-from functools import cache
 from typing import Annotated
 
 import typer
@@ -17,15 +16,10 @@ from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
-from commands.judging.batches import reconciling
-from commands.judging.panel import section_of
-from commands.judging.receiving import BatchReceiver, forget_batch
-from commands.judging.recovery import adopt_named, port_for
-from commands.ports import BatchJudge, BatchJudgeOf
+from commands.judging.recovery import adopt_named, forget_batch, port_for
+from commands.ports import BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
-from commands.spending.pricing import price_book
-from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.tournament.state import Tournament
 
@@ -61,12 +55,8 @@ def wait(paths: options.Paths) -> None:
         if not recorder.state.open_batches:
             say("nothing is in flight")
             return
-        port_of = _ports(place, recorder.state)
-        section, book = place.settings.judge, price_book(place.settings, place.folder)
-        how = session.batch_options(recorder, section, book, session.JudgingOptions(), talk)
-        rules = session.asking_rules(section)
-        with session.reporting_open_batches(recorder, talk), reconciling(recorder, rules):
-            BatchReceiver(recorder, port_of, how).receive_all()
+        backends = ConfiguredBackends(place.settings, place.folder)
+        session.wait_for_batches(recorder, place.settings, place.folder, backends, talk)
 
 
 @app.command()
@@ -119,10 +109,4 @@ def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:
     """Return the clients for the providers of the tournament's batches."""
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
-    backends = ConfiguredBackends(place.settings, place.folder)
-
-    def port_of(judge: JudgeSettings) -> BatchJudge:
-        session.require_key(judge, section_of(place.settings, judge))
-        return backends.batch_judge(judge)
-
-    return cache(port_of)
+    return session.batch_ports(place.settings, ConfiguredBackends(place.settings, place.folder))

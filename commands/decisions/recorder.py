@@ -100,9 +100,13 @@ class MissingVerdicts(NamedTuple):
     n_waiting: int  # pairs that lack a response
 
 
-def rehearse(state: Tournament, command: Command) -> Tournament:
-    """Return the state after a command, without writing to a ledger."""
-    for event in decide(command, state):
+def rehearse(state: Tournament, *commands: Command) -> Tournament:
+    """Return the state after commands, without writing to a ledger.
+
+    Each is decided without the others' events, as by `Recorder.record`.
+    """
+    events = [event for command in commands for event in decide(command, state)]
+    for event in events:
         state = evolve(
             state,
             Recorded(

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from itertools import accumulate, takewhile
-from typing import Final, TypeAlias
+from typing import Final
 
 from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
@@ -18,14 +19,14 @@ from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
+    begun,
     open_now,
     reconcile_open,
-    remembering_lost,
     still_open,
 )
 from commands.judging.receiving import BatchReceiver
-from commands.judging.recovery import BatchOptions, resolve_batches
-from commands.ports import BatchJudgeOf
+from commands.judging.waiting import BatchOptions
+from commands.ports import BatchJudge, BatchJudgeOf
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
@@ -45,29 +46,42 @@ def fitting_prefix(
     return queries[: max(n_fitting, 1)]
 
 
-Stop: TypeAlias = BudgetReached | BatchRefused
-
 _WARM: Final = timedelta(minutes=5)  # how long a provider's cache keeps a rubric, at least
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
 
 
 def judge_in_batches(
-    recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, options: BatchOptions
+    recorder: Recorder,
+    task: JudgeTask,
+    port_of: BatchJudgeOf,
+    options: BatchOptions,
+    *,
+    approve: Callable[[], None] = lambda: None,
 ) -> JudgingSummary:
-    """Send open queries and receive batches until neither is left; then reconcile.
+    """Receive what is in flight, send open queries and receive them; then reconcile.
+
+    Args:
+        recorder: The tournament.
+        task: What is judged.
+        port_of: Returns the ports.
+        options: How batches are sent and polled.
+        approve: Called before anything is sent, once it is known what is open.
 
     Raises:
         WorkInFlight: The command does not wait for the batches; they go on.
         BudgetReached: The remaining queries might exceed the cap; the others are done.
         ProviderError: The provider fails; everything recorded is kept.
     """
-    task = remembering_lost(recorder, task)
+    task = begun(recorder, task)
+    reception = BatchReceiver(recorder, port_of, options)
     try:
-        resume_batches(recorder, port_of, options)
+        reception.receive_earlier()
+        approve()
         queries = open_now(recorder, task)
         chosen = queries[: task.limit]
-        if chosen or recorder.state.open_batches:
-            _BatchJudging(recorder, task, port_of, options).judge(chosen)
+        if chosen:
+            _BatchJudging(recorder, task, port_of(task.judge), options).judge(chosen, reception)
+        reception.receive_all()
     except TourneyError:
         reconcile_open(recorder, task)
         raise
@@ -99,57 +113,32 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
             reconcile_open(recorder, JudgeTask(judge, prompts, rules))
 
 
-def resume_batches(recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
-    """Receive the batches of earlier commands, or only resolve unknown ones if nobody waits.
-
-    Raises:
-        WorkInFlight: A batch's fate is not known yet, and the command does not wait.
-    """
-    if not recorder.state.open_batches:
-        return
-    if options.polling.waits:
-        BatchReceiver(recorder, port_of, options).receive_all()
-    else:
-        resolve_batches(recorder, port_of, options)
-
-
 class _BatchJudging:
-    """Sends one judge's batches, and receives all of the tournament."""
+    """Sends one judge's batches."""
 
     def __init__(
-        self, recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, options: BatchOptions
+        self, recorder: Recorder, task: JudgeTask, port: BatchJudge, options: BatchOptions
     ) -> None:
-        self._recorder, self._task, self._options = recorder, task, options
-        self._port_of, self._port = port_of, port_of(task.judge)
-        self._reception = BatchReceiver(recorder, port_of, options)
+        self._recorder, self._task, self._port, self._options = recorder, task, port, options
         self._n_sent: Counter[Digest] = Counter()  # by this process
+        self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0
 
-    def judge(self, chosen: Sequence[OpenQuery]) -> None:
+    def judge(self, chosen: Sequence[OpenQuery], reception: BatchReceiver) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
         if self._options.prewarm and self._options.polling.waits:
-            self._prewarm(chosen)
-        while True:
-            stopped_by = self._send_all(chosen)
-            if stopped_by is not None:
-                self._options.tell(f"some queries are not sent yet: {stopped_by}")
-            if self._recorder.state.open_batches:
-                self._reception.receive_some()
-            elif stopped_by is not None:
-                raise stopped_by
-            elif not self._sendable(chosen):
-                return
+            self._send_now(self._prewarming(chosen))
+            reception.receive_all()
+        reception.receive_all(partial(self._send_now, chosen))
 
-    def _prewarm(self, chosen: Sequence[OpenQuery]) -> None:
-        """Send one query per rubric first, so that the others find its prefix in the cache."""
-        if self._is_warm():
-            return
+    def _prewarming(self, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
+        """Return one query per rubric: once they are answered, the others find it in the cache."""
         queries, firsts = self._sendable(chosen), dict[str, OpenQuery]()
         for query in queries:
             firsts.setdefault(query.asked.system, query)
-        if len(queries) > 2 * len(firsts) and self._task.pricing.caches(queries[0].asked):
-            self._send([*firsts.values()])
-            self._reception.receive_all()
+        if len(queries) <= 2 * len(firsts) or self._is_warm():
+            return []
+        return [*firsts.values()] if self._task.pricing.caches(queries[0].asked) else []
 
     def _is_warm(self) -> bool:
         """Say whether an earlier command has just sent batches to this judge."""
@@ -161,19 +150,32 @@ class _BatchJudging:
             for batch in self._recorder.state.own_batches
         )
 
-    def _send_all(self, chosen: Sequence[OpenQuery]) -> Stop | None:
-        """Send batches until none may be sent now; return what stopped it, or None."""
+    def _send_now(self, chosen: Sequence[OpenQuery]) -> None:
+        """Send what may be sent now; nothing, while it is not known whether a batch exists.
+
+        Raises:
+            BudgetReached: The cap allows no more, and no open batch can change that.
+            BatchRefused: The provider takes no more, and no open batch can change that.
+        """
+        self._count_dropped()
+        if self._uncertain:
+            return
+        try:
+            self._send_all(chosen)
+        except BatchUncertain as error:
+            self._options.tell(f"{error.why}; looking for the batch at the provider")
+        except (BudgetReached, BatchRefused) as stop:
+            if not self._recorder.state.open_batches:
+                raise
+            self._options.tell(f"some queries are not sent yet: {stop}")
+
+    def _send_all(self, chosen: Sequence[OpenQuery]) -> None:
         at_most, remaining = self._options.batch_queries, chosen
         while remaining:
             next_ones, remaining = remaining[:at_most], remaining[at_most:]
-            if not (sendable := self._sendable(next_ones)):
-                continue
-            try:
+            if sendable := self._sendable(next_ones):
                 n_sent = self._send(fitting_prefix(sendable, self._port.n_bytes))
-            except (BudgetReached, BatchRefused) as stop:
-                return stop
-            remaining = (*sendable[n_sent:], *remaining)
-        return None
+                remaining = (*sendable[n_sent:], *remaining)
 
     def _sendable(self, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
         most = self._task.rules.retries
@@ -186,6 +188,7 @@ class _BatchJudging:
         Raises:
             BudgetReached: It might cost more than is left; nothing was planned.
             BatchRefused: The provider rejected the batch, and would again.
+            BatchUncertain: Whether the batch exists is not known.
         """
         task, n_requested = self._task, len(queries)
         queries = affordable(self._recorder, task, queries)
@@ -208,12 +211,10 @@ class _BatchJudging:
             self._n_sent.subtract(question.query_key for question in asked)
             raise
         except BatchUncertain as error:
-            self._options.tell(f"{error.why}; looking for the batch at the provider")
-            resolve_batches(self._recorder, self._port_of, self._options)
-            self._count_dropped(key, asked, error)
-        else:
-            self._recorder.record(SubmitBatch(key, created, tuple(queries)))
-            self._options.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
+            self._uncertain[key] = error
+            raise
+        self._recorder.record(SubmitBatch(key, created, tuple(queries)))
+        self._options.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
         return len(queries)
 
     def _key_of_plan(self, version: int) -> Digest:
@@ -222,13 +223,15 @@ class _BatchJudging:
         (key,) = (each.planned.batch_key for each in own if each.recorded.version == version)
         return key
 
-    def _count_dropped(
-        self, key: Digest, asked: Sequence[JudgeQuery], error: BatchUncertain
-    ) -> None:
-        """Count a batch that was never created as not sent; give up after several."""
-        if self._recorder.state.batches[key].status != "not created":
-            return
-        self._n_dropped += 1
-        self._n_sent.subtract(question.query_key for question in asked)
-        if self._n_dropped > _MOST_DROPPED:
-            raise error
+    def _count_dropped(self) -> None:
+        """Count batches that were never created as not sent; give up after several."""
+        for key, error in [*self._uncertain.items()]:
+            batch = self._recorder.state.batches[key]
+            if batch.status == "unknown":
+                continue
+            del self._uncertain[key]
+            if batch.status == "not created":
+                self._n_dropped += 1
+                self._n_sent.subtract(batch.planned.queries)
+                if self._n_dropped > _MOST_DROPPED:
+                    raise error

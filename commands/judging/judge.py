@@ -5,7 +5,7 @@ Judging in batches shares the task, the cap and the reconciliation.
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
-    lost_before: Mapping[Digest, int] | None = None  # see `lost_queries`; None: not looked up yet
+    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun`
 
     @property
     def pricing(self) -> Pricing:
@@ -66,10 +66,19 @@ def judge_open(
     *,
     on_progress: OnProgress,
     tell: Tell = lambda _: None,
+    approve: Callable[[], None] = lambda: None,
 ) -> JudgingSummary:
     """Ask for every missing verdict; a query whose reply has none is retried.
 
     Ctrl-C sends nothing more, and records the answers to what is under way; a second one leaves.
+
+    Args:
+        recorder: The tournament.
+        task: What is judged.
+        make_judge: Makes the judge, once it is needed.
+        on_progress: Hears how many are answered.
+        tell: Hears of long waits.
+        approve: Called before anything is sent, once it is known what is open.
 
     Raises:
         Refused: The next queries might exceed the cap; all answers are recorded.
@@ -77,8 +86,8 @@ def judge_open(
         ConfigurationError: The server does not have the model, or does not know a setting.
         NoCredentials: The server refuses the key.
     """
-    close_abandoned(recorder)
-    task = remembering_lost(recorder, task)
+    task = begun(recorder, task)
+    approve()
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
     try:
@@ -94,7 +103,16 @@ def judge_open(
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
-def close_abandoned(recorder: Recorder) -> None:
+def begun(recorder: Recorder, task: JudgeTask) -> JudgeTask:
+    """Close what a process that died left open; return the task of the command that begins.
+
+    It may send again what was lost before, and not what is lost from now on.
+    """
+    _close_abandoned(recorder)
+    return replace(task, lost_before=_lost_queries(recorder.state))
+
+
+def _close_abandoned(recorder: Recorder) -> None:
     """Record that requests of a process that died may have been billed; they are open again."""
     judges = {judge.judge_id: judge for judge in recorder.state.judges.values()}
     why = "the process ended before its answer"
@@ -107,6 +125,13 @@ def close_abandoned(recorder: Recorder) -> None:
         for query_key, sent in recorder.state.under_way.items()
     )
     recorder.record(*lost)
+
+
+def _lost_queries(state: Tournament) -> Mapping[Digest, int]:
+    """Return the queries whose last request was perhaps billed, with the attempt."""
+    return {
+        key: failure.attempt for key, failure in state.query_failures.items() if _is_lost(failure)
+    }
 
 
 class _DirectJudging:
@@ -194,7 +219,7 @@ def still_open(
     A query that was perhaps billed since the command began is left to another command: nobody pays
     twice without being told.
     """
-    lost, before = recorder.state.query_failures, task.lost_before or {}
+    lost, before = recorder.state.query_failures, task.lost_before
     now = (progress.refreshed_query(recorder.state, query, task.rules) for query in queries)
     return tuple(
         query
@@ -204,25 +229,11 @@ def still_open(
     )
 
 
-def lost_queries(state: Tournament) -> Mapping[Digest, int]:
-    """Return the queries whose last request was perhaps billed, with the attempt."""
-    return {
-        key: failure.attempt for key, failure in state.query_failures.items() if _is_lost(failure)
-    }
-
-
 def _is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:
     """Say whether a request was perhaps billed, other than that of an earlier attempt."""
     if failure is None or failure.fate != "perhaps billed":
         return False
     return failure.attempt != attempt_before
-
-
-def remembering_lost(recorder: Recorder, task: JudgeTask) -> JudgeTask:
-    """Return a task that may send again what was lost before, and not what is lost from now on."""
-    if task.lost_before is not None:
-        return task
-    return replace(task, lost_before=lost_queries(recorder.state))
 
 
 def affordable(

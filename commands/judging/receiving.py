@@ -1,10 +1,12 @@
-"""Use case: receive batches, or forget a lost one.
+"""Use case: receive batches.
 
 A batch is polled until it has ended; all its results are recorded before its end is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -13,49 +15,21 @@ from commands.decisions.recorder import Recorder
 from commands.errors import (
     BatchGone,
     BatchRefused,
-    NotFound,
+    NotAnswering,
     ProviderError,
     ResultsLost,
     WorkInFlight,
     counted,
 )
 from commands.judging.judge import answer_command
-from commands.judging.recovery import BatchOptions, port_for, resolve_batches
+from commands.judging.recovery import FateUnknown, port_for, resolve_batch
+from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
-from ledger.events.judging import JudgeBatchSubmitted
+from ledger.identity import Digest
 from projections.tournament.batches import Batch
 
 _GROUP: Final = 100  # answers in one transaction
-
-
-def forget_batch(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
-    """Close a batch whose results the provider no longer has; its queries are open again.
-
-    Raises:
-        NotFound: No batch with that id is in flight, or it can still be received.
-    """
-    for batch in recorder.state.open_batches:
-        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
-            port = port_for(recorder.state, batch, port_of)
-            recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
-            return
-    raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
-
-
-def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
-    """Return the final status of a lost batch, after checking that it is lost."""
-    name = submitted.provider_batch_id
-    try:
-        state = port.retrieve(name)
-    except BatchGone:
-        return BatchState(
-            name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
-        )
-    if state.has_results:
-        raise NotFound(
-            f"{name} can still be received: `tourney batch wait` receives it, `cancel` stops it"
-        )
-    return state
+_READ_AGAIN: Final = 3  # times that a batch's results are read again while some are missing
 
 
 class BatchReceiver:
@@ -63,51 +37,99 @@ class BatchReceiver:
 
     def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
         self._recorder, self._port_of, self._options = recorder, port_of, options
-        self._n_received = 0
+        self._watch = Watch(options.polling, options.tell)
+        self._sought_since: dict[Digest, datetime] = {}  # batches of unknown fate
+        self._received: Counter[Digest] = Counter()  # answers by batch
+        self._ended: list[Digest] = []
         self._why_not = ""  # the provider's last error of a query
         self._why_none = ""  # its last error that is not of a query
 
-    def receive_all(self) -> None:
-        """Resolve batches of unknown fate and receive those in flight; send nothing.
+    def receive_earlier(self) -> None:
+        """Receive what earlier commands sent: all, or what has ended if this one does not wait.
+
+        Raises:
+            ProviderError: A provider fails for good.
+        """
+        if self._options.polling.waits:
+            self.receive_all()
+        else:
+            self._look()
+
+    def receive_all(self, send: Callable[[], None] = lambda: None) -> None:
+        """Send, look and receive, until nothing is left to send and no batch is open.
+
+        Args:
+            send: Sends what may be sent now.
 
         Raises:
             WorkInFlight: Batches go on, and the command does not wait.
-            ProviderError: The provider fails.
+            ProviderError: A provider fails for good.
         """
+        send()
         while self._recorder.state.open_batches:
-            self.receive_some()
+            self._receive_some()
+            send()
 
-    def receive_some(self) -> None:
-        """Resolve batches of unknown fate, wait until one has ended, and receive all that have.
+    def _receive_some(self) -> None:
+        """Look until a batch has ended, or one of unknown fate was found or dropped.
 
         Raises:
-            WorkInFlight: None has ended, and the command does not wait.
-            BatchGone: The provider no longer has a batch; all that have ended are received.
+            WorkInFlight: There is no such batch now, and the command does not wait.
         """
-        resolve_batches(self._recorder, self._port_of, self._options)
         for delay_s in self._options.polling.delays_s():
-            gone: list[BatchGone] = []
-            statuses = [*self._statuses(gone)]
-            ended = [(batch, state) for batch, state in statuses if state.has_ended]
-            for batch, state in ended:
-                self._receive(batch, state)
-            if ended or not (statuses or gone):
+            if self._look() or not self._recorder.state.open_batches:
                 return
-            if gone:
-                raise gone[0]
             if not self._options.polling.waits:
                 raise WorkInFlight(self._in_flight())
-            self._options.polling.sleep(delay_s)
+            self._watch.sleep(delay_s, self._standing)
 
-    def _statuses(self, gone: list[BatchGone]) -> Iterator[tuple[Batch, BatchState]]:
-        """Yield the status of each batch; those that the provider no longer has go into `gone`."""
+    def _look(self) -> bool:
+        """Look at each open batch once, and receive those that have ended.
+
+        Looking is free, so a provider that does not answer is only told of.
+
+        Returns:
+            Whether something was recorded.
+
+        Raises:
+            BatchGone: A provider no longer has a batch, and there is nothing else to receive.
+        """
+        version, gone, why_silent = self._recorder.state.version, None, None
         for batch in self._recorder.state.open_batches:
-            if batch.submitted is None:  # a merge added it: it is resolved next time
-                continue
             try:
-                yield batch, self._port(batch).retrieve(batch.submitted.provider_batch_id)
+                self._look_at(batch.planned.batch_key)
+            except NotAnswering as error:
+                why_silent = error.why
             except BatchGone as error:
-                gone.append(error)
+                gone = error
+        self._watch.looked(why_silent)
+        has_news = self._recorder.state.version > version
+        if gone is not None and not has_news:
+            raise gone
+        return has_news
+
+    def _look_at(self, key: Digest) -> None:
+        """Receive a batch if it has ended; find out first whether it exists."""
+        if self._recorder.state.batches[key].status == "unknown":
+            self._resolve(key)
+        batch = self._recorder.state.batches[key]
+        if batch.is_open and batch.submitted is not None:
+            state = self._port(batch).retrieve(batch.submitted.provider_batch_id)
+            if state.has_ended:
+                self._receive(batch, state)
+
+    def _resolve(self, key: Digest) -> None:
+        """Find out whether a planned batch exists, if that can be known already."""
+        polling, is_new = self._options.polling, key not in self._sought_since
+        since = self._sought_since.setdefault(key, polling.now())
+        batch = self._recorder.state.batches[key]
+        try:
+            told = resolve_batch(self._recorder, self._port_of, batch, polling, since)
+        except FateUnknown as error:
+            if is_new:
+                self._options.tell(str(error))
+        else:
+            self._options.tell(told)
 
     def _port(self, batch: Batch) -> BatchJudge:
         return port_for(self._recorder.state, batch, self._port_of)
@@ -118,6 +140,16 @@ class BatchReceiver:
         return (
             f"{queries} in {counted(len(batches), 'batch', 'batches')} with the provider;"
             " `tourney batch wait` receives them"
+        )
+
+    def _standing(self) -> str:
+        """Return what has come of all that this command waits for."""
+        batches = self._recorder.state.open_batches
+        n_done = sum(self._received[key] for key in self._ended)
+        n_queries = n_done + sum(len(batch.planned.queries) for batch in batches)
+        return (
+            f"{n_done} of {counted(n_queries, 'query', 'queries')} and {len(self._ended)} of"
+            f" {counted(len(self._ended) + len(batches), 'batch', 'batches')} are done"
         )
 
     def _receive(self, batch: Batch, state: BatchState) -> None:
@@ -131,6 +163,7 @@ class BatchReceiver:
         except ResultsLost as lost:
             self._options.tell(f"{lost.why}: its queries are open again")
         self._recorder.record(EndBatch(batch.planned.batch_key, state))
+        self._ended.append(batch.planned.batch_key)
         if state.failure is not None:
             why = f"batch {state.provider_batch_id} was found invalid, and is not billed"
             raise BatchRefused(f"{why}: {state.failure}")
@@ -147,35 +180,70 @@ class BatchReceiver:
             )
 
     def _read(self, batch: Batch, state: BatchState) -> None:
-        """Record a batch's answers as they are read.
+        """Record a batch's answers as they are read, again while some are missing.
 
-        Raises:
-            ProviderError: Results are missing; the batch stays open, so nothing is asked again.
+        A download can end early without an error. What is missing for good may have been billed.
         """
-        missing = set(batch.planned.queries)
+        missing, delays_s = set(batch.planned.queries), self._options.polling.delays_s()
+        n_surplus = self._read_once(batch, state, missing)
+        for _ in range(_READ_AGAIN):
+            if missing:
+                self._options.polling.sleep(next(delays_s))
+                n_surplus = self._read_once(batch, state, missing)
+        if n_surplus:
+            surplus = counted(n_surplus, "result")
+            self._options.tell(
+                f"batch {state.provider_batch_id} has {surplus} too many: of queries that are not"
+                " its own, or second ones; they are left out"
+            )
+        if missing:
+            self._give_up(batch, state, missing)
+
+    def _read_once(self, batch: Batch, state: BatchState, missing: set[Digest]) -> int:
+        """Record the answers to queries that are missing, and take those out; of two, the first.
+
+        Returns:
+            How many results are not the first one of a query of the batch.
+        """
+        known, n_surplus = frozenset(batch.planned.queries), 0
+        seen = set[Digest]()
         answers = self._port(batch).results(state.provider_batch_id)
         while group := tuple(islice(answers, _GROUP)):
-            news = [answer for answer in group if answer.query_key in missing]
-            self._record(batch, [self._blamed(answer, state) for answer in news])
-            n_missing = len(missing)
-            missing.difference_update(answer.query_key for answer in group)
-            self._n_received += n_missing - len(missing)
-            self._tell_progress(batch, len(missing))
-        if missing:
-            raise ProviderError(
-                f"batch {state.provider_batch_id} has ended, and the provider gave no result for"
-                f" {len(missing)} of its {len(batch.planned.queries)} queries"
-            )
+            firsts: list[Answer] = []
+            for answer in group:
+                if answer.query_key in seen or answer.query_key not in known:
+                    n_surplus += 1
+                elif answer.query_key in missing:
+                    firsts.append(answer)
+                seen.add(answer.query_key)
+            self._record(batch, [self._blamed(answer, state) for answer in firsts])
+            missing.difference_update(answer.query_key for answer in firsts)
+            self._count(batch, len(missing))
+        return n_surplus
 
-    def _tell_progress(self, batch: Batch, n_missing: int) -> None:
-        """Report the replies received, out of those and the ones still in flight."""
+    def _give_up(self, batch: Batch, state: BatchState, missing: Collection[Digest]) -> None:
+        """Record that the queries without a result failed; each may have been billed."""
+        queries = counted(len(batch.planned.queries), "query", "queries")
+        self._options.tell(
+            f"batch {state.provider_batch_id} has no result for {len(missing)} of its {queries}:"
+            " they may have been billed, and another command asks them again"
+        )
+        why = "the provider gave no result for it"
+        self._record(batch, [NoReply(key, "errored", why, "perhaps billed") for key in missing])
+
+    def _count(self, batch: Batch, n_missing: int) -> None:
+        """Count what has come of a batch, and report it out of what is still in flight."""
+        key, n_queries = batch.planned.batch_key, len(batch.planned.queries)
+        n_before = self._received[key]
+        self._received[key] = max(n_before, n_queries - n_missing)
         others = sum(
             len(each.planned.queries)
             for each in self._recorder.state.open_batches
-            if each.planned.batch_key != batch.planned.batch_key
+            if each.planned.batch_key != key
         )
-        n_received = self._n_received
-        self._options.on_progress("replies", n_received, n_received + n_missing + others)
+        if self._received[key] > n_before:
+            n_received = self._received.total()
+            self._options.on_progress("replies", n_received, n_received + n_missing + others)
 
     def _blamed(self, answer: Answer, state: BatchState) -> Answer:
         """Return an answer; a rejection is not the query's fault if no query succeeded."""
@@ -193,8 +261,7 @@ class BatchReceiver:
                 self._why_not = answer.detail
         judge = self._recorder.state.judges[batch.planned.judge]
         pricing = self._options.pricing_of(judge)
-        distinct = {answer.query_key: answer for answer in answers}
         worst_usd = batch.worst_usd_each
         self._recorder.record(
-            *(answer_command(judge, each, pricing, worst_usd) for each in distinct.values())
+            *(answer_command(judge, answer, pricing, worst_usd) for answer in answers)
         )

@@ -1,4 +1,4 @@
-"""Recover batches whose fate is unknown, and say how batches are polled and sent.
+"""Recover batches whose fate is unknown, and forget lost ones.
 
 The process died, or no answer came, between the plan and the provider's id. The batch is searched
 for at the provider by time. It is identified by the digest of its queries, if the provider tells
@@ -6,64 +6,27 @@ it, and else by their number and the queries in its results. Its queries are sen
 certainly does not exist.
 """
 
-import random
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from commands.decisions.commands import DropBatch, SubmitBatch
+from commands.decisions.commands import DropBatch, EndBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, NotFound, WorkInFlight
-from commands.ports import BatchJudge, BatchJudgeOf, BatchState, OnProgress, queries_digest
-from commands.spending.pricing import Pricing
+from commands.errors import BatchGone, NotFound
+from commands.judging.waiting import Polling
+from commands.ports import BatchJudge, BatchJudgeOf, BatchState, queries_digest
 from ledger.errors import TourneyError
-from ledger.events.registration import JudgeSettings
-from ledger.store import utc_now
+from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
 from projections.tournament.progress import ANY_QUESTION, open_queries
 from projections.tournament.state import Tournament
 
-_FIRST_S: Final = 5.0
-_GROWTH: Final = 1.5
-_JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
-
-
-@dataclass(frozen=True)
-class Polling:
-    """How often to poll, how long to wait, and the clock to do it by."""
-
-    poll_s: float  # longest time between two polls
-    settle_s: float  # after it, a batch that was sent must show at the provider
-    waits: bool = True  # False: poll once, and leave the rest to a later command
-    sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], datetime] = utc_now
-    rng: random.Random = field(default_factory=random.Random)  # no secret
-
-    def delays_s(self) -> Iterator[float]:
-        """Yield the delays between polls: longer and longer, up to `poll_s`."""
-        delay_s = min(_FIRST_S, self.poll_s)
-        while True:
-            yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
-            delay_s = min(delay_s * _GROWTH, self.poll_s)
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How batches are sent and polled, by the settings and the command line."""
-
-    batch_queries: int  # in one batch, at most
-    prewarm: bool
-    polling: Polling
-    pricing_of: Callable[[JudgeSettings], Pricing]
-    tell: Callable[[str], None]
-    on_progress: OnProgress
-
-
 SKEW: Final = timedelta(days=1)  # how far this clock may be off the provider's
 _SAMPLE: Final = 100  # results that must be of planned queries
+
+
+class FateUnknown(TourneyError):
+    """Whether a planned batch is with the provider cannot be known yet."""
 
 
 class AnotherWorkspace(TourneyError):
@@ -92,35 +55,39 @@ def port_for(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> BatchJud
     return port_of(state.judges[batch.planned.judge])
 
 
-def resolve_batches(recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
-    """Find out whether planned batches exist: adopt those that do, drop the others.
+def resolve_batch(
+    recorder: Recorder, port_of: BatchJudgeOf, batch: Batch, polling: Polling, since: datetime
+) -> str:
+    """Adopt a planned batch if the provider has it; drop its plan if it certainly does not exist.
+
+    Args:
+        recorder: The tournament.
+        port_of: Returns the ports.
+        batch: The planned batch, of unknown fate.
+        polling: The clock, and after what time a batch that was sent must have appeared.
+        since: When this command first looked for it.
+
+    Returns:
+        What became of it.
 
     Raises:
-        WorkInFlight: It cannot be known yet, and the command does not wait.
+        FateUnknown: It cannot be known yet.
         AnotherWorkspace: The API key does not see the batches that were sent before.
+        NotAnswering: The provider does not answer at present.
     """
-    for batch in recorder.state.open_batches:
-        if batch.status == "unknown":
-            _resolve(recorder, port_of, batch, options)
-
-
-def _resolve(
-    recorder: Recorder, port_of: BatchJudgeOf, batch: Batch, options: BatchOptions
-) -> None:
-    """Adopt a batch if the provider has it; drop its plan if it certainly does not exist."""
     port = port_for(recorder.state, batch, port_of)
-    found = _found(recorder.state, port, batch, options.polling)
-    if found is None and (too_early_s := _too_early_s(batch, options.polling)) > 0:
-        options.tell(f"whether a batch was created will be known in {too_early_s:.0f} s")
-        _sleep(options.polling, too_early_s)
-        found = _found(recorder.state, port, batch, options.polling)
-    if found is None:
-        _require_same_workspace(recorder.state, batch, port_of)
-        options.tell("a planned batch was never created: its queries are sent again")
-        recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
-    else:
+    now = polling.now()
+    # a plan from the future, made before the clock was set back, counts as made at `since`
+    left_s = polling.settle_s - (now - min(batch.planned.planned_at, since)).total_seconds()
+    found = _found(recorder.state, port, batch, now)
+    if found is not None:
         adopt(recorder, batch, found)
-        options.tell(f"found batch {found.provider_batch_id}, which was sent before")
+        return f"found batch {found.provider_batch_id}, which was sent before"
+    if left_s > 0:
+        raise FateUnknown(f"whether a batch was created will be known in {left_s:.0f} s")
+    _require_same_workspace(recorder.state, batch, port_of)
+    recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
+    return "a planned batch was never created: its queries are sent again"
 
 
 def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> None:
@@ -189,6 +156,36 @@ def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: st
     )
 
 
+def forget_batch(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
+    """Close a batch whose results the provider no longer has; its queries are open again.
+
+    Raises:
+        NotFound: No batch with that id is in flight, or it can still be received.
+    """
+    for batch in recorder.state.open_batches:
+        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
+            port = port_for(recorder.state, batch, port_of)
+            recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
+            return
+    raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
+
+
+def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
+    """Return the final status of a lost batch, after checking that it is lost."""
+    name = submitted.provider_batch_id
+    try:
+        state = port.retrieve(name)
+    except BatchGone:
+        return BatchState(
+            name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
+        )
+    if state.has_results:
+        raise NotFound(
+            f"{name} can still be received: `tourney batch wait` receives it, `cancel` stops it"
+        )
+    return state
+
+
 def _retrieved(port: BatchJudge, provider_batch_id: str) -> BatchState | None:
     """Return a batch whose queries can be known; None: the provider does not have it.
 
@@ -213,24 +210,25 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
     return bool(sample) and all(answer.query_key in planned for answer in sample)
 
 
-def _found(
-    state: Tournament, port: BatchJudge, batch: Batch, polling: Polling
-) -> BatchState | None:
+def _found(state: Tournament, port: BatchJudge, batch: Batch, now: datetime) -> BatchState | None:
     """Return the provider's batch that is the planned one.
 
-    Candidates that do not tell their queries are waited for until they end.
-
     A candidate whose results are lost is returned if no other candidate is the one.
+
+    Raises:
+        FateUnknown: A candidate has not ended, and only its results will tell its queries.
     """
     unreadable: BatchState | None = None
-    for candidate in _candidates(state, port, batch, polling.now()):
+    for candidate in _candidates(state, port, batch, now):
         if candidate.queries_digest is not None:
             return candidate
-        ended = _ended(candidate, port, polling)
-        if not ended.has_results:
-            unreadable = unreadable or ended
-        elif is_of(batch, ended, port):
-            return ended
+        if not candidate.has_ended:
+            name = candidate.provider_batch_id
+            raise FateUnknown(f"whether a batch was created will be known once {name} has ended")
+        if not candidate.has_results:
+            unreadable = unreadable or candidate
+        elif is_of(batch, candidate, port):
+            return candidate
     return unreadable
 
 
@@ -259,28 +257,3 @@ def _candidates(
         )
     ]
     return sorted(unknown, key=lambda each: (not each.has_ended, each.created_at))
-
-
-def _ended(candidate: BatchState, port: BatchJudge, polling: Polling) -> BatchState:
-    delays_s = polling.delays_s()
-    while not candidate.has_ended:
-        _sleep(polling, next(delays_s))
-        candidate = port.retrieve(candidate.provider_batch_id)
-    return candidate
-
-
-def _too_early_s(batch: Batch, polling: Polling) -> float:
-    """Return the seconds until a request on its way must have arrived at the provider.
-
-    A plan from the future, made before the clock was set back, counts as made just now.
-    """
-    ago_s = (polling.now() - batch.planned.planned_at).total_seconds()
-    return polling.settle_s - max(0.0, ago_s)
-
-
-def _sleep(polling: Polling, seconds: float) -> None:
-    if not polling.waits:
-        raise WorkInFlight(
-            "a planned batch may be with the provider; `tourney batch wait` finds it"
-        )
-    polling.sleep(seconds)

@@ -5,28 +5,26 @@ prices, the cap, and how batches are sent.
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from commands.decisions.commands import ReopenQuery
-from commands.decisions.recorder import Recorder
+from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, NoCredentials, counted
-from commands.judging.batches import judge_in_batches, reconciling, resume_batches
+from commands.judging.batches import judge_in_batches, reconciling
 from commands.judging.in_flight import batches_not_received
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
-    close_abandoned,
     judge_open,
-    open_now,
-    remembering_lost,
 )
 from commands.judging.panel import judge_of_mode, section_of
-from commands.judging.recovery import BatchOptions, Polling
-from commands.ports import Backends, Console
+from commands.judging.receiving import BatchReceiver
+from commands.judging.waiting import BatchOptions, Polling
+from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.keys import key_variables
 from commands.settings.schema import JudgeSection, JurorSection, Settings
 from commands.spending import approval, budget, consent, endpoints, pricing
@@ -35,8 +33,9 @@ from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.tournament.matches import queries_to
-from projections.tournament.progress import AskingRules
+from projections.tournament.progress import AskingRules, open_queries
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class JudgingPlan:
     """The task, how batches are sent, and how far the command may spend."""
 
     task: JudgeTask
-    section: JurorSection  # of the judge
+    settings: Settings
     batch_options: BatchOptions
-    spending: consent.SpendingOptions
+    options: JudgingOptions
 
     @property
     def judge(self) -> JudgeSettings:
@@ -105,9 +104,6 @@ def plan_judging(
         raise ConfigurationError(
             ["--no-wait needs a provider that works in batches: other judges answer at once"]
         )
-    if options.retry:
-        n_open = reopen_failures(recorder, judge, prompts, options.retry)
-        console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
     book = pricing.price_book(settings, folder)
     batches = batch_options(recorder, settings.judge, book, options, console)
     cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)
@@ -120,7 +116,7 @@ def plan_judging(
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=options.spending.limit,
     )
-    return JudgingPlan(task, section_of(settings, judge), batches, options.spending)
+    return JudgingPlan(task, settings, batches, options)
 
 
 def batch_options(
@@ -160,20 +156,6 @@ def _cap(
     return spending.max_usd, elsewhere_usd
 
 
-def reopen_failures(
-    recorder: Recorder,
-    judge: JudgeSettings,
-    prompts: Collection[PromptId],
-    reasons: frozenset[FailureReason],
-) -> int:
-    """Open a judge's queries again that failed for some reasons; return how many."""
-    asked = (each.query_key for each in queries_to(recorder.state, prompts, judge))
-    failures = (recorder.state.query_failures.get(key) for key in dict.fromkeys(asked))
-    return recorder.record(
-        *(ReopenQuery(each) for each in failures if each is not None and each.reason in reasons)
-    )
-
-
 def require_cap_can_be_kept(plan: JudgingPlan) -> None:
     """Fail early if there is a cap and the judge has no price.
 
@@ -196,6 +178,16 @@ def require_key(judge: JudgeSettings, section: JurorSection) -> None:
         raise NoCredentials(why, variables[0])
 
 
+def batch_ports(settings: Settings, backends: Backends) -> BatchJudgeOf:
+    """Return the providers of batches, each made once and only if its API key is set."""
+
+    def port_of(judge: JudgeSettings) -> BatchJudge:
+        require_key(judge, section_of(settings, judge))
+        return backends.batch_judge(judge)
+
+    return cache(port_of)
+
+
 def judge_with_consent(
     recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
 ) -> JudgingSummary:
@@ -209,32 +201,44 @@ def judge_with_consent(
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
-    close_abandoned(recorder)
-    plan = replace(plan, task=remembering_lost(recorder, plan.task))
-    if not plan.judge.is_batched:
-        _approve(recorder, plan, console)
-        make_judge = lambda: backends.judge(plan.judge)  # noqa: E731  # made only when it is asked
-        return judge_open(
-            recorder,
-            plan.task,
-            make_judge,
-            on_progress=console.on_progress,
-            tell=console.tell,
-        )
-    port_of = cache(backends.batch_judge)
-    with reporting_open_batches(recorder, console), reconciling(recorder, plan.task.rules):
-        if recorder.state.open_batches:
-            require_key(plan.judge, plan.section)
-            resume_batches(recorder, port_of, plan.batch_options)
-        _approve(recorder, plan, console)
-        return judge_in_batches(recorder, plan.task, port_of, plan.batch_options)
+    approve = partial(_approve, recorder, plan, console)
+    if plan.judge.is_batched:
+        port_of = batch_ports(plan.settings, backends)
+        with attending_batches(recorder, plan.task.rules, console):
+            return judge_in_batches(
+                recorder, plan.task, port_of, plan.batch_options, approve=approve
+            )
+    return judge_open(
+        recorder,
+        plan.task,
+        lambda: backends.judge(plan.judge),
+        on_progress=console.on_progress,
+        tell=console.tell,
+        approve=approve,
+    )
+
+
+def wait_for_batches(
+    recorder: Recorder, settings: Settings, folder: Path, backends: Backends, console: Console
+) -> None:
+    """Receive the batches in flight and reconcile their pairs; send nothing.
+
+    Raises:
+        NoCredentials: A provider needs an API key, and none is set.
+        ProviderError: A provider fails for good.
+    """
+    book = pricing.price_book(settings, folder)
+    how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
+    with attending_batches(recorder, asking_rules(settings.judge), console):
+        BatchReceiver(recorder, batch_ports(settings, backends), how).receive_all()
 
 
 @contextmanager
-def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[None]:
-    """On Ctrl-C, list the batches that keep running, and say how to receive or stop them."""
+def attending_batches(recorder: Recorder, rules: AskingRules, console: Console) -> Iterator[None]:
+    """Reconcile at the end; on Ctrl-C, list the batches that keep running, and how to go on."""
     try:
-        yield
+        with reconciling(recorder, rules):
+            yield
     except KeyboardInterrupt:
         for batch in recorder.state.open_batches:
             name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
@@ -246,16 +250,40 @@ def reporting_open_batches(recorder: Recorder, console: Console) -> Iterator[Non
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
-    """Ask for consent to the open queries; a free judge needs none."""
+    """Ask for consent to the open queries, and open failures again as --retry says."""
+    reopened = _reopened(recorder.state, plan)
+    state = rehearse(recorder.state, *reopened)
     task = plan.task
+    queries = open_queries(state, task.prompts, task.judge, task.rules)[: task.limit]
+    _ask(recorder, plan, [query.asked for query in queries], console)
+    if plan.options.retry:
+        n_open = recorder.record(*reopened)
+        console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
+
+
+def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
+    """Return how to open the judge's queries again that failed for the reasons of --retry."""
+    if not plan.options.retry:
+        return ()
+    asked = (each.query_key for each in queries_to(state, plan.task.prompts, plan.judge))
+    failures = (state.query_failures.get(key) for key in dict.fromkeys(asked))
+    return tuple(
+        ReopenQuery(each) for each in failures if each and each.reason in plan.options.retry
+    )
+
+
+def _ask(
+    recorder: Recorder, plan: JudgingPlan, queries: Sequence[JudgeQuery], console: Console
+) -> None:
+    """Ask for consent to queries; a free judge needs none."""
+    task, spending = plan.task, plan.options.spending
     if task.pricing is pricing.FREE_OF_CHARGE:
         return
-    queries = [query.asked for query in open_now(recorder, task)[: task.limit]]
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
     if not queries or (task.judge.provider not in consent.PAID_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
-    require_key(task.judge, plan.section)
-    approval.require_someone(task.judge.model, plan.spending, console)
+    require_key(task.judge, section_of(plan.settings, task.judge))
+    approval.require_someone(task.judge.model, spending, console)
     offer = consent.Offer(
         n_queries=len(queries),
         model=task.judge.model,
@@ -264,4 +292,4 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )
-    approval.approve(offer, plan.spending, console)
+    approval.approve(offer, spending, console)

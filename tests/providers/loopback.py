@@ -3,8 +3,9 @@
 import sys
 from http.server import ThreadingHTTPServer
 from socketserver import BaseRequestHandler
-from threading import Lock
-from typing import Any, Final
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, Final, Self
 
 TOO_LATE: Final = "x-too-late"  # a header: whoever is `impatient` has not waited for the answer
 
@@ -38,3 +39,41 @@ class LoopbackServer(ThreadingHTTPServer):
         """Tell of the fake's own errors only, not that a client went away."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]  # passed on
+
+
+_POLL_S: Final = 0.02
+
+
+class LoopbackFake:
+    """A fake of a server, in this process, as long as its block lasts."""
+
+    def __init__(self, handler: type[BaseRequestHandler]) -> None:
+        """Take what handles a connection."""
+        self._handler = handler
+
+    def __enter__(self) -> Self:
+        """Listen on a port of loopback that is free."""
+        self._server = LoopbackServer(("127.0.0.1", 0), self._handler)
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_S,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Let go of answers that wait, and close the port."""
+        self.let_go()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def let_go(self) -> None:
+        """Let go of answers that wait."""
+
+    @property
+    def url(self) -> str:
+        """The base_url for a client of OpenAI's API."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"

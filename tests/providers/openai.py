@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from threading import Event, Lock, Thread
-from types import TracebackType
-from typing import Final, Literal, Self, TypeAlias
+from threading import Event, Lock
+from typing import Final, Literal, TypeAlias
 
-from tests.providers.loopback import TOO_LATE, LoopbackServer
+from tests.providers.loopback import TOO_LATE, LoopbackFake
 from tests.support.patience import wait_until
 
 Json: TypeAlias = dict[str, object]
@@ -98,7 +97,7 @@ class Traffic:
                 self.n_now -= 1
 
 
-class FakeOpenAI:
+class FakeOpenAI(LoopbackFake):
     """The fake, in this process, as long as its block lasts."""
 
     def __init__(
@@ -106,31 +105,11 @@ class FakeOpenAI:
     ) -> None:
         """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
         self.traffic = Traffic(say, api_key)
+        super().__init__(type("BoundHandler", (_Handler,), {"traffic": self.traffic}))
 
-    def __enter__(self) -> Self:
-        """Listen on a port of loopback that is free."""
-        handler = type("BoundHandler", (_Handler,), {"traffic": self.traffic})
-        self._server = LoopbackServer(("127.0.0.1", 0), handler)
-        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Let go of answers that wait, and close the port."""
+    def let_go(self) -> None:
+        """Let go of answers that wait."""
         self.traffic.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The base_url for the client."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def inject(self, *faults: Fault) -> None:
         """Let something go wrong with each of the next requests."""

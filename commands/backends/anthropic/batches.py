@@ -16,8 +16,8 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.outcomes import Stop, TryAgain, uncertain
-from commands.backends.remote.pace import Pace, back_off_s
+from commands.backends.remote.outcomes import Stop, TryAgain, broken_off, uncertain
+from commands.backends.remote.pace import Pace
 from commands.backends.remote.send import send_alone
 from commands.errors import BatchGone, BatchRefused, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
@@ -26,7 +26,6 @@ from ledger.events.registration import JudgeSettings
 from projections.verdicts.queries import JudgeQuery
 
 _PAGE: Final = 100
-_READS: Final = 8  # of one batch's results
 
 
 class AnthropicBatches:
@@ -86,21 +85,13 @@ class AnthropicBatches:
                 yield state
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
-        """Yield an ended batch's answers; an interrupted stream is read again from the start."""
+        """Yield the answers in an ended batch's results, as one download has them."""
         state = self.retrieve(provider_batch_id)
         if not state.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         if not state.has_results:
             raise ResultsLost(_results_lost(provider_batch_id))
-        read: set[str] = set()
-        for attempt in range(_READS):
-            yield from self._unread(provider_batch_id, read)
-            if len(read) >= state.n_queries:  # a stream can end early without an error
-                return
-            self._pace.rest(back_off_s(attempt))
-        raise ProviderError(
-            f"only {len(read)} of {state.n_queries} results of batch {provider_batch_id} arrived"
-        )
+        yield from self._downloaded(provider_batch_id)
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
@@ -110,18 +101,14 @@ class AnthropicBatches:
             except anthropic.BadRequestError:
                 return self.retrieve(provider_batch_id)
 
-    def _unread(self, provider_batch_id: str, read: set[str]) -> Iterator[Answer]:
-        """Yield answers not read before, until the stream ends or is interrupted."""
+    def _downloaded(self, provider_batch_id: str) -> Iterator[Answer]:
         try:
             with self._batches.with_streaming_response.results(provider_batch_id) as response:
-                for answer in answers_in(response.iter_bytes()):
-                    if answer.query_key not in read:
-                        read.add(answer.query_key)
-                        yield answer
+                yield from answers_in(response.iter_bytes())
         except anthropic.NotFoundError as error:
             raise ResultsLost(_results_lost(provider_batch_id)) from api.without_key(error)
-        except (anthropic.APIConnectionError, httpx2.TransportError):
-            return
+        except httpx2.TransportError as error:
+            raise broken_off(provider_batch_id, error) from None
         except anthropic.APIError as error:
             raise api.provider_error(error) from api.without_key(error)
         except anthropic.AnthropicError as error:  # the SDK found no results URL

@@ -27,7 +27,13 @@ from anthropic import (
 )
 
 from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
-from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
+from commands.backends.remote.outcomes import failure_of_free_call
+from commands.errors import (
+    ConfigurationError,
+    NoCredentials,
+    NotAnswering,
+    SpendLimitReached,
+)
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -117,6 +123,8 @@ def translate_errors() -> Iterator[None]:
     Raises:
         NoCredentials: The provider refuses the key.
         SpendLimitReached: The provider's spend limit is reached.
+        NotAnswering: The provider cannot be reached, has a fault of its own, or something between
+            answers in its place.
         ProviderError: Any other failure.
     """
     try:
@@ -124,7 +132,7 @@ def translate_errors() -> Iterator[None]:
     except APIError as error:
         raise provider_error(error) from without_key(error)
     except msgspec.DecodeError as error:
-        raise ProviderError(not_the_api(error)) from error
+        raise NotAnswering(not_the_api(error)) from error
 
 
 def not_the_api(why: msgspec.DecodeError) -> str:
@@ -136,8 +144,8 @@ def not_the_api(why: msgspec.DecodeError) -> str:
 
 
 def provider_error(error: APIError) -> TourneyError:
-    """Return the error of tourney for one of the SDK."""
-    return fatal_error(error) or ProviderError(describe_error(error))
+    """Return the error for a call that costs nothing."""
+    return fatal_error(error) or failure_of_free_call(describe_error(error), status_of(error))
 
 
 def fatal_error(error: APIError) -> TourneyError | None:

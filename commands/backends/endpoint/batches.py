@@ -4,7 +4,7 @@ A batch is a file of requests and an order to work on it. Uploading a file is fr
 after a failure; the order is sent again only if the server certainly did not take it.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,10 +26,16 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.outcomes import Stop, TryAgain, uncertain
-from commands.backends.remote.pace import Pace, back_off_s
+from commands.backends.remote.outcomes import (
+    Stop,
+    TryAgain,
+    broken_off,
+    failure_of_free_call,
+    uncertain,
+)
+from commands.backends.remote.pace import Pace
 from commands.backends.remote.send import send_alone
-from commands.errors import BatchGone, BatchRefused, ProviderError, ResultsLost
+from commands.errors import BatchGone, BatchRefused, NotAnswering, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState
 from commands.settings.schema import MaxTokensKey
 from ledger.errors import TourneyError
@@ -41,7 +47,6 @@ _Told = TypeVar("_Told")
 
 _ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
 _PAGE: Final = 100
-_READS: Final = 8  # of one batch's files
 _RETRIES: Final = 5  # of calls that cost nothing
 _NOT_TAKEN: Final = frozenset({429, 529})  # a gateway's 503 may come after the order was taken
 
@@ -112,14 +117,21 @@ class OpenAIBatches:
             has_more = page.has_more and bool(page.data)
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
-        """Yield an ended batch's answers; interrupted files are read again from the start."""
+        """Yield the answers in an ended batch's files, as one download has them."""
         batch = self._batch(provider_batch_id)
         if not batch.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
-        read: set[Digest] = set()
-        yield from self._in_files(batch, read)
-        if not batch.is_complete:
-            yield from self._unanswered(batch, read)
+        told: set[Digest] = set()
+        is_whole = True
+        for file_id, n_least in batch.result_files:
+            n_before = len(told)
+            for line in self._lines(batch, file_id):
+                if (answer := replies.answer_in(line)) is not None:
+                    told.add(answer.query_key)
+                    yield answer
+            is_whole = is_whole and len(told) - n_before >= n_least
+        if is_whole and not batch.is_complete:
+            yield from self._unanswered(batch, told)
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
@@ -191,56 +203,30 @@ class OpenAIBatches:
             raise self._provider_error(error) from None
         return True
 
-    def _in_files(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
-        """Yield the answers in the files of results, each once."""
-        for file_id, n_lines in batch.result_files:
-            n_then = len(read) + n_lines
-            for line in self._whole(batch, file_id, partial(_has_reached, read, n_then)):
-                answer = replies.answer_in(line)
-                if answer is not None and answer.query_key not in read:
-                    read.add(answer.query_key)
-                    yield answer
-
-    def _unanswered(self, batch: replies.ServerBatch, read: set[Digest]) -> Iterator[Answer]:
+    def _unanswered(self, batch: replies.ServerBatch, told: set[Digest]) -> Iterator[Answer]:
         """Yield why the other queries of a batch that broke off have no answer.
 
         Only the file of requests names them.
         """
-        n_queries = batch.state.n_queries
-        for line in self._whole(batch, batch.input_file_id, partial(_has_reached, read, n_queries)):
-            key = replies.query_key_in(line)
-            if key is not None and key not in read:
-                read.add(key)
+        for key in map(replies.query_key_in, self._lines(batch, batch.input_file_id)):
+            if key is not None and key not in told:
                 yield batch.unanswered(key)
 
-    def _whole(
-        self, batch: replies.ServerBatch, file_id: str, is_read: Callable[[], bool]
-    ) -> Iterator[bytes]:
-        """Yield a file's lines, again from the start until all are read.
-
-        A download can end early without an error.
+    def _lines(self, batch: replies.ServerBatch, file_id: str) -> Iterator[bytes]:
+        """Yield the lines of a file.
 
         Raises:
             ResultsLost: The server keeps the file no longer.
-            ProviderError: It breaks off again and again.
+            NotAnswering: The download breaks off.
         """
-        for attempt in range(_READS):
-            yield from self._lines(batch, file_id)
-            if is_read():
-                return
-            self._pace.rest(back_off_s(attempt))
-        raise ProviderError(f"results of batch {batch.id} break off again and again")
-
-    def _lines(self, batch: replies.ServerBatch, file_id: str) -> Iterator[bytes]:
-        """Yield the lines of a file, until it ends or breaks off."""
         try:
             with self._again.files.with_streaming_response.content(file_id) as response:
                 yield from lines_in(response.iter_bytes())
         except openai.NotFoundError:
             lost = f"the provider no longer keeps the results of batch {batch.id}"
             raise ResultsLost(lost) from None
-        except (openai.APIConnectionError, httpx2.TransportError):
-            return
+        except httpx2.TransportError as error:
+            raise broken_off(batch.id, error) from None
         except openai.APIError as error:
             raise self._provider_error(error) from None
 
@@ -254,7 +240,9 @@ class OpenAIBatches:
 
         Raises:
             BatchGone: The server does not have this batch.
-            ProviderError: It keeps failing.
+            NotAnswering: It cannot be reached, has a fault of its own, or something between answers
+                in its place.
+            ProviderError: It does not take the call.
         """
         try:
             return decode_json(ask(), decoder)
@@ -265,14 +253,12 @@ class OpenAIBatches:
         except openai.APIError as error:
             raise self._provider_error(error) from None
         except msgspec.DecodeError as error:
-            raise self._server.not_the_api(first_line(error)) from error
+            raise NotAnswering(self._server.not_the_api(first_line(error)).why) from error
 
     def _provider_error(self, error: openai.APIError) -> TourneyError:
-        return self._server.fatal_error(error) or ProviderError(self._server.describe(error))
-
-
-def _has_reached(read: Sized, n: int) -> bool:
-    return len(read) >= n
+        status = error.status_code if isinstance(error, openai.APIStatusError) else None
+        fatal = self._server.fatal_error(error)
+        return fatal or failure_of_free_call(self._server.describe(error), status)
 
 
 def _is_rejected(error: openai.APIStatusError) -> bool:

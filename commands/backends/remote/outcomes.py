@@ -6,11 +6,12 @@ often with the status of an invalid request. Such rejections must not be recorde
 
 import re
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from commands.errors import BatchUncertain
+from commands.errors import BatchUncertain, NotAnswering, ProviderError
 from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
@@ -18,6 +19,7 @@ from ledger.identity import Digest
 
 REJECTED: Final = frozenset({400, 413, 422})  # the statuses of an invalid request
 _REQUEST_ID: Final = re.compile(r" \(request [\w-]+\)$")  # each rejection has its own
+_PASSING: Final = frozenset({408, 425, 429})  # of a client's faults
 MOST_ALIKE: Final = 8  # rejections in the same words and in a row: the server is at fault
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -36,6 +38,24 @@ class Unanswered:
 def uncertain(why: str) -> BatchUncertain:
     """Return the error for a batch that was sent, and of which nothing is known."""
     return BatchUncertain(f"{why}; the batch may still exist")
+
+
+def failure_of_free_call(detail: str, status: int | None) -> ProviderError:
+    """Return the error for a call that costs nothing; it tells whether asking again may help.
+
+    Args:
+        detail: What happened.
+        status: The status of the answer; None: there was none.
+    """
+    is_server_fault = status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    may_pass = is_server_fault or status in _PASSING
+    return NotAnswering(detail) if may_pass else ProviderError(detail)
+
+
+def broken_off(provider_batch_id: str, why: Exception) -> NotAnswering:
+    """Return the error for a download of results that was cut off."""
+    cause = type(why).__name__
+    return NotAnswering(f"the results of batch {provider_batch_id} broke off ({cause})")
 
 
 def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:

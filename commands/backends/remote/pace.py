@@ -7,7 +7,6 @@ high-speed TCP variant", eq. 1, for congestion windows).
 """
 
 import random
-import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -71,10 +70,6 @@ class Pace:
         """Send nothing for so many seconds."""
         with self._lock:
             self._hold(seconds)
-
-    def rest(self, seconds: float) -> None:
-        """Wait so long, whatever else is under way."""
-        (self.sleep or time.sleep)(seconds)
 
     def answered(self) -> None:
         """Count an answer."""

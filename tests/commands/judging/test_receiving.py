@@ -1,6 +1,6 @@
 """What comes of batches: replies, rejections, and what is asked again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
@@ -8,11 +8,11 @@ import pytest
 
 from commands.decisions.commands import SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, BatchRefused, NotFound, ProviderError, WorkInFlight
+from commands.errors import BatchGone, BatchRefused, ProviderError, WorkInFlight
 from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.receiving import BatchReceiver, forget_batch
-from commands.ports import Answer, NoReply
+from commands.judging.receiving import BatchReceiver
+from commands.ports import Answer, NoReply, Reply
 from ledger.events.judging import JudgeQueryFailed
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
@@ -23,12 +23,14 @@ from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
     Clock,
+    FlatRate,
     again,
     batching,
     ending,
     judged,
     merge_verdicts,
     open_now,
+    paid,
     statuses,
 )
 from tests.support.builders.commands import (
@@ -40,7 +42,7 @@ from tests.support.builders.commands import (
     record_answers,
     types_of,
 )
-from tests.support.builders.events import STREAM, judge, opened, prompt
+from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
 
@@ -132,31 +134,82 @@ def test_an_unreadable_reply_is_asked_again_and_kept(
     assert done.n_verdicts == N_QUERIES
 
 
-class HalfRead(ScriptedBatchJudge):
-    """A provider whose results end early, as long as it is so told."""
+class Retold(ScriptedBatchJudge):
+    """A provider that tells other results than it has, by the number of the download."""
 
-    is_cut = True
+    def __init__(
+        self,
+        retell: Callable[[list[Answer], int], list[Answer]],
+        clock: Clock,
+    ) -> None:
+        """Take what becomes of the results."""
+        super().__init__(paid, now=clock.now)
+        self._retell, self.n_downloads = retell, 0
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
-        """Yield half of the results, or all."""
-        answers = list(super().results(provider_batch_id))
-        yield from answers[: len(answers) // 2] if self.is_cut else answers
+        """Yield what is left of the results."""
+        self.n_downloads += 1
+        yield from self._retell(list(super().results(provider_batch_id)), self.n_downloads)
 
 
-def test_results_that_stay_incomplete_are_an_error_and_the_batch_stays_open(
+def test_a_download_that_is_cut_off_without_a_sign_is_repeated(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """The first ones have half of the results, and nothing else tells it."""
+    port = Retold(lambda answers, n: answers[: 4 if n == 3 else 2], clock)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, done.n_failed, port.n_downloads) == (N_QUERIES, 0, 3)
+    assert len(port.asked) == N_QUERIES
+    assert sum(clock.slept_s) < 20
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_result_that_stays_missing_is_a_failure_of_its_query(
+    recorder: Recorder, ledger: Ledger, clock: Clock, *, waits: bool
+) -> None:
+    """It may have been billed, so only another command asks again; the batch is done."""
+    told: list[str] = []
+    port = Retold(lambda answers, _: answers[:3], clock)
+    how = batching(clock, waits=waits, pricing=FlatRate(), tell=told.append)
+
+    done = judged(recorder, port, how, retries=2)
+
+    (failure,) = recorder.state.query_failures.values()
+    assert (failure.reason, failure.fate) == ("errored", "perhaps billed")
+    assert failure.worst_usd == pytest.approx(0.2)
+    assert (done.n_verdicts, done.n_failed, len(port.asked)) == (3, 1, N_QUERIES)
+    assert statuses(recorder) == ["ended"]
+    assert port.n_downloads == 4
+    assert (
+        "batch batch_1 has no result for 1 of its 4 queries: they may have been billed, and"
+        " another command asks them again"
+    ) in told
+    whole = Retold(lambda answers, _: answers, clock)
+    assert judged(again(recorder, ledger), whole, how).n_verdicts == 1
+
+
+def test_results_too_many_are_told_and_left_out(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
-    """Later they may be whole; until then nothing of them is asked again."""
-    port = HalfRead(prefer_tuned, now=clock.now)
-    with pytest.raises(ProviderError, match="no result for 2 of its 4"):
-        judged(recorder, port, batching(clock))
-    port.is_cut = False
+    """A stranger's, and a second one for a query; the first one counts."""
+    stranger = Reply(key("stranger"), "VERDICT: A", "end_turn", "scripted")
+    told: list[str] = []
 
-    judged(again(recorder, ledger), port, batching(clock))
+    def retell(answers: list[Answer], _: int) -> list[Answer]:
+        second = NoReply(answers[0].query_key, "rejected", "no")
+        return [*answers[:2], stranger, second, *answers[2:]]
 
-    assert statuses(recorder) == ["in flight"]
-    assert statuses(again(recorder, ledger)) == ["ended"]
-    assert len(port.asked) == N_QUERIES
+    done = judged(recorder, Retold(retell, clock), batching(clock, tell=told.append))
+
+    assert (done.n_verdicts, done.n_failed) == (N_QUERIES, 0)
+    assert "JudgeQueryFailed" not in types_of(ledger)
+    assert (
+        "batch batch_1 has 2 results too many: of queries that are not its own, or second ones;"
+        " they are left out"
+    ) in told
+    assert statuses(recorder) == ["ended"]
 
 
 def test_lost_results_are_said_and_left_to_the_next_command(
@@ -193,35 +246,6 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
 
     assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
-
-
-def test_a_batch_that_the_provider_deleted_can_be_given_up(
-    recorder: Recorder, clock: Clock
-) -> None:
-    """Else it would be waited for for ever."""
-    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
-
-    port.delete("batch_1")
-    forget_batch(recorder, lambda _: port, "batch_1")
-
-    assert statuses(recorder) == ["ended"]
-    assert len(open_now(recorder)) == N_QUERIES
-
-
-def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
-    recorder: Recorder, clock: Clock
-) -> None:
-    """A typing error must not write off what was paid for."""
-    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
-
-    with pytest.raises(NotFound, match="batch_9"):
-        forget_batch(recorder, lambda _: port, "batch_9")
-    with pytest.raises(NotFound, match="can still be received"):
-        forget_batch(recorder, lambda _: port, "batch_1")
 
 
 def test_a_deleted_batch_does_not_keep_the_others_from_being_received(

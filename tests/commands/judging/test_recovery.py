@@ -8,7 +8,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
-from commands.judging.recovery import AnotherWorkspace, adopt_named
+from commands.judging.recovery import AnotherWorkspace, adopt_named, forget_batch
 from commands.ports import BatchState
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
@@ -34,22 +34,6 @@ from tests.support.builders.commands import (
 )
 from tests.support.builders.events import NOON, STREAM, key, opened, prompt
 from tests.support.scripted import ScriptedBatchJudge
-
-
-def test_looking_is_repeated_with_growing_delays(recorder: Recorder, clock: Clock) -> None:
-    """Asking every second for an hour would be refused; asking once an hour would be slow."""
-    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-
-    def sleep(seconds: float) -> None:
-        clock.sleep(seconds)
-        if len(clock.slept_s) == 12:
-            port.end()
-
-    how = batching(clock)
-    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
-
-    assert clock.slept_s[0] < 6
-    assert all(54 <= delay_s <= 66 for delay_s in clock.slept_s[8:])
 
 
 @pytest.mark.parametrize("accepted", [True, False])
@@ -132,10 +116,13 @@ def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
     with pytest.raises(PowerCut):
         judged(recorder, port, batching(clock))
 
-    with pytest.raises(WorkInFlight, match="may be with the provider"):
-        judged(again(recorder, ledger), port, batching(clock, waits=False))
+    told: list[str] = []
+
+    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
+        judged(again(recorder, ledger), port, batching(clock, waits=False, tell=told.append))
 
     assert port.asked == []
+    assert told == ["whether a batch was created will be known in 300 s"]
 
 
 def test_a_gold_answer_corrected_meanwhile_does_not_lose_the_batch(
@@ -243,7 +230,7 @@ def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
 
     judged(again(recorder, ledger), port, batching(clock))
 
-    assert clock.slept_s == [SETTLE_S]
+    assert SETTLE_S <= sum(clock.slept_s) < SETTLE_S + 66
 
 
 class Busy(ScriptedBatchJudge):
@@ -330,3 +317,32 @@ def test_a_batch_is_adopted_by_name_as_soon_as_its_queries_are_known(
     adopt_named(second, lambda _: port, "batch_2")
 
     assert statuses(second) == ["in flight"]
+
+
+def test_a_batch_that_the_provider_deleted_can_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Else it would be waited for for ever."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    port.delete("batch_1")
+    forget_batch(recorder, lambda _: port, "batch_1")
+
+    assert statuses(recorder) == ["ended"]
+    assert len(open_now(recorder)) == N_QUERIES
+
+
+def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """A typing error must not write off what was paid for."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+
+    with pytest.raises(NotFound, match="batch_9"):
+        forget_batch(recorder, lambda _: port, "batch_9")
+    with pytest.raises(NotFound, match="can still be received"):
+        forget_batch(recorder, lambda _: port, "batch_1")

@@ -13,9 +13,9 @@ from commands.judging.judge import JudgingSummary
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
+    attending_batches,
     judge_with_consent,
     plan_judging,
-    reporting_open_batches,
     require_cap_can_be_kept,
     require_key,
 )
@@ -322,7 +322,7 @@ def test_an_interrupted_command_says_which_batches_are_billed(
 
     with (
         pytest.raises(KeyboardInterrupt),
-        reporting_open_batches(later, terminal.console),
+        attending_batches(later, AskingRules(1), terminal.console),
     ):
         raise KeyboardInterrupt
 
@@ -338,7 +338,7 @@ def test_with_nothing_in_flight_an_interrupt_needs_no_words(
     """Nothing goes on."""
     with (
         pytest.raises(KeyboardInterrupt),
-        reporting_open_batches(recorder, terminal.console),
+        attending_batches(recorder, AskingRules(1), terminal.console),
     ):
         raise KeyboardInterrupt
 

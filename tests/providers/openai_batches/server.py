@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler
-from threading import Thread
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from tests.providers.loopback import TOO_LATE, LoopbackServer
+from tests.providers.loopback import TOO_LATE, LoopbackFake
 from tests.providers.openai import Json, Said
 from tests.providers.openai_batches.service import (
     ENDED,
@@ -50,7 +48,7 @@ _TOLD: Final[Mapping[Kind | None, Sent]] = {
 }
 
 
-class FakeOpenAIBatches:
+class FakeOpenAIBatches(LoopbackFake):
     """The fake, in this process, as long as its block lasts."""
 
     def __init__(
@@ -58,30 +56,7 @@ class FakeOpenAIBatches:
     ) -> None:
         """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
         self.service = Service(say, api_key)
-
-    def __enter__(self) -> Self:
-        """Listen on a port of loopback that is free."""
-        handler = type("BoundBatchHandler", (_Handler,), {"service": self.service})
-        self._server = LoopbackServer(("127.0.0.1", 0), handler)
-        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the port."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The base_url for the client."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        super().__init__(type("BoundBatchHandler", (_Handler,), {"service": self.service}))
 
     def inject(self, *troubles: Trouble) -> None:
         """Let something go wrong with each of the next calls."""

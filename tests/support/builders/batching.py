@@ -10,7 +10,7 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.recovery import BatchOptions, Polling
+from commands.judging.waiting import BatchOptions, Polling
 from commands.ports import Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Price, Usage

@@ -1,7 +1,8 @@
 """The judge that asks OpenAI's models in batches, against a server that fails as the real one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -10,11 +11,7 @@ from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.errors import (
     BatchGone,
-    BatchRefused,
-    BatchUncertain,
     NoCredentials,
-    ProviderError,
-    ResultsLost,
     SpendLimitReached,
 )
 from commands.ports import Answer, NoReply, Reply, queries_digest
@@ -23,10 +20,12 @@ from ledger.identity import JudgeId
 from tests.providers.openai import MODEL, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble
-from tests.support.builders.anthropic import FakeTime, queries, told_of
+from tests.support.builders.anthropic import CANARY, FakeTime, queries
 from tests.support.contracts import BatchJudgeContract
+from tests.support.faults.makers import BatchFaults
+from tests.support.faults.makers import Call as AnyCall
+from tests.support.faults.makers import Kind as AnyKind
 
-CANARY = "sk-canary-7b2e"
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
 
 
@@ -93,6 +92,84 @@ class TestOpenAIBatches(BatchJudgeContract):
         self.fake.lose_files()
 
 
+CALLS: Mapping[AnyCall, Call] = {
+    "create": "order",
+    "retrieve": "retrieve",
+    "list": "list",
+    "cancel": "cancel",
+    "results": "content",
+}
+KINDS: Mapping[AnyKind, Kind] = {
+    "rate_limited": "rate_limited",
+    "server_error": "error_before",
+    "no_credit": "no_quota",
+    "cut_before": "cut_before",
+    "cut_after": "cut_after",
+    "error_after": "error_after",
+    "too_late": "too_late",
+    "page": "page",
+    "cut_half": "cut_half",
+    "cut_quietly": "cut_quietly",
+}
+
+
+class TestFaults(BatchFaults):
+    """The faults of every maker, as OpenAI's API has them."""
+
+    @pytest.fixture(autouse=True)
+    def _api(self, fake: FakeOpenAIBatches, clock: FakeTime) -> None:
+        self.fake, self.clock = fake, clock
+
+    def make(self) -> OpenAIBatches:
+        """Return a judge that asks the fake."""
+        return batching(self.fake.url, self.clock)
+
+    def make_at(self, url: str) -> OpenAIBatches:
+        """Return a judge that asks another address."""
+        return batching(f"{url}/v1", self.clock)
+
+    @contextmanager
+    def locked(self) -> Iterator[OpenAIBatches]:
+        """Return a judge whose key is not taken."""
+        with FakeOpenAIBatches(api_key="another") as fake:
+            yield batching(fake.url, self.clock)
+
+    def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
+        """Let the next n calls fail."""
+        self.fake.inject(*[Trouble(CALLS[call], KINDS[kind])] * n)
+
+    def end(self) -> None:
+        """End them all."""
+        self.fake.end_batches()
+
+    def lose(self) -> None:
+        """Let a month pass."""
+        self.fake.lose_files()
+
+    def n_calls(self, call: AnyCall) -> int:
+        """Return how often the API was called."""
+        return self.fake.service.calls.count(CALLS[call])
+
+    def n_created(self) -> int:
+        """Return how many batches there are."""
+        return len(self.fake.service.batches)
+
+    def retell(self, provider_batch_id: str, edit: Callable[[list[bytes]], list[bytes]]) -> None:
+        """Change the file of answers."""
+        name = str(self.fake.service.batches[provider_batch_id]["output_file_id"])
+        files = self.fake.service.files
+        files[name] = b"\n".join(edit(files[name].splitlines()))
+
+
+def test_a_wrong_key_is_told_by_its_variable(clock: FakeTime) -> None:
+    """A jury has several."""
+    with FakeOpenAIBatches(api_key="another") as fake:
+        judge = batching(fake.url, clock)
+
+        with pytest.raises(NoCredentials, match="export OPENAI_API_KEY="):
+            judge.retrieve("batch_1")
+
+
 def test_a_query_is_asked_in_a_batch_as_it_is_asked_alone(
     judge: OpenAIBatches, fake: FakeOpenAIBatches
 ) -> None:
@@ -132,53 +209,6 @@ def test_a_batch_tells_its_queries_from_the_beginning(
     assert found.queries_digest == queries_digest(query.query_key for query in queries(3))
 
 
-def test_an_order_that_was_certainly_not_taken_is_sent_again(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, clock: FakeTime
-) -> None:
-    """The file is uploaded once."""
-    fake.inject(*[Trouble("order", "rate_limited")] * 3)
-
-    judge.create(queries(2))
-
-    assert fake.service.calls == ["upload", *["order"] * 4]
-    assert len(fake.service.batches) == 1
-    assert len(clock.slept) == 3
-
-
-def test_a_server_that_stays_busy_took_no_batch(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """It is certain, so the plan need not be searched for."""
-    fake.inject(*[Trouble("order", "rate_limited")] * 1000)
-
-    with pytest.raises(BatchRefused):
-        judge.create(queries(2))
-
-    assert fake.service.batches == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_batches"),
-    [
-        *(("busy", 0), ("cut_before", 0), ("cut_after", 1), ("error_before", 0)),
-        *(("error_after", 1), ("too_late", 1), ("page", 1)),
-    ],
-)
-@pytest.mark.usefixtures("impatient")
-def test_a_batch_that_may_exist_is_not_ordered_again(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, kind: Kind, n_batches: int
-) -> None:
-    """It would be paid for twice; what became of it is found out later."""
-    fake.inject(Trouble("order", kind))
-
-    with pytest.raises(BatchUncertain, match="may still exist") as caught:
-        judge.create(queries(2))
-
-    assert fake.service.calls.count("order") == 1
-    assert len(fake.service.batches) == n_batches
-    assert CANARY not in told_of(caught.value)
-
-
 @pytest.mark.parametrize("kind", ["cut_before", "cut_after", "error_after", "rate_limited"])
 def test_an_upload_is_free_and_repeated(
     judge: OpenAIBatches, fake: FakeOpenAIBatches, kind: Kind
@@ -192,41 +222,16 @@ def test_an_upload_is_free_and_repeated(
     assert len(fake.service.batches) == 1
 
 
-@pytest.mark.parametrize("call", ["upload", "order"])
-def test_used_up_credit_stops_before_a_batch(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, call: Call
+def test_used_up_credit_stops_before_an_upload(
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
 ) -> None:
     """It looks like a rate limit, and waiting does not help."""
-    fake.inject(*[Trouble(call, "no_quota")] * 9)
+    fake.inject(*[Trouble("upload", "no_quota")] * 9)
 
     with pytest.raises(SpendLimitReached):
         judge.create(queries(2))
 
     assert fake.service.batches == {}
-
-
-def test_a_server_that_is_not_there_took_no_batch(clock: FakeTime) -> None:
-    """Nothing was sent."""
-    with FakeOpenAIBatches() as gone:
-        url = gone.url
-
-    with pytest.raises(BatchRefused, match="Connect"):
-        batching(url, clock).create(queries(1))
-
-
-def test_a_wrong_key_is_no_credential_and_not_quoted(clock: FakeTime) -> None:
-    """For each call alike; the server's own words do quote it."""
-    with FakeOpenAIBatches(api_key="another") as fake:
-        judge = batching(fake.url, clock)
-        for ask in (
-            lambda: judge.create(queries(1)),
-            lambda: judge.retrieve("batch_1"),
-            lambda: list(judge.created_since(BEGINNING)),
-            lambda: judge.cancel("batch_1"),
-        ):
-            with pytest.raises(NoCredentials, match="export OPENAI_API_KEY=") as refusal:
-                ask()
-            assert CANARY not in told_of(refusal.value)
 
 
 def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:
@@ -279,42 +284,13 @@ def test_an_answer_that_is_none_may_have_been_billed(
     assert len(answers) == 3
 
 
-@pytest.mark.parametrize("kind", ["cut_half", "cut_quietly", "rate_limited", "error_before"])
-def test_results_that_were_cut_are_read_to_their_end(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, kind: Kind
-) -> None:
-    """Each answer comes once, though half of them are read twice."""
-    name = ended(judge, fake)
-    fake.inject(*[Trouble("content", kind)] * 2)
-
-    assert keys(list(judge.results(name))) == keys_of(20)
-
-
-def test_answers_come_while_the_results_are_read(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """Each is recorded as it is read, before the download breaks for good."""
-    name = ended(judge, fake)
-    fake.inject(*[Trouble("content", "cut_half")] * 100)
-    came: list[Answer] = []
-
-    with pytest.raises(ProviderError, match=r"^results of batch batch_2 break off"):
-        came.extend(judge.results(name))
-
-    assert 0 < len(came) < 20
-    assert len(set(keys(came))) == len(came)
-
-
 @pytest.mark.parametrize("n_done", [0, 3])
-@pytest.mark.parametrize("is_cut", [False, True])
 def test_a_batch_that_expired_keeps_what_was_answered(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, n_done: int, is_cut: bool
+    judge: OpenAIBatches, fake: FakeOpenAIBatches, n_done: int
 ) -> None:
     """A day is all that a batch has."""
     name = judge.create(queries(5)).provider_batch_id
     fake.end_batches("expired", n_done=n_done)
-    if is_cut:
-        fake.inject(Trouble("content", "cut_quietly"))
 
     answers = list(judge.results(name))
 
@@ -323,6 +299,21 @@ def test_a_batch_that_expired_keeps_what_was_answered(
     assert keys(answers) == keys_of(5)
     assert len(fake.service.billed) == n_done
     assert judge.retrieve(name).n_expired == 5 - n_done
+
+
+def test_what_a_cut_download_of_a_batch_lacks_is_not_taken_for_unanswered(
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
+) -> None:
+    """It was answered and billed: the count of answers tells that some are missing."""
+    name = judge.create(queries(10)).provider_batch_id
+    fake.end_batches("cancelled", n_done=4)
+    fake.inject(Trouble("content", "cut_quietly"))
+
+    cut, whole = list(judge.results(name)), list(judge.results(name))
+
+    assert 0 < len(cut) < 4
+    assert all(isinstance(each, Reply) for each in cut)
+    assert keys(whole) == keys_of(10)
 
 
 def test_a_canceled_batch_keeps_what_was_answered(
@@ -366,67 +357,6 @@ def test_two_queries_of_one_key_are_refused(judge: OpenAIBatches, fake: FakeOpen
     failure = judge.retrieve(name).failure
     assert failure is not None
     assert "duplicate_custom_id" in failure
-
-
-def test_results_may_be_lost_while_they_are_read(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """The first look said that they are there."""
-    name = ended(judge, fake)
-    fake.inject(Trouble("content", "cut_half"))
-    reading = judge.results(name)
-    next(reading)
-    fake.lose_files()
-
-    with pytest.raises(ResultsLost):
-        list(reading)
-
-
-def test_the_list_is_read_page_by_page_and_no_further_than_needed(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """A project may hold months of batches of others."""
-    states = [judge.create(queries(1)) for _ in range(230)]
-    n_before = len(fake.service.calls)
-
-    since = list(judge.created_since(states[120].created_at))
-
-    assert [each.provider_batch_id for each in since] == [
-        each.provider_batch_id for each in reversed(states[120:])
-    ]
-    assert len(fake.service.calls) - n_before == 2
-
-
-CALLS: tuple[Call, ...] = ("retrieve", "list", "cancel")
-
-
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("kind", ["rate_limited", "cut_before", "error_before"])
-def test_what_costs_nothing_is_asked_again(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches, call: Call, kind: Kind
-) -> None:
-    """An hour of polling outlives many a failure."""
-    created = judge.create(queries(1))
-    fake.inject(Trouble(call, kind))
-
-    listed = list(judge.created_since(created.created_at))
-    found = judge.retrieve(created.provider_batch_id)
-    canceled = judge.cancel(created.provider_batch_id)
-
-    names = {each.provider_batch_id for each in (*listed, found, canceled)}
-    assert names == {created.provider_batch_id}
-
-
-def test_a_page_in_place_of_an_answer_is_a_providers_error(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """Its beginning shows what it is: mostly a proxy's."""
-    name = judge.create(queries(1)).provider_batch_id
-    fake.inject(*(Trouble(call, "page") for call in CALLS))
-
-    for ask in (judge.retrieve, judge.cancel, lambda _: list(judge.created_since(BEGINNING))):
-        with pytest.raises(ProviderError, match="<html>Sign in"):
-            ask(name)
 
 
 def test_a_batch_of_another_project_is_gone(judge: OpenAIBatches) -> None:

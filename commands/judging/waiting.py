@@ -1,0 +1,94 @@
+"""Wait for batches: how often to look at them, and what is told of a wait that may last a day."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from commands.ports import OnProgress, Tell
+from commands.spending.pricing import Pricing
+from ledger.events.registration import JudgeSettings
+from ledger.store import utc_now
+
+_FIRST_S: Final = 5.0
+_GROWTH: Final = 1.5
+_JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
+_BETWEEN_LINES: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Polling:
+    """How often to poll, how long to wait, and the clock to do it by."""
+
+    poll_s: float  # longest time between two polls
+    settle_s: float  # after it, a batch that was sent must show at the provider
+    waits: bool = True  # False: poll once, and leave the rest to a later command
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], datetime] = utc_now
+    rng: random.Random = field(default_factory=random.Random)  # no secret
+
+    def delays_s(self) -> Iterator[float]:
+        """Yield the delays between polls: longer and longer, up to `poll_s`."""
+        delay_s = min(_FIRST_S, self.poll_s)
+        while True:
+            yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
+            delay_s = min(delay_s * _GROWTH, self.poll_s)
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How batches are sent and polled, by the settings and the command line."""
+
+    batch_queries: int  # in one batch, at most
+    prewarm: bool
+    polling: Polling
+    pricing_of: Callable[[JudgeSettings], Pricing]
+    tell: Tell
+    on_progress: OnProgress
+
+
+class Watch:
+    """Tells each minute where a wait stands, and since when a provider has not answered."""
+
+    def __init__(self, polling: Polling, tell: Tell) -> None:
+        self._polling, self._tell = polling, tell
+        self._began_at: datetime | None = None  # None: nobody has waited yet
+        self._told_at = polling.now()
+        self._silent_since: datetime | None = None
+
+    def looked(self, why_silent: str | None) -> None:
+        """Hear after each look that every provider answered, or why one did not."""
+        if why_silent is None:
+            if self._silent_since is not None:
+                self._tell("the provider answers again")
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = self._polling.now()
+            self._tell(f"the provider does not answer: {why_silent}")
+
+    def sleep(self, seconds: float, standing: Callable[[], str]) -> None:
+        """Wait; once a minute, tell what has come so far."""
+        if self._began_at is None:
+            self._began_at = self._told_at = self._polling.now()
+        while seconds > 0:
+            left = self._told_at + _BETWEEN_LINES - self._polling.now()
+            if left <= timedelta():
+                self._tell(self._line(self._began_at, standing()))
+                self._told_at, left = self._polling.now(), _BETWEEN_LINES
+            part_s = min(seconds, left.total_seconds())
+            self._polling.sleep(part_s)
+            seconds -= part_s
+
+    def _line(self, began_at: datetime, standing: str) -> str:
+        waited = f"waiting for {_lasting(self._polling.now() - began_at)}: {standing}"
+        if self._silent_since is None:
+            return waited
+        return f"{waited}; no answer since {self._silent_since.astimezone():%H:%M:%S}"
+
+
+def _lasting(time: timedelta) -> str:
+    """Return a duration in words: "5 min", "2 h 5 min"."""
+    hours, minutes = divmod(int(time.total_seconds()) // 60, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

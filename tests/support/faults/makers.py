@@ -1,0 +1,293 @@
+"""What the batches of every maker promise when calls fail: one table of faults for all of them."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from itertools import islice
+from typing import Final, Literal, TypeAlias
+
+import pytest
+
+from commands.errors import (
+    BatchRefused,
+    BatchUncertain,
+    NoCredentials,
+    NotAnswering,
+    ResultsLost,
+    SpendLimitReached,
+)
+from commands.ports import Answer, BatchJudge, BatchState, Reply
+from tests.support.builders.anthropic import CANARY, FakeTime, queries, told_of
+
+Call: TypeAlias = Literal["create", "retrieve", "list", "cancel", "results"]
+Kind: TypeAlias = Literal[
+    "rate_limited",  # 429; nothing is done
+    "server_error",  # 500; nothing is done
+    "no_credit",  # nothing is left to pay with; nothing is done
+    "cut_before",  # the connection ends; nothing is done
+    "cut_after",  # it is done, and the connection ends without an answer
+    "error_after",  # it is done, and the answer is 500
+    "too_late",  # it is done, and the client does not wait for the answer
+    "page",  # a web page is sent, as by a proxy
+    "cut_half",  # results: the download breaks off
+    "cut_quietly",  # results: it ends too early, as if that were its end
+]
+N: Final = 20  # queries of a batch
+KEYS: Final = sorted(query.query_key for query in queries(N))
+FREE_CALLS: Final[tuple[Call, ...]] = ("retrieve", "list", "cancel")
+
+
+class BatchFaults:
+    """The table; a subclass says which maker is meant, and how its fake is made to fail."""
+
+    clock: FakeTime
+
+    def make(self) -> BatchJudge:
+        """Return a judge that asks the fake, and waits by the clock."""
+        raise NotImplementedError
+
+    def make_at(self, url: str) -> BatchJudge:
+        """Return a judge that asks another address."""
+        raise NotImplementedError
+
+    def locked(self) -> AbstractContextManager[BatchJudge]:
+        """Return a judge whose key, the canary, its server does not take."""
+        raise NotImplementedError
+
+    def inject(self, call: Call, kind: Kind, n: int = 1) -> None:
+        """Let something go wrong with the next n calls."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """End all batches."""
+        raise NotImplementedError
+
+    def lose(self) -> None:
+        """Let a month pass."""
+        raise NotImplementedError
+
+    def n_calls(self, call: Call) -> int:
+        """Return how often a call came in."""
+        raise NotImplementedError
+
+    def n_created(self) -> int:
+        """Return how many batches exist."""
+        raise NotImplementedError
+
+    def retell(self, provider_batch_id: str, edit: Callable[[list[bytes]], list[bytes]]) -> None:
+        """Change the lines of a batch's results."""
+        raise NotImplementedError
+
+    @pytest.fixture(autouse=True)
+    def _hasty(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let an SDK's own attempts follow each other at once."""
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    @pytest.fixture
+    def judge(self) -> BatchJudge:
+        """Give a judge that asks the fake."""
+        return self.make()
+
+    def ended(self, judge: BatchJudge) -> str:
+        """Return the id of a batch that has ended."""
+        created = judge.create(queries(N))
+        self.end()
+        return created.provider_batch_id
+
+    def test_a_batch_that_was_certainly_not_created_is_sent_again(self, judge: BatchJudge) -> None:
+        """After a wait each time."""
+        self.inject("create", "rate_limited", n=3)
+
+        judge.create(queries(2))
+
+        assert (self.n_calls("create"), self.n_created()) == (4, 1)
+        assert len(self.clock.slept) == 3
+
+    def test_a_provider_that_stays_busy_took_no_batch(self, judge: BatchJudge) -> None:
+        """It is certain, so the plan need not be searched for."""
+        self.inject("create", "rate_limited", n=1000)
+
+        with pytest.raises(BatchRefused):
+            judge.create(queries(2))
+
+        assert 100 < sum(self.clock.slept) < 200  # longer looks like a hang
+        assert self.n_created() == 0
+
+    @pytest.mark.parametrize(
+        ("kind", "n_created"),
+        [
+            *(("server_error", 0), ("cut_before", 0), ("cut_after", 1)),
+            *(("error_after", 1), ("too_late", 1), ("page", None)),
+        ],
+    )
+    @pytest.mark.usefixtures("impatient")
+    def test_a_batch_that_may_exist_is_not_sent_again(
+        self, judge: BatchJudge, kind: Kind, n_created: int | None
+    ) -> None:
+        """It would be paid for twice; what sent a page may have passed the batch on."""
+        self.inject("create", kind)
+
+        with pytest.raises(BatchUncertain, match="may still exist") as caught:
+            judge.create(queries(2))
+
+        assert self.n_calls("create") == 1
+        assert n_created in {None, self.n_created()}
+        assert CANARY not in told_of(caught.value)
+
+    def test_used_up_credit_stops_before_a_batch(self, judge: BatchJudge) -> None:
+        """It looks like a rate limit or an invalid request, and waiting does not help."""
+        self.inject("create", "no_credit", n=9)
+
+        with pytest.raises(SpendLimitReached):
+            judge.create(queries(2))
+
+        assert (self.n_calls("create"), self.n_created()) == (1, 0)
+
+    def test_a_server_that_is_not_there_took_no_batch_and_may_come_back(self) -> None:
+        """Without a network nothing is sent, and who looks for a batch can look again."""
+        judge = self.make_at("http://127.0.0.1:9")
+
+        with pytest.raises(BatchRefused, match="Connect"):
+            judge.create(queries(1))
+        for ask in asking(judge, "batch_1"):
+            with pytest.raises(NotAnswering, match="Connect"):
+                ask()
+
+    def test_a_wrong_key_is_no_credential_and_not_quoted(self) -> None:
+        """For each call alike; a server's own words may quote it."""
+        with self.locked() as judge:
+            for ask in (lambda: judge.create(queries(1)), *asking(judge, "batch_1")):
+                with pytest.raises(NoCredentials) as refusal:
+                    ask()
+                assert CANARY not in told_of(refusal.value)
+
+    @pytest.mark.parametrize("call", FREE_CALLS)
+    @pytest.mark.parametrize("kind", ["rate_limited", "cut_before", "server_error"])
+    def test_what_costs_nothing_is_asked_again(
+        self, judge: BatchJudge, call: Call, kind: Kind
+    ) -> None:
+        """A failure that passes at once is not worth a word."""
+        created = judge.create(queries(1))
+        self.inject(call, kind)
+
+        listed = list(judge.created_since(created.created_at))
+        found = judge.retrieve(created.provider_batch_id)
+        canceled = judge.cancel(created.provider_batch_id)
+
+        names = {each.provider_batch_id for each in (*listed, found, canceled)}
+        assert names == {created.provider_batch_id}
+
+    @pytest.mark.parametrize("kind", ["rate_limited", "server_error", "page"])
+    def test_what_goes_on_failing_may_pass_later(self, judge: BatchJudge, kind: Kind) -> None:
+        """The beginning of a page shows what it is: mostly a proxy's."""
+        name = judge.create(queries(1)).provider_batch_id
+        words = {"rate_limited": "HTTP 429", "server_error": "HTTP 500", "page": "<html>Sign in"}
+
+        for call, ask in zip(FREE_CALLS, asking(judge, name), strict=True):
+            self.inject(call, kind, n=6)
+            with pytest.raises(NotAnswering, match=words[kind]) as caught:
+                ask()
+            assert CANARY not in told_of(caught.value)
+
+    @pytest.mark.parametrize("kind", ["rate_limited", "cut_before", "server_error"])
+    def test_a_download_that_does_not_begin_is_begun_again(
+        self, judge: BatchJudge, kind: Kind
+    ) -> None:
+        """None of it is read twice."""
+        name = self.ended(judge)
+        self.inject("results", kind, n=2)
+
+        assert keys(judge.results(name)) == KEYS
+
+    def test_a_download_that_breaks_off_says_so(self, judge: BatchJudge) -> None:
+        """What came before counts, and the next download has it all."""
+        name = self.ended(judge)
+        self.inject("results", "cut_half")
+        came: list[Answer] = []
+
+        with pytest.raises(NotAnswering, match="broke off") as caught:
+            came.extend(judge.results(name))
+
+        assert 0 < len(came) < N
+        assert CANARY not in told_of(caught.value)
+        assert keys(judge.results(name)) == KEYS
+
+    @pytest.mark.parametrize("kind", ["cut_quietly", "page"])
+    def test_a_download_may_end_too_early_without_a_sign(
+        self, judge: BatchJudge, kind: Kind
+    ) -> None:
+        """Only whoever knows the queries can tell; the next download has them all."""
+        name = self.ended(judge)
+        self.inject("results", kind)
+
+        cut = keys(judge.results(name))
+
+        assert len(cut) < N
+        assert set(cut) < set(KEYS)
+        assert keys(judge.results(name)) == KEYS
+
+    def test_a_line_may_be_missing_doubled_a_strangers_or_no_line(self, judge: BatchJudge) -> None:
+        """Each answer is told as it lies there; what is no line is left out."""
+        name = self.ended(judge)
+        strange = json.dumps({"custom_id": "stranger"}).encode()
+        self.retell(name, lambda lines: [*lines[1:], lines[1], strange, b"{", b"[]"])
+
+        answers = [*judge.results(name)]
+
+        assert len(answers) == N + 1
+        assert len({each.query_key for each in answers} & set(KEYS)) == N - 1
+        (odd,) = (each for each in answers if each.query_key == "stranger")
+        assert not isinstance(odd, Reply)
+
+    def test_reading_may_stop_in_the_middle(self, judge: BatchJudge) -> None:
+        """The connection is given back, and the next reading is whole."""
+        name = self.ended(judge)
+        reading = judge.results(name)
+        next(reading)
+        del reading
+
+        assert keys(judge.results(name)) == KEYS
+
+    def test_results_may_be_lost_before_they_are_read_again(self, judge: BatchJudge) -> None:
+        """The first download had half of them."""
+        name = self.ended(judge)
+        self.inject("results", "cut_half")
+        assert [*islice(judge.results(name), 1)]
+        self.lose()
+
+        with pytest.raises(ResultsLost):
+            [*judge.results(name)]
+
+    def test_the_list_is_read_page_by_page_and_no_further_than_needed(
+        self, judge: BatchJudge
+    ) -> None:
+        """A workspace may hold months of batches of others."""
+        states = [judge.create(queries(1)) for _ in range(230)]
+        n_before = self.n_calls("list")
+
+        since = list(judge.created_since(states[120].created_at))
+
+        assert ids(since) == ids([*reversed(states[120:])])
+        assert self.n_calls("list") - n_before == 2
+
+
+def asking(judge: BatchJudge, name: str) -> tuple[Callable[[], object], ...]:
+    """Return the calls that cost nothing."""
+    since = FakeTime().now() - timedelta(days=30)
+    return (
+        lambda: judge.retrieve(name),
+        lambda: [*judge.created_since(since)],
+        lambda: judge.cancel(name),
+    )
+
+
+def keys(answers: Iterator[Answer]) -> list[str]:
+    """Return which queries were answered."""
+    return sorted(answer.query_key for answer in answers)
+
+
+def ids(states: Sequence[BatchState]) -> list[str]:
+    """Return the ids of batches."""
+    return [state.provider_batch_id for state in states]
