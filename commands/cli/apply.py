@@ -65,10 +65,7 @@ def judge(
     provider: options.Provider = None,
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
-    no_wait: Annotated[
-        bool,
-        typer.Option("--no-wait", help="Send the queries and exit 7; receive the replies later."),
-    ] = False,
+    no_wait: options.NoWait = False,
     retry: Annotated[
         str | None,
         typer.Option(
@@ -100,13 +97,13 @@ def judge(
         f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
+    require_none_in_flight(recorder.state, plan.judge, prompts)
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:
         raise DoneWithGaps(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of these queries got no verdict;"
             " see `tourney project progress`"
         )
-    require_none_in_flight(recorder.state, plan.judge, prompts)
 
 
 def failure_reasons(said: str | None) -> frozenset[FailureReason]:

@@ -42,6 +42,7 @@ def run(
     mode: options.Mode = "headline",
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
+    no_wait: options.NoWait = False,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
@@ -49,7 +50,8 @@ def run(
     Example: tourney run --mode pilot
     """
     place = workspace(paths)
-    how = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
+    spending = SpendingOptions(agreed=yes, max_usd=max_usd)
+    how = JudgingOptions(mode, waits=not no_wait, spending=spending)
     backends = ConfiguredBackends(place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
         summary = run_tournament(recorder, place, how, backends, talk, now=utc_now())

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.store import Ledger
 from projections.tournament.matches import PlannedResponse
-from tests.providers.anthropic.exchange import Fault
+from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.process import FakeProcess
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI
@@ -531,6 +531,39 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path, tmp_path: Pat
     assert f"{N_QUERIES} queries to claude-opus-5-5 are in flight" in standing.out
     assert after["rows"][0]["status"] == "ended"
     assert owed(folder, fake)["factuality"] == N_QUERIES // 3
+
+
+def test_a_run_need_not_wait_for_its_batches(folder: Path, tmp_path: Path) -> None:
+    """Each time it receives what has ended and sends what is open; the last time it publishes."""
+    run = ("run", "--yes", "--no-wait")
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        sent = tourney(folder, *run, url=fake.url)
+        waiting = tourney(folder, *run, url=fake.url)
+        fake.end_batches()
+        done = tourney(folder, *run, url=fake.url)
+
+    assert (sent.code, waiting.code, done.code) == (7, 7, 0), done.err
+    assert f"{N_QUERIES} queries in 1 batch with the provider" in waiting.err
+    assert "published in" in done.err
+    assert len([*(folder / "runs").iterdir()]) == 1
+
+
+def test_without_waiting_what_failed_in_a_batch_is_sent_again(folder: Path, tmp_path: Path) -> None:
+    """And the command says that work is in flight, until it is done."""
+    judge = ("apply", "judge", "--yes", "--no-wait")
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        fake.inject(shares=Shares(errored=0.1, first_attempts_only=True))
+        sent = tourney(folder, *judge, url=fake.url)
+        fake.end_batches()
+        again = tourney(folder, *judge, url=fake.url)
+        fake.end_batches()
+        done = tourney(folder, *judge, url=fake.url)
+        bill = fake.bill()
+
+    assert (sent.code, again.code, done.code) == (7, 7, 0), again.err + done.err
+    assert len(bill.batches) == 2
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
+    paid.require_paid_as_recorded(folder, bill)
 
 
 def test_an_unknown_batch_is_refused(folder: Path, fake: FakeProcess) -> None:

@@ -58,6 +58,13 @@ Evaluation: TypeAlias = Annotated[
     str | None, typer.Option(autocompletion=completion.evaluations, help="Only this evaluation.")
 ]
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
+NoWait: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-wait",
+        help="Receive the batches that have ended, send what is open, and exit 7 while any is out.",
+    ),
+]
 AllowGaps: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
 ]

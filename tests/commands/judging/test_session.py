@@ -260,6 +260,32 @@ def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
     assert "4 failed queries will be asked again" in terminal.told
 
 
+def test_nothing_is_opened_again_without_consent(
+    recorder: Recorder, ledger: Ledger, set_key: Callable[[str | None], None]
+) -> None:
+    """The question counts what would be asked again, and the answer is awaited."""
+    set_key("secret")
+    cut = ScriptedBatchJudge(lambda each: reply(each.query_key, stop_reason="max_tokens"))
+    agreeing, refusing, chosen = Terminal(), Terminal(answer=False), settings(judge=PAID)
+    again = JudgingOptions(retry=frozenset({"truncated"}))
+
+    def judged(terminal: Terminal, options: JudgingOptions) -> JudgingSummary:
+        planned = plan(recorder, terminal, options, chosen)
+        return judge_with_consent(recorder, planned, Scripted(silent(), cut), terminal.console)
+
+    judged(agreeing, JudgingOptions())
+    with pytest.raises(Refused, match="not confirmed"):
+        judged(refusing, again)
+    n_reopened = types_of(ledger).count("JudgeQueryReopened")
+    done = judged(agreeing, again)
+
+    assert n_reopened == 0
+    assert "4 failed queries will be asked again" not in refusing.told
+    (question,) = refusing.asked
+    assert question.startswith("Submit 4 requests to claude-opus-5-5 for about $")
+    assert types_of(ledger).count("JudgeQueryReopened") == done.n_open == 4
+
+
 def test_batches_are_sent_after_one_question(
     recorder: Recorder,
     terminal: Terminal,
