@@ -222,13 +222,14 @@ def _found(state: Tournament, port: BatchJudge, batch: Batch, now: datetime) -> 
     for candidate in _candidates(state, port, batch, now):
         if candidate.queries_digest is not None:
             return candidate
-        if not candidate.has_ended:
-            name = candidate.provider_batch_id
+        name = candidate.provider_batch_id
+        ended = candidate if candidate.has_ended else port.retrieve(name)
+        if not ended.has_ended:
             raise FateUnknown(f"whether a batch was created will be known once {name} has ended")
-        if not candidate.has_results:
-            unreadable = unreadable or candidate
-        elif is_of(batch, candidate, port):
-            return candidate
+        if not ended.has_results:
+            unreadable = unreadable or ended
+        elif is_of(batch, ended, port):
+            return ended
     return unreadable
 
 

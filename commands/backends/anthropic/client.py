@@ -26,7 +26,13 @@ from anthropic import (
     Timeout,
 )
 
-from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
+from commands.backends.remote.bodies import (
+    CONNECT_S,
+    FREE_CALL_S,
+    replace_surrogates,
+    retry_after_s,
+    was_not_sent,
+)
 from commands.backends.remote.outcomes import failure_of_free_call
 from commands.errors import (
     ConfigurationError,
@@ -38,7 +44,7 @@ from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
-_TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its default the SDK rejects long replies
+_TIMEOUT: Final = Timeout(600.0, connect=CONNECT_S)  # with its default the SDK rejects long replies
 _GET_RETRIES: Final = 5
 _LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
 _NO_CREDIT: Final = re.compile(
@@ -93,7 +99,8 @@ def with_client(make: Callable[[Anthropic], _T]) -> _T:
 
 def with_retries(client: Anthropic) -> Anthropic:
     """Return a client that retries failed requests: for calls that cost nothing."""
-    return client.with_options(max_retries=_GET_RETRIES, middleware=[_limit_waits])
+    timeout = Timeout(FREE_CALL_S, connect=CONNECT_S)
+    return client.with_options(max_retries=_GET_RETRIES, timeout=timeout, middleware=[_limit_waits])
 
 
 def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object]:

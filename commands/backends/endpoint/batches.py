@@ -20,6 +20,8 @@ from commands.backends.endpoint import _batch_replies as replies
 from commands.backends.endpoint.requests import PATH, ChatForm
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import (
+    CONNECT_S,
+    FREE_CALL_S,
     decode_json,
     first_line,
     lines_in,
@@ -67,7 +69,9 @@ class OpenAIBatches:
         client = server.client()
         finalize(self, client.close)
         self._once = client.with_options(max_retries=0)
-        self._again = client.with_options(max_retries=_RETRIES)
+        self._uploads = client.with_options(max_retries=_RETRIES)
+        timeout = openai.Timeout(FREE_CALL_S, connect=CONNECT_S)
+        self._again = self._uploads.with_options(timeout=timeout)
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Upload the queries, then order the batch, at most once."""
@@ -158,7 +162,7 @@ class OpenAIBatches:
     def _upload(self, queries: Sequence[JudgeQuery]) -> str:
         """Upload the file of requests; return its id."""
         content = b"".join(map(self._line, queries))
-        files = self._again.files.with_raw_response
+        files = self._uploads.files.with_raw_response
         try:
             told = files.create(file=("queries.jsonl", content), purpose="batch").content
             return decode_json(told, replies.SERVER_FILE).id

@@ -10,6 +10,7 @@ import msgspec
 import openai
 
 from commands.backends.remote.bodies import (
+    CONNECT_S,
     first_line,
     replace_surrogates,
     retry_after_s,
@@ -21,7 +22,6 @@ from commands.settings.keys import OPENAI_KEY
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-_CONNECT_S: Final = 10.0
 _BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -59,7 +59,7 @@ class Endpoint:
             base_url=self.base_url,
             api_key=self.api_key or _NO_KEY,
             max_retries=0,
-            timeout=openai.Timeout(self.timeout_s, connect=min(self.timeout_s, _CONNECT_S)),
+            timeout=openai.Timeout(self.timeout_s, connect=min(self.timeout_s, CONNECT_S)),
         )
 
     def answer(

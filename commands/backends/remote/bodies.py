@@ -1,4 +1,4 @@
-"""Read what servers send: bodies, the wait that a header asks for, and errors."""
+"""Read what servers send: bodies, the wait that a header asks for, errors; and how long to wait."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
+CONNECT_S: Final = 10.0
+FREE_CALL_S: Final = 60.0  # for each part of an answer that costs nothing: it can be asked again
 _SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a web page
 _NOT_SENT: Final = (
     *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),

@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
+import httpx2
 import pytest
 
 from commands.errors import (
@@ -178,6 +179,24 @@ class BatchFaults:
 
         names = {each.provider_batch_id for each in (*listed, found, canceled)}
         assert names == {created.provider_batch_id}
+
+    def test_a_hung_answer_that_costs_nothing_is_given_up_after_a_minute(
+        self, judge: BatchJudge, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The network may be gone without a sign; the SDK's ten minutes would be told by nobody."""
+        name = self.ended(judge)
+        send, waits_s = httpx2.HTTPTransport.handle_request, list[object]()
+
+        def handle(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+            waits_s.append(request.extensions["timeout"]["read"])
+            return send(transport, request)
+
+        monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+        for ask in (*asking(judge, name), lambda: [*judge.results(name)]):
+            ask()
+
+        assert len(waits_s) >= len(FREE_CALLS) + 1
+        assert set(waits_s) == {60.0}
 
     @pytest.mark.parametrize("kind", ["rate_limited", "server_error", "page"])
     def test_what_goes_on_failing_may_pass_later(self, judge: BatchJudge, kind: Kind) -> None:
