@@ -177,6 +177,12 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
         """How a verdict is asked for: `line`, the default, or `schema`."""
         return str(dict(self.parameters).get("protocol", "line"))
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of its longest reply; None: nothing limits them."""
+        most = dict(self.parameters).get("max_tokens")
+        return None if most is None else int(most)
+
 
 class Reference(Value, frozen=True):
     """A label and the content digest that it stands for at this opening."""
