@@ -27,12 +27,13 @@ from anthropic import (
 )
 
 from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
+from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
-_TIMEOUT: Final = Timeout(600.0, connect=10.0)  # with its default the SDK rejects long replies
+_TIMEOUT: Final = Timeout(TIMEOUT_S, connect=10.0)  # with its default the SDK rejects long replies
 _GET_RETRIES: Final = 5
 _LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
 _NO_CREDIT: Final = re.compile(

@@ -16,6 +16,7 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
+from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.settings.keys import OPENAI_KEY
 
@@ -45,7 +46,7 @@ class Endpoint:
     model: str  # its name in messages
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
     key_variable: str = OPENAI_KEY  # where the key is from, for messages
-    timeout_s: float = 600.0  # for each part of an answer
+    timeout_s: float = TIMEOUT_S  # for each part of an answer
     remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
 
     @property
