@@ -74,6 +74,7 @@ class Traffic:
     api_key: str | None
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
     thinks: bool = False  # it takes what OpenAI's reasoning models take
+    tells_usage: bool = True
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)
@@ -153,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
             if error is not None:
                 self._send(*error)
             elif fault is None:
-                self._send(200, completion(body, self.traffic.say(body)))
+                self._send(200, self._completion(body))
             else:
                 self._fail(body, fault)
 
@@ -177,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.kind == "cut":
             self._cut()
             return
-        whole = completion(body, self.traffic.say(body))
+        whole = self._completion(body)
         match fault.kind:
             case "cut_half":
                 self._send(200, whole, at=0.5)
@@ -199,6 +200,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(*_UNPAID[kind])
             case kind:
                 self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
+
+    def _completion(self, body: Json) -> Json:
+        whole = completion(body, self.traffic.say(body))
+        return whole if self.traffic.tells_usage else {**whole, "usage": None}
 
     def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
         self._send_bytes(status, json.dumps(value).encode(), at=at, mark=mark)
