@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends
+from commands.backends.wiring import ConfiguredBackends, reach
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
@@ -24,8 +24,9 @@ from commands.judging.session import JudgingOptions
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
-from commands.settings.lookup import judge_keys
+from commands.settings.lookup import judging_cap, price_file, servers
 from commands.spending.consent import SpendingOptions
+from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
 
@@ -52,7 +53,7 @@ def run(
     how = JudgingOptions(mode, spending=SpendingOptions(agreed=yes, max_usd=max_usd))
     backends = ConfiguredBackends(place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
-        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now())
+        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now(), reach=reach)
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)
@@ -111,13 +112,23 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 @command
 def doctor(paths: options.Paths, writer: Writer) -> None:
-    """Check that this machine is ready for a run.
+    """Check that this machine is ready for a run, with the keys, servers and prices of the settings.
 
     Example: tourney doctor
     """
     path, today = paths.of_ledger, datetime.now(UTC).date()
-    by = judge_keys(paths.config, os.environ) if paths.config.exists() else {}
-    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, keys=by))
+    config = paths.config if paths.config.exists() else None
+    found = tuple(
+        findings(
+            path,
+            sqlite3.sqlite_version_info,
+            today=today,
+            servers=servers(config, os.environ) if config else (),
+            reach=reach,
+            prices=price_table(price_file(config, os.environ) if config else None),
+            cap_usd=judging_cap(config, os.environ) if config else None,
+        )
+    )
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

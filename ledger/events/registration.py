@@ -142,7 +142,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
 
 Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "openai-batch", "hf"]
-_BATCHED: Final[Mapping[Provider, Provider]] = {
+BATCHED: Final[Mapping[str, Provider]] = {
     "anthropic-batch": "anthropic",
     "openai-batch": "endpoint",
 }
@@ -165,12 +165,12 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     @property
     def is_batched(self) -> bool:
         """Say whether the judge is asked in batches."""
-        return self.provider in _BATCHED
+        return self.provider in BATCHED
 
     @property
     def company(self) -> Provider:
         """The provider, whether it is asked in batches or not."""
-        return _BATCHED.get(self.provider, self.provider)
+        return BATCHED.get(self.provider, self.provider)
 
     @cached_property
     def protocol(self) -> str:

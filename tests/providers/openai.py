@@ -75,8 +75,10 @@ class Traffic:
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
     thinks: bool = False  # it takes what OpenAI's reasoning models take
     tells_usage: bool = True
+    lists_models: bool = True
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
     faults: deque[Fault] = field(default_factory=deque)
     n_now: int = 0
     n_most: int = 0  # requests at a time
@@ -144,6 +146,17 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     traffic: Traffic
+
+    def do_GET(self) -> None:
+        """List the models."""
+        key = self.headers.get("authorization", "").removeprefix("Bearer ")
+        self.traffic.looked_with.append(key)
+        if self.path != "/v1/models" or not self.traffic.lists_models:
+            self._send(404, {"detail": "Not Found"})
+        elif self.traffic.api_key not in {None, key}:
+            self._send(401, {"error": {"message": f"Incorrect API key: {key}"}})
+        else:
+            self._send(200, {"data": [{"id": name} for name in self.traffic.models or ()]})
 
     def do_POST(self) -> None:
         """Answer a chat, or complete a text."""

@@ -27,7 +27,7 @@ from anthropic import (
 )
 
 from commands.backends.remote.bodies import replace_surrogates, retry_after_s, was_not_sent
-from commands.backends.remote.sender import TIMEOUT_S
+from commands.backends.remote.sender import REACH_S, TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from ledger.errors import TourneyError
 
@@ -84,6 +84,22 @@ def with_client(make: Callable[[Anthropic], _T]) -> _T:
     asker = make(client)
     finalize(asker, client.close)
     return asker
+
+
+def require_reachable() -> None:
+    """Require that the provider is there and takes the key; it costs nothing.
+
+    Raises:
+        NoCredentials: There is no key, or the provider refuses it.
+        ProviderError: It cannot be reached.
+    """
+    try:
+        with make_client().with_options(timeout=REACH_S) as client:
+            client.models.with_raw_response.list(limit=1)
+    except APIError as error:
+        fatal = fatal_error(error)
+        if fatal is not None or status_of(error) is None:
+            raise fatal or ProviderError(describe_error(error)) from without_key(error)
 
 
 def with_retries(client: Anthropic) -> Anthropic:

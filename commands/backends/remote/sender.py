@@ -24,6 +24,7 @@ from ledger.events.judging import Fate
 THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
 TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
+REACH_S: Final = 10.0  # for a server to say that it is there
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
 _LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
