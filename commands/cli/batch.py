@@ -21,6 +21,7 @@ from commands.judging.batches import reconciling
 from commands.judging.panel import section_of
 from commands.judging.receiving import BatchReceiver, forget_batch
 from commands.judging.recovery import adopt_named, port_for
+from commands.judging.unreadable import unreadable_replies
 from commands.ports import BatchJudge, BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
@@ -67,6 +68,10 @@ def wait(paths: options.Paths) -> None:
         rules = session.asking_rules(section)
         with session.reporting_open_batches(recorder, talk), reconciling(recorder, rules):
             BatchReceiver(recorder, port_of, how).receive_all()
+        state = recorder.state
+    for judge in state.panel:
+        for line in unreadable_replies(state, [each.prompt_id for each in state.bank], judge):
+            say(line)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, NotReady, counted
 from commands.judging.session import JudgingOptions
+from commands.judging.unreadable import unreadable_replies
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
@@ -29,11 +30,6 @@ from commands.spending.consent import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
-
-_UNREADABLE: Final = (
-    "unreadable: no retries are left. See the events of a prompt: `tourney show ID`. Read the"
-    " replies again: `tourney project elo --parser lenient-tap`. Ask again: raise [judge] retries."
-)
 
 
 @command
@@ -57,6 +53,9 @@ def run(
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)
+    prompts = results.publication.terms.prompts
+    for line in unreadable_replies(results.tournament, prompts, results.judge):
+        say(line)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)
@@ -102,8 +101,6 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     elif gaps:
         why = " + ".join(f"{n_pairs} {reason}" for reason, n_pairs in gaps.items())
         say(f"nothing remains to be done, but {_without_outcome(gaps)}: {why}")
-        if gaps["unreadable"]:
-            say(_UNREADABLE)
     else:
         say("nothing remains to be done: every response and verdict is on record")
     state = "published in" if published.is_new else "unchanged since"
@@ -112,7 +109,7 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 @command
 def doctor(paths: options.Paths, writer: Writer) -> None:
-    """Check that this machine is ready for a run, with the keys, servers and prices of the settings.
+    """Check that this machine, its keys, and the servers of the settings are ready for a run.
 
     Example: tourney doctor
     """
