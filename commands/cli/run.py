@@ -109,7 +109,9 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 @command
 def doctor(paths: options.Paths, writer: Writer) -> None:
-    """Check that this machine, its keys, and the servers of the settings are ready for a run.
+    """Check that this machine is ready for a run.
+
+    The keys, servers and prices of the settings are checked, too. Nothing is sent that costs money.
 
     Example: tourney doctor
     """
