@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
+from tests.providers.anthropic.exchange import USAGE_LIMIT
 from tests.providers.loopback import TOO_LATE, LoopbackServer
 from tests.support.patience import wait_until
 
@@ -26,6 +27,7 @@ _STATUS: Final = {"bad_request": 400, "rate_limited": 429, "server_error": 500, 
 
 _UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
     "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
+    "usage_limit": (400, {"error": {"message": USAGE_LIMIT}}),
     "no_quota": (429, {"error": {"message": "No more.", "code": "insufficient_quota"}}),
     "unpaid": (402, {"error": {"message": "Please pay.", "code": 402}}),
 }
@@ -59,6 +61,7 @@ class Fault:
         "no_choices",  # it has no choice in it
         "no_utf8",  # it is no text at all
         "no_credit",  # nothing is left to pay with, as Anthropic says it
+        "usage_limit",  # the account's own limit is reached, in Anthropic's words
         "no_quota",  # as OpenAI says it
         "unpaid",  # as others say it
     ]
@@ -79,7 +82,7 @@ class Traffic:
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
-    faults: deque[Fault] = field(default_factory=deque)
+    faults: deque[Fault | None] = field(default_factory=deque)
     n_now: int = 0
     n_most: int = 0  # requests at a time
     lock: Lock = field(default_factory=Lock)
@@ -135,8 +138,8 @@ class FakeOpenAI:
         """The base_url for the client."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def inject(self, *faults: Fault) -> None:
-        """Let something go wrong with each of the next requests."""
+    def inject(self, *faults: Fault | None) -> None:
+        """Let something go wrong with each of the next requests; None: nothing."""
         self.traffic.faults.extend(faults)
 
 
@@ -209,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, {**whole, "choices": []})
             case "no_utf8":
                 self._send_bytes(200, json.dumps(whole).encode().replace(b'": "', b'": "\xff'))
-            case "no_credit" | "no_quota" | "unpaid" as kind:
+            case "no_credit" | "usage_limit" | "no_quota" | "unpaid" as kind:
                 self._send(*_UNPAID[kind])
             case kind:
                 self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
