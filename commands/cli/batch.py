@@ -17,6 +17,7 @@ from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
 from commands.judging.recovery import adopt_named, forget_batch, port_for
+from commands.judging.unreadable import unreadable_replies
 from commands.ports import BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
@@ -57,6 +58,10 @@ def wait(paths: options.Paths) -> None:
             return
         backends = ConfiguredBackends(place.settings, place.folder)
         session.wait_for_batches(recorder, place.settings, place.folder, backends, talk)
+        state = recorder.state
+    for judge in state.panel:
+        for line in unreadable_replies(state, [each.prompt_id for each in state.bank], judge):
+            say(line)
 
 
 @app.command()

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends
+from commands.backends.wiring import ConfiguredBackends, reach
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
@@ -21,18 +21,15 @@ from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, NotReady, counted
 from commands.judging.session import JudgingOptions
+from commands.judging.unreadable import unreadable_replies
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.inputs import lay_out_demo
-from commands.settings.lookup import judge_keys
+from commands.settings.lookup import judging_cap, price_file, servers
 from commands.spending.consent import SpendingOptions
+from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.settlement import Account
-
-_UNREADABLE: Final = (
-    "unreadable: no retries are left. See the events of a prompt: `tourney show ID`. Read the"
-    " replies again: `tourney project elo --parser lenient-tap`. Ask again: raise [judge] retries."
-)
 
 
 @command
@@ -54,10 +51,13 @@ def run(
     how = JudgingOptions(mode, waits=not no_wait, spending=spending)
     backends = ConfiguredBackends(place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
-        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now())
+        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now(), reach=reach)
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)
+    prompts = results.publication.terms.prompts
+    for line in unreadable_replies(results.tournament, prompts, results.judge):
+        say(line)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)
@@ -103,8 +103,6 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     elif gaps:
         why = " + ".join(f"{n_pairs} {reason}" for reason, n_pairs in gaps.items())
         say(f"nothing remains to be done, but {_without_outcome(gaps)}: {why}")
-        if gaps["unreadable"]:
-            say(_UNREADABLE)
     else:
         say("nothing remains to be done: every response and verdict is on record")
     state = "published in" if published.is_new else "unchanged since"
@@ -115,11 +113,23 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 def doctor(paths: options.Paths, writer: Writer) -> None:
     """Check that this machine is ready for a run.
 
+    The keys, servers and prices of the settings are checked, too. Nothing is sent that costs money.
+
     Example: tourney doctor
     """
     path, today = paths.of_ledger, datetime.now(UTC).date()
-    by = judge_keys(paths.config, os.environ) if paths.config.exists() else {}
-    found = tuple(findings(path, sqlite3.sqlite_version_info, today=today, keys=by))
+    config = paths.config if paths.config.exists() else None
+    found = tuple(
+        findings(
+            path,
+            sqlite3.sqlite_version_info,
+            today=today,
+            servers=servers(config, os.environ) if config else (),
+            reach=reach,
+            prices=price_table(price_file(config, os.environ) if config else None),
+            cap_usd=judging_cap(config, os.environ) if config else None,
+        )
+    )
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

@@ -130,13 +130,12 @@ def _read(
     }
     if isinstance(answer, NoReply):
         about |= {"reply": "", "stop_reason": "", "model": "", "detail": answer.detail}
-        worst_usd = command.worst_usd if answer.fate == "perhaps billed" else 0.0
         return judging.JudgeQueryFailed(
             **about,
             attempt=attempt,
             reason=answer.reason,
             fate=answer.fate,
-            worst_usd=worst_usd,
+            worst_usd=command.worst_usd if answer.fate == "perhaps billed" else 0.0,
         )
     said = {
         **about,
@@ -145,6 +144,7 @@ def _read(
         "model": answer.model,
         "usage": answer.usage,
         "price": None if answer.usage is None else command.price,
+        "worst_usd": command.worst_usd if answer.usage is None else 0.0,
     }
     verdict = PARSERS[parser](answer.text)
     if verdict is None or answer.stop_reason in _NO_VERDICT:

@@ -59,7 +59,7 @@ class SubmitQuery:
 class ReceiveAnswer:
     """Record a judge's answer, with the price that holds when it comes.
 
-    Without an answer, it may have cost `worst_usd`.
+    Without an answer, or if nobody says how many tokens it took, it may have cost `worst_usd`.
     """
 
     judge: registration.JudgeSettings

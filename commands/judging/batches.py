@@ -14,7 +14,13 @@ from typing import Final
 
 from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchRefused, BatchUncertain, NoCredentials, SpendLimitReached
+from commands.errors import (
+    BatchGone,
+    BatchRefused,
+    BatchUncertain,
+    NoCredentials,
+    SpendLimitReached,
+)
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -141,14 +147,26 @@ class _BatchJudging:
         return [*firsts.values()] if self._task.pricing.caches(queries[0].asked) else []
 
     def _is_warm(self) -> bool:
-        """Say whether an earlier command has just sent batches to this judge."""
+        """Say whether an earlier command has just sent batches to this judge, with this key.
+
+        A provider's cache belongs to a workspace, as its batches do: a key that does not see the
+        batches of an earlier command does not find what they cached, either.
+        """
         since = self._options.polling.now() - _WARM
         return any(
             batch.planned.judge.label == self._task.judge.judge_id
-            and batch.status in {"in flight", "ended"}
             and batch.planned.planned_at > since
+            and batch.submitted is not None
+            and self._sees(batch.submitted.provider_batch_id)
             for batch in self._recorder.state.own_batches
         )
+
+    def _sees(self, provider_batch_id: str) -> bool:
+        try:
+            self._port.retrieve(provider_batch_id)
+        except BatchGone:
+            return False
+        return True
 
     def _send_now(self, chosen: Sequence[OpenQuery]) -> None:
         """Send what may be sent now; nothing, while it is not known whether a batch exists.

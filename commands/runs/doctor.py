@@ -5,18 +5,20 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from commands.errors import counted
+from commands.errors import ProviderError, counted
+from commands.ports import Tell
 from commands.settings.keys import ANTHROPIC_KEYS
-from commands.settings.lookup import JUDGE
+from commands.settings.servers import Reach, Server
 from commands.settings.version import VERSION
-from commands.spending.price_table import price_table
-from ledger.errors import LedgerError, NoLedger
+from commands.spending.consent import no_price
+from commands.spending.price_table import PriceTable, price_table
+from ledger.errors import LedgerError, NoLedger, TourneyError
 from ledger.storage.files import network_kind
 from ledger.storage.wal import require_writable
 from ledger.store import Ledger
@@ -27,11 +29,14 @@ _LITTLE_SPACE: Final = 1_000_000_000  # bytes
 WAL_RESET_FIXED: Final = (3, 51, 3)  # sqlite.org/wal.html#walresetbug; broken since 3.7.0
 
 
+Grade: TypeAlias = Literal["good", "beware", "bad"]
+
+
 class Finding(NamedTuple):
     """The result of one check."""
 
     what: str
-    grade: Literal["good", "beware", "bad"]
+    grade: Grade
     says: str
 
 
@@ -40,16 +45,22 @@ def findings(
     sqlite_version: tuple[int, ...],
     *,
     today: date,
-    keys: Mapping[str, tuple[str, ...]],
+    servers: Sequence[Server],
+    reach: Reach,
+    prices: PriceTable,
+    cap_usd: float | None,
 ) -> Iterator[Finding]:
-    """Check what a run needs; nothing is changed and nothing is sent.
+    """Check what a run needs; nothing is changed, and nothing is sent that costs money.
 
     Args:
         ledger: Where the ledger is or will be.
         sqlite_version: The version of Python's SQLite library.
         today: The date to compare the prices' with.
-        keys: The variables of which one must hold a judge's key, by its table in the settings. A
-            judge of the jury is asked only if it is named, so its missing key is no obstacle.
+        servers: Those of the settings. A judge of the jury is asked only if it is named, so its
+            missing key, server or price is no obstacle.
+        reach: Asks a server whether it is there.
+        prices: The price table of the settings.
+        cap_usd: The settings' cap on judging; None: there is none.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
@@ -58,27 +69,77 @@ def findings(
     yield _ledger(ledger)
     yield _models()
     yield _prices(today)
-    yield from _keys(keys)
+    yield from _unpriced(servers, prices, cap_usd)
+    yield from _keys(servers)
+    yield from (_server(each, reach) for each in servers if _has_key(each))
 
 
-def _keys(keys: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+def _unpriced(
+    servers: Iterable[Server], prices: PriceTable, cap_usd: float | None
+) -> Iterator[Finding]:
+    """Find the models that cost money, or must be kept below a cap, and have no price."""
+    for server in servers:
+        is_capped = cap_usd is not None and not server.is_entrant
+        for model in server.models:
+            if prices.of(model) is None and (is_capped or server.keys):
+                why = "so no cap can be kept" if is_capped else "so its cost is unknown"
+                grade = _obstacle(server) if is_capped else "beware"
+                says = f"{server.asked} has none, {why}; {no_price(model)}"
+                yield Finding(f"price of {model}", grade, says)
+
+
+def _obstacle(server: Server) -> Grade:
+    return "beware" if server.is_juror else "bad"
+
+
+def _has_key(server: Server) -> bool:
+    """Say whether a key is set, if one is needed for certain."""
+    return not server.keys or any(os.environ.get(name) for name in server.keys)
+
+
+def _server(server: Server, reach: Reach) -> Finding:
+    what = f"server of {server.asked}"
+    try:
+        doubt = reach(server)
+    except ProviderError as error:
+        return Finding(what, _obstacle(server), error.why)
+    except TourneyError as error:
+        return Finding(what, _obstacle(server), str(error))
+    return Finding(what, "beware" if doubt else "good", doubt or "answers")
+
+
+def require_servers(servers: Iterable[Server], reach: Reach, tell: Tell) -> None:
+    """Require that servers answer, before work is done that would be in vain without them.
+
+    Raises:
+        NoCredentials: One needs a key, or refuses it.
+        ProviderError: One cannot be reached.
+    """
+    for server in servers:
+        if (doubt := reach(server)) is not None:
+            tell(f"{server.asked}: {doubt}")
+
+
+def _keys(servers: Iterable[Server]) -> Iterator[Finding]:
     """Check that the API keys are set that are needed; no key itself is shown."""
-    anthropic = [table for table, names in keys.items() if names == ANTHROPIC_KEYS]
-    yield _key("Anthropic key", ANTHROPIC_KEYS, anthropic)
-    others = dict.fromkeys(names for names in keys.values() if names not in {(), ANTHROPIC_KEYS})
-    for names in others:
-        yield _key(names[0], names, [table for table in keys if keys[table] == names])
+    needing: dict[tuple[str, ...], list[Server]] = {ANTHROPIC_KEYS: []}
+    for server in servers:
+        if server.keys:
+            needing.setdefault(server.keys, []).append(server)
+    for names, asked in needing.items():
+        yield _key("Anthropic key" if names == ANTHROPIC_KEYS else names[0], names, asked)
 
 
-def _key(what: str, names: tuple[str, ...], needing: Sequence[str]) -> Finding:
+def _key(what: str, names: tuple[str, ...], needing: Sequence[Server]) -> Finding:
     """Check one key, which several judges may need."""
     found = [name for name in names if os.environ.get(name)]
     if found:
         return Finding(what, "good", f"{found[0]} is set")
     if not needing:
         return Finding(what, "good", "none; only Anthropic's models need one")
-    needs = f"{', '.join(needing)} {'need' if len(needing) > 1 else 'needs'} one"
-    grade: Literal["beware", "bad"] = "bad" if JUDGE in needing else "beware"
+    asked = ", ".join(server.asked for server in needing)
+    needs = f"{asked} {'need' if len(needing) > 1 else 'needs'} one"
+    grade: Grade = "beware" if all(server.is_juror for server in needing) else "bad"
     return Finding(what, grade, f"none, and {needs}; export {names[0]}=...")
 
 
@@ -109,7 +170,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
     except OSError as error:
         yield Finding("disk", "bad", f"{folder} cannot be written: {error}")
         return
-    enough: Literal["good", "beware"] = "good" if n_free > _LITTLE_SPACE else "beware"
+    enough: Grade = "good" if n_free > _LITTLE_SPACE else "beware"
     yield Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
     yield Finding("flushes", "good", f"{rate:,.0f} per second, the most single appends")
 

@@ -217,7 +217,7 @@ class SpendRow(NamedTuple):
     n_replies: int
     n_failed: int  # of the replies: without a verdict
     n_unpriced: int  # of the replies: at an unknown price
-    n_maybe_billed: int  # requests that may have been billed without an answer
+    n_maybe_billed: int  # requests that may have been billed; their tokens are not known
     maybe_usd: float  # for those, at most
     n_input: int
     n_output: int

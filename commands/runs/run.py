@@ -3,7 +3,7 @@
 Each step does only what is missing, so running it again resumes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -18,13 +18,18 @@ from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
+from commands.judging.panel import section_of
 from commands.ports import Backends, Console
+from commands.runs.doctor import require_servers
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
+from commands.settings.schema import Settings
+from commands.settings.sections import EndpointSection
+from commands.settings.servers import JUDGE, Reach, entrant_table, server_of
 from commands.spending.pricing import price_book
 from ledger.errors import CannotWrite, FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
-from ledger.identity import digest_of_bytes
+from ledger.identity import EntrantId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from projections.artifacts.files import files_of, renderings_of
@@ -153,10 +158,15 @@ def run_tournament(
     console: Console,
     *,
     now: datetime,
+    reach: Reach,
 ) -> RunSummary:
     """Register, generate, judge, reconcile, rate and publish; nothing is done twice.
 
+    Before anything is generated, the keys, the servers and the judge's price are checked.
+
     Raises:
+        NoCredentials: A key is missing, or refused.
+        ProviderError: A server cannot be reached, or fails.
         Refused: The user did not confirm the cost, or the cap is too low.
         WorkInFlight: Queries are in a batch that this run does not receive.
     """
@@ -164,8 +174,9 @@ def run_tournament(
     prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
     recorder.record(workspace.opening)
     plan = partial(session.plan_judging, recorder, settings, folder, prompts, options, console)
-    if missing_responses(recorder.state, prompts):
-        session.require_cap_can_be_kept(plan())
+    if missing := missing_responses(recorder.state, prompts):
+        entrants = {cell.entrant.entrant_id for cell in missing}
+        _require_ready(plan(), settings, entrants, reach, console)
     book = price_book(settings, folder)
     generated = generate_with_consent(
         recorder, prompts, backends.generator, book, options.spending, console
@@ -184,3 +195,28 @@ def run_tournament(
     )
     run = publish(recorder, terms, runs=folder / "runs", now=now)
     return RunSummary(generated, judged, run)
+
+
+def _require_ready(
+    plan: session.JudgingPlan,
+    settings: Settings,
+    entrants: Collection[EntrantId],
+    reach: Reach,
+    console: Console,
+) -> None:
+    """Require what judging needs, and that the servers of judge and entrants answer."""
+    judge = plan.judge
+    section = section_of(settings, judge)
+    session.require_key(judge, section)
+    session.require_cap_can_be_kept(plan)
+    servers = [
+        server_of(JUDGE, judge.provider, [judge.model], section.base_url, section.api_key_env),
+        *(
+            server_of(
+                entrant_table(each.id), each.loader, [each.model], each.base_url, each.api_key_env
+            )
+            for each in settings.entrants
+            if isinstance(each, EndpointSection) and each.id in entrants
+        ),
+    ]
+    require_servers((each for each in servers if each is not None), reach, console.tell)

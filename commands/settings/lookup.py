@@ -1,23 +1,28 @@
 """Look up single keys of tournament.toml: enough for read-only commands.
 
-They look for the ledger's place, the price table or the judges' keys. Faults in other sections
-do not stop them, and no other section is checked.
+They look for the ledger's place, the price table or the servers. Faults in other sections do not
+stop them, and no other section is checked.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.environment import value, variable
-from commands.settings.keys import OPENAI_KEY, key_variables
+from commands.settings.keys import OPENAI_KEY
+from commands.settings.servers import (
+    DEFAULT_MODEL,
+    JUDGE,
+    Server,
+    entrant_table,
+    juror_table,
+    server_of,
+)
 from commands.settings.toml import Location, line_of, read_toml
-
-JUDGE: Final = "[judge]"
-"""The table of the default judge."""
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
@@ -34,22 +39,33 @@ class _Priced(msgspec.Struct, frozen=True):
     prices: str | None = None
 
 
-class _Judge(msgspec.Struct, frozen=True):
+class _Capped(msgspec.Struct, frozen=True):
+    max_usd: float | None = None
+
+
+class _Juror(msgspec.Struct, frozen=True):
+    id: str = ""
     provider: str = "reference"
+    model: str | None = None
+    base_url: str | None = None
     api_key_env: str = OPENAI_KEY
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The variables of which one must hold a key; empty: none is needed for certain."""
-        return key_variables(self.provider, self.api_key_env)
+    def server(self, table: str, *models: str | None) -> Server | None:
+        """Return where it is asked; None: on this machine."""
+        return server_of(table, self.provider, models, self.base_url, self.api_key_env)
 
 
-class _Juror(_Judge, frozen=True):
-    id: str = ""
+class _Judge(_Juror, frozen=True):
+    pilot_model: str | None = None
 
 
-class _Judged(msgspec.Struct, frozen=True):
+class _Entrant(_Juror, frozen=True):
+    loader: str = "hf"
+
+
+class _Tables(msgspec.Struct, frozen=True):
     jury: tuple[_Juror, ...] = ()
+    entrants: tuple[_Entrant, ...] = ()
 
 
 def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLocation:
@@ -71,16 +87,34 @@ def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
     return None if named is None else path.parent / named
 
 
-def judge_keys(path: Path, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the variables of each judge's key by the table that names it, [judge] first.
+def judging_cap(path: Path, environ: Mapping[str, str]) -> float | None:
+    """Return the settings' cap on judging in dollars; None: there is none.
 
     Raises:
-        ConfigurationError: The file cannot be read, or a provider is not a text.
+        ConfigurationError: The file cannot be read, or the cap is no number.
+    """
+    return _Sections(path).table("judge", _Capped, environ).max_usd
+
+
+def servers(path: Path, environ: Mapping[str, str]) -> tuple[Server, ...]:
+    """Return the servers of the judge, the jury and the entrants, in this order.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or one of their keys is not a text.
     """
     sections = _Sections(path)
-    judge = sections.table("judge", _Judge, environ)
-    jury = sections.whole(_Judged).jury
-    return {JUDGE: judge.keys, **{f"[[jury]] {each.id!r}": each.keys for each in jury}}
+    judge, tables = sections.table("judge", _Judge, environ), sections.whole(_Tables)
+    found = (
+        judge.server(JUDGE, judge.model or DEFAULT_MODEL, judge.pilot_model),
+        *(each.server(juror_table(each.id), each.model) for each in tables.jury),
+        *(
+            server_of(
+                entrant_table(each.id), each.loader, [each.model], each.base_url, each.api_key_env
+            )
+            for each in tables.entrants
+        ),
+    )
+    return tuple(server for server in found if server is not None)
 
 
 class _Sections:

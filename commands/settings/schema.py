@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from commands.settings.keys import OPENAI_KEY, VARIABLE
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import BASE_URL, AnyEntrantSection, EvaluationSection, Section
+from commands.settings.servers import DEFAULT_MODEL
 from ledger.events.registration import Provider
 from projections.tournament.matches import PILOT_SEED
 
@@ -137,7 +138,7 @@ class JurorSection(Section):
 class JudgeSection(JurorSection):
     """Describe the tournament's judge, and how all judges are asked."""
 
-    model: str = Field(default="claude-opus-5-5", min_length=1)
+    model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The provider's name for the model, or with `hf` a folder of weights. `reference` has none."""
     pilot_model: str | None = Field(default=None, min_length=1)
     """Another model for `--mode pilot`, likewise. Default: `model`."""

@@ -84,10 +84,10 @@ class TokenPricing:
 
     def worst_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
         """Return the worst-case cost of queries, each sent once; None: unknown."""
-        model, max_tokens = self._model, dict(self.judge.parameters).get("max_tokens")
+        model, max_tokens = self._model, self.judge.max_tokens
         if model is None or max_tokens is None:
             return None
-        return sum(self._worst(model, query, int(max_tokens)) for query in queries)
+        return sum(self._worst(model, query, max_tokens) for query in queries)
 
     def caches(self, query: JudgeQuery) -> bool:
         """Return whether the provider is likely to cache a query's prefix."""

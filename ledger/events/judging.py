@@ -156,6 +156,7 @@ class VerdictReceived(Fact, frozen=True):
     model: str  # as the judge names itself in its answer
     usage: Usage | None = None  # None: nothing was counted, as offline
     price: Price | None = None  # None: not known, or nothing to pay
+    worst_usd: Dollars | None = 0.0  # if nothing was counted; None: unknown price
 
 
 class JudgeQueryFailed(Fact, frozen=True):
@@ -174,7 +175,7 @@ class JudgeQueryFailed(Fact, frozen=True):
     usage: Usage | None = None
     price: Price | None = None
     fate: Fate = "answered"
-    worst_usd: Dollars | None = 0.0  # of a request that was perhaps billed; None: unknown price
+    worst_usd: Dollars | None = 0.0  # if perhaps billed, or not counted; None: unknown price
 
 
 class JudgeQueryReopened(Fact, frozen=True):

@@ -142,7 +142,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
 
 Provider = Literal["reference", "anthropic", "anthropic-batch", "endpoint", "openai-batch", "hf"]
-_BATCHED: Final[Mapping[Provider, Provider]] = {
+BATCHED: Final[Mapping[str, Provider]] = {
     "anthropic-batch": "anthropic",
     "openai-batch": "endpoint",
 }
@@ -165,17 +165,23 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     @property
     def is_batched(self) -> bool:
         """Say whether the judge is asked in batches."""
-        return self.provider in _BATCHED
+        return self.provider in BATCHED
 
     @property
     def company(self) -> Provider:
         """The provider, whether it is asked in batches or not."""
-        return _BATCHED.get(self.provider, self.provider)
+        return BATCHED.get(self.provider, self.provider)
 
     @cached_property
     def protocol(self) -> str:
         """How a verdict is asked for: `line`, the default, or `schema`."""
         return str(dict(self.parameters).get("protocol", "line"))
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of its longest reply; None: nothing limits them."""
+        most = dict(self.parameters).get("max_tokens")
+        return None if most is None else int(most)
 
 
 class Reference(Value, frozen=True):

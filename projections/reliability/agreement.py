@@ -23,7 +23,8 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule, swap_consistent
 
 _FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
-_FLIPPED: Final[Mapping[Status, Status]] = {"a": "b", "b": "a"}
+COHEN: Final = "Cohen's kappa"
+FLEISS: Final = "Fleiss' kappa"
 
 
 class Measure(NamedTuple):
@@ -95,12 +96,9 @@ def _figures(
         yield from ((pair, figure) for figure in _of_two(both))
     present = tuple(name for name, group in settled.items() if any(map(_is_judged, group)))
     if len(present) > 1:
-        judged = _judged_by_all([settled[name] for name in present])
-        rows = [[each.status for each in row] for row in judged]
-        found = fleiss(_both_ways(rows))._replace(n=len(rows))
+        found = fleiss(_statuses(_judged_by_all([settled[name] for name in present])))
         yield from (
-            (present, figure)
-            for figure in _chance_corrected(found, "agreement of all", "Fleiss' kappa")
+            (present, figure) for figure in _chance_corrected(found, "agreement of all", FLEISS)
         )
 
 
@@ -150,9 +148,9 @@ def _is_judged(settlement: Settlement) -> bool:
 
 def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     """Yield the agreement of two judges on pairings, and their rank correlation of entrants."""
-    labels = _both_ways([[each.status for each in row] for row in rows])
+    labels = _statuses(rows)
     found = cohen([row[0] for row in labels], [row[1] for row in labels])
-    yield from _chance_corrected(found._replace(n=len(rows)), "agreement", "Cohen's kappa")
+    yield from _chance_corrected(found, "agreement", COHEN)
     shares, others = (
         win_shares((row[n] for row in rows), lambda cell: cell.entrant.entrant_id) for n in (0, 1)
     )
@@ -162,9 +160,9 @@ def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     yield "Kendall's tau-b", kendall(*sides), len(both)
 
 
-def _both_ways(rows: Sequence[Sequence[Status]]) -> list[list[Status]]:
-    """Count each pair from both sides, as which entrant is `a` is arbitrary."""
-    return [*map(list, rows), *([_FLIPPED.get(each, each) for each in row] for row in rows)]
+def _statuses(rows: Sequence[Sequence[Settlement]]) -> list[list[Status]]:
+    """Return the category that each judge gave each pairing: `a` is the roster's first entrant."""
+    return [[each.status for each in row] for row in rows]
 
 
 def _chance_corrected(found: Agreement, what: str, name: str) -> Iterator[Figure]:

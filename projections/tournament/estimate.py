@@ -7,7 +7,7 @@ whoever shows the estimate says which.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -72,6 +72,7 @@ class TokenModel:
     share_asked_again: float = 0.0  # of replies, those whose verdict could not be read
     hits_directly: float | None = None  # share of prefixes that were found in the cache
     hits_in_batches: float | None = None
+    max_tokens: int | None = None  # of a reply: the judge's own limit, if it has one
 
     def expected(self, query: JudgeQuery) -> ExpectedTokens:
         """Return the expected tokens of one attempt at a query."""
@@ -79,8 +80,10 @@ class TokenModel:
         n_prefix = rates.n_prefix
         if n_prefix is None:
             n_prefix = n_bytes(query.system) * rates.tokens_per_byte
-        n_input = round(n_bytes_of(query) * rates.tokens_per_byte)
-        return ExpectedTokens(n_input, round(rates.n_output), min(round(n_prefix), n_input))
+        n_input, n_output = round(n_bytes_of(query) * rates.tokens_per_byte), round(rates.n_output)
+        if self.max_tokens is not None:
+            n_output = min(n_output, self.max_tokens)
+        return ExpectedTokens(n_input, n_output, min(round(n_prefix), n_input))
 
     def hit_share(self, *, in_batch: bool) -> float | None:
         """Return the share of prefixes found in the cache; None if no reply tells."""
@@ -116,6 +119,12 @@ def token_model(
 
     `counted` are the provider's counts of a few queries, if it was asked for them.
     """
+    return replace(_best_model(state, judge, counted), max_tokens=judge.max_tokens)
+
+
+def _best_model(
+    state: Tournament, judge: JudgeSettings, counted: Sequence[CountedQuery]
+) -> TokenModel:
     samples = asked_queries(state, judge)
     if samples:
         return model_of_replies(samples, "replies")

@@ -1,6 +1,7 @@
 """Spend: the cost of recorded replies by judge, dimension and day, at the prices of their time.
 
-A request without a reply that may have been billed all the same is counted apart, at its worst.
+A request that may have been billed, and of which no tokens are known, is counted apart, at its
+worst: it has no reply, or the server did not say how many tokens its reply took.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +38,7 @@ class Bill:
     n_replies: int = 0
     n_failed: int = 0  # of the replies: paid for, and no verdict
     n_unpriced: int = 0  # of the replies: nobody knows what they cost
-    n_maybe_billed: int = 0  # beside the replies: without an answer, and perhaps paid for
+    n_maybe_billed: int = 0  # beside the replies: perhaps paid for, and nobody knows the tokens
     maybe_usd: float = 0.0  # for those, at worst; those of unknown price cost nothing here
     tokens: Usage = NO_TOKENS
     usd: float = 0.0
@@ -163,9 +164,8 @@ def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId
     """Return the bill of one request; None if it has no tokens and was not billed."""
     if reply.usage is not None:
         return _of_reply(reply, reply.usage, free)
-    if isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed":
-        return _perhaps(reply.worst_usd)
-    return None
+    is_lost = isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
+    return _perhaps(reply.worst_usd) if is_lost or reply.worst_usd != 0.0 else None
 
 
 def _perhaps(worst_usd: float | None) -> Bill:

@@ -81,7 +81,7 @@ class Tournament:
     reopened: Map[Digest, int] = Map()  # the failed attempt after which a query is asked again
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
     spent_usd: float = 0.0  # by this tournament, for replies whose price is known
-    lost_usd: float = 0.0  # likewise, at worst: for requests that were perhaps billed
+    lost_usd: float = 0.0  # likewise, at worst: for requests of unknown fate or unknown tokens
     under_way: Map[Digest, judging.JudgeQuerySubmitted] = Map()  # sent alone, and not answered yet
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
@@ -259,11 +259,11 @@ class _StateBuilder:
             batches[key] = batch
 
     def _settle(self, event: judging.VerdictReceived | judging.JudgeQueryFailed) -> None:
-        """Count what an answer cost, or what a request without one cost at worst."""
+        """Count what an answer cost, or else what the request cost at worst."""
         self._map("under_way").pop(event.query_key, None)
         if event.usage is not None and event.price is not None:
             self._add_usd("spent_usd", cost_usd(event.usage, event.price))
-        elif isinstance(event, judging.JudgeQueryFailed) and event.fate == "perhaps billed":
+        else:
             self._add_usd("lost_usd", event.worst_usd or 0.0)
 
     def _add_usd(self, name: str, usd: float) -> None:

@@ -1,9 +1,12 @@
 """Judges of several makers, as a user asks them: each with its own server, key and batches."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
+from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from signal import SIGKILL
 
@@ -17,7 +20,9 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.spend import spend_of
-from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.providers.anthropic.exchange import Fault as AnthropicFault
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.openai import FakeOpenAI, Fault, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Trouble
 from tests.support.command_line import paid
@@ -186,3 +191,90 @@ def test_a_jury_of_three_makers_is_asked_at_three_servers_with_three_keys(tmp_pa
     assert n_asked == {N_QUERIES}
     content = (place / "tournament.db").read_bytes()
     assert not [key for key in keys.values() if key.encode() in content]
+    require_kappas_of_scikit_learn(place, [*servers])
+
+
+def require_kappas_of_scikit_learn(place: Path, judges: Sequence[str]) -> None:
+    """Compare the kappas of each two judges with those of what `project matches` lists."""
+    metrics = import_module("sklearn.metrics")
+    outcomes = {judge: outcomes_of(place, judge) for judge in judges}
+    measures = json.loads(tourney(place, "project", "agreement", "--json").out)["rows"]
+    kappas = {
+        (row["dimension"], row["judges"]): row["value"]
+        for row in measures
+        if row["measure"] == "Cohen's kappa"
+    }
+    for dimension in paid.DIMENSIONS:
+        for one, other in combinations(judges, 2):
+            first, second = (outcomes[judge][dimension] for judge in (one, other))
+            assert len(set(first) | set(second)) > 2
+            kappa = metrics.cohen_kappa_score(first, second)
+            assert kappas[dimension, f"{one}, {other}"] == pytest.approx(kappa)
+
+
+def outcomes_of(place: Path, judge: str) -> dict[str, list[str]]:
+    """Return a judge's outcomes in the order of pairs, by dimension."""
+    rows = json.loads(tourney(place, "project", "matches", "--judge", judge, "--json").out)["rows"]
+    return {
+        dimension: [row["status"] for row in rows if row["dimension"] == dimension]
+        for dimension in paid.DIMENSIONS
+    }
+
+
+N_BEFORE_THE_LIMIT = 40
+
+
+def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> None:
+    """It comes as an invalid request; lifted, the same command asks the rest, and nothing twice."""
+    place = paid.lay_out(tmp_path / "paid", n_prompts=2)
+    with FakeOpenAI() as server:
+        juror = f'provider = "endpoint"\nmodel = "large"\nbase_url = "{server.url}"'
+        settings = place / "tournament.toml"
+        text = f'{settings.read_text(encoding="utf-8")}\n[[jury]]\nid = "mine"\n{juror}\n'
+        settings.write_text(text, encoding="utf-8")
+        paid.record_responses(place)
+        server.traffic.models = None
+        server.inject(*[None] * N_BEFORE_THE_LIMIT, *[Fault("usage_limit")] * N_QUERIES)
+
+        stopped = tourney(place, "apply", "judge", "--judge", "mine")
+        n_judged = len(paid.verdicts_in(place))
+        server.traffic.faults.clear()
+        done = tourney(place, "apply", "judge", "--judge", "mine")
+        asked = Counter(str(body["messages"]) for body in server.traffic.asked)
+
+    assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
+    assert "You have reached your specified API usage limits" in stopped.err
+    assert n_judged == N_BEFORE_THE_LIMIT
+    assert len(paid.verdicts_in(place)) == len(asked) == N_QUERIES
+    assert set(paid.paid_by_ledger(place).values()) == {1}
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
+def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(tmp_path: Path, provider: str) -> None:
+    """One by one it comes after 40 replies; in batches after two of them, of 20 each."""
+    judge = {"prewarm": False, "batch_queries": 20}
+    place = paid.lay_out(tmp_path / "paid", n_prompts=2, judge=judge)
+    paid.record_responses(place)
+    how = ("apply", "judge", "--yes", "--provider", provider)
+    is_batched = provider == "anthropic-batch"
+    with FakeAnthropic() as fake:
+        fake.inject(
+            AnthropicFault(
+                endpoint="batches.create" if is_batched else "messages",
+                kind="usage_limit",
+                n=N_QUERIES,
+                skip=2 if is_batched else N_BEFORE_THE_LIMIT,
+            )
+        )
+
+        stopped = paid.tourney(place, *how, url=fake.url)
+        n_judged = len(paid.verdicts_in(place))
+        fake.clear()
+        done = paid.tourney(place, *how, url=fake.url)
+
+        assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
+        assert "You have reached your specified API usage limits" in stopped.err
+        assert len(paid.verdicts_in(place)) == N_QUERIES
+        assert len(fake.bill().paid) == N_QUERIES
+    assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
+    assert set(paid.paid_by_ledger(place).values()) == {1}

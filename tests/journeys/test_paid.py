@@ -163,6 +163,26 @@ def test_a_judge_without_a_price_is_found_out_before_a_capped_run_generates(
     assert not server.traffic.asked
 
 
+def test_a_server_that_tells_no_tokens_is_kept_below_the_cap(
+    priced_folder: Path, waiting_fake: FakeProcess, server: FakeOpenAI
+) -> None:
+    """Each of its replies counts at its worst; as nothing, all 36 would have been sent."""
+    server.traffic.tells_usage = False
+    juror = f'provider = "endpoint"\nmodel = "{MODEL}"\nbase_url = "{server.url}"\nmax_tokens = 100'
+    add(priced_folder, f'\n[[jury]]\nid = "mine"\n{juror}\n')
+    asked = ("apply", "judge", "--judge", "mine", "--yes", "--max-usd", "0.3")
+
+    stopped = tourney(priced_folder, *asked, url=waiting_fake.url)
+    n_sent = len(server.traffic.asked)
+    again = tourney(priced_folder, *asked, url=waiting_fake.url)
+
+    assert (stopped.code, again.code) == (5, 5), stopped.err
+    assert 0 < n_sent == len(server.traffic.asked) < N_QUERIES_OF_ONE_PROMPT
+    total = fields(priced_folder, waiting_fake, "project", "spend")["total"]
+    assert (total["n_maybe_billed"], total["n_replies"]) == (n_sent, 0)
+    assert 0.2 < total["maybe_usd"] <= 0.3
+
+
 def test_a_pilots_batch_that_the_headline_receives_is_decided(
     priced_folder: Path, waiting_fake: FakeProcess
 ) -> None:

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler
 from threading import Event, Lock
 from typing import Final, Literal, TypeAlias
 
+from tests.providers.anthropic.exchange import USAGE_LIMIT
 from tests.providers.loopback import TOO_LATE, LoopbackFake
 from tests.support.patience import wait_until
 
@@ -25,6 +26,7 @@ _STATUS: Final = {"bad_request": 400, "rate_limited": 429, "server_error": 500, 
 
 _UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
     "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
+    "usage_limit": (400, {"error": {"message": USAGE_LIMIT}}),
     "no_quota": (429, {"error": {"message": "No more.", "code": "insufficient_quota"}}),
     "unpaid": (402, {"error": {"message": "Please pay.", "code": 402}}),
 }
@@ -58,6 +60,7 @@ class Fault:
         "no_choices",  # it has no choice in it
         "no_utf8",  # it is no text at all
         "no_credit",  # nothing is left to pay with, as Anthropic says it
+        "usage_limit",  # the account's own limit is reached, in Anthropic's words
         "no_quota",  # as OpenAI says it
         "unpaid",  # as others say it
     ]
@@ -73,9 +76,12 @@ class Traffic:
     api_key: str | None
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
     thinks: bool = False  # it takes what OpenAI's reasoning models take
+    tells_usage: bool = True
+    lists_models: bool = True
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
-    faults: deque[Fault] = field(default_factory=deque)
+    looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
+    faults: deque[Fault | None] = field(default_factory=deque)
     n_now: int = 0
     n_most: int = 0  # requests at a time
     lock: Lock = field(default_factory=Lock)
@@ -111,8 +117,8 @@ class FakeOpenAI(LoopbackFake):
         """Let go of answers that wait."""
         self.traffic.closing.set()
 
-    def inject(self, *faults: Fault) -> None:
-        """Let something go wrong with each of the next requests."""
+    def inject(self, *faults: Fault | None) -> None:
+        """Let something go wrong with each of the next requests; None: nothing."""
         self.traffic.faults.extend(faults)
 
 
@@ -123,6 +129,17 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     traffic: Traffic
 
+    def do_GET(self) -> None:
+        """List the models."""
+        key = self.headers.get("authorization", "").removeprefix("Bearer ")
+        self.traffic.looked_with.append(key)
+        if self.path != "/v1/models" or not self.traffic.lists_models:
+            self._send(404, {"detail": "Not Found"})
+        elif self.traffic.api_key not in {None, key}:
+            self._send(401, {"error": {"message": f"Incorrect API key: {key}"}})
+        else:
+            self._send(200, {"data": [{"id": name} for name in self.traffic.models or ()]})
+
     def do_POST(self) -> None:
         """Answer a chat, or complete a text."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -132,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
             if error is not None:
                 self._send(*error)
             elif fault is None:
-                self._send(200, completion(body, self.traffic.say(body)))
+                self._send(200, self._completion(body))
             else:
                 self._fail(body, fault)
 
@@ -156,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.kind == "cut":
             self._cut()
             return
-        whole = completion(body, self.traffic.say(body))
+        whole = self._completion(body)
         match fault.kind:
             case "cut_half":
                 self._send(200, whole, at=0.5)
@@ -174,10 +191,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, {**whole, "choices": []})
             case "no_utf8":
                 self._send_bytes(200, json.dumps(whole).encode().replace(b'": "', b'": "\xff'))
-            case "no_credit" | "no_quota" | "unpaid" as kind:
+            case "no_credit" | "usage_limit" | "no_quota" | "unpaid" as kind:
                 self._send(*_UNPAID[kind])
             case kind:
                 self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
+
+    def _completion(self, body: Json) -> Json:
+        whole = completion(body, self.traffic.say(body))
+        return whole if self.traffic.tells_usage else {**whole, "usage": None}
 
     def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
         self._send_bytes(status, json.dumps(value).encode(), at=at, mark=mark)

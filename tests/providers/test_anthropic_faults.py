@@ -40,6 +40,7 @@ REFUSALS: dict[Kind, type[APIStatusError]] = {
     "rate_limited": RateLimitError,
     "spend_limit": EnforcedSpendLimitReachedError,
     "no_credit": BadRequestError,
+    "usage_limit": BadRequestError,
     "server_error": InternalServerError,
     "overloaded": OverloadedError,
 }

@@ -34,17 +34,19 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import failure_of_free_call
+from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import (
     ConfigurationError,
     NoCredentials,
     NotAnswering,
+    ProviderError,
     SpendLimitReached,
 )
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
-_TIMEOUT: Final = Timeout(600.0, connect=CONNECT_S)  # with its default the SDK rejects long replies
+_TIMEOUT: Final = Timeout(TIMEOUT_S, connect=CONNECT_S)  # the SDK's own rejects long replies
 _GET_RETRIES: Final = 5
 _LONGEST_WAIT_S: Final = 120.0  # longer waits look like a hang; OpenAI's client has the same limit
 _NO_CREDIT: Final = re.compile(
@@ -95,6 +97,22 @@ def with_client(make: Callable[[Anthropic], _T]) -> _T:
     asker = make(client)
     finalize(asker, client.close)
     return asker
+
+
+def require_reachable() -> None:
+    """Require that the provider is there and takes the key; it costs nothing.
+
+    Raises:
+        NoCredentials: There is no key, or the provider refuses it.
+        ProviderError: It cannot be reached.
+    """
+    try:
+        with make_client().with_options(timeout=CONNECT_S) as client:
+            client.models.with_raw_response.list(limit=1)
+    except APIError as error:
+        fatal = fatal_error(error)
+        if fatal is not None or status_of(error) is None:
+            raise fatal or ProviderError(describe_error(error)) from without_key(error)
 
 
 def with_retries(client: Anthropic) -> Anthropic:

@@ -15,7 +15,7 @@ from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Sender
+from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
 from commands.errors import LeftUnanswered
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell
 from ledger.identity import EntrantId
@@ -96,7 +96,10 @@ class EndpointGenerator:
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=Event(),
                 tell=self._tell or (lambda _: None),
-                longest_wait_s=LONGEST_SILENT_S if self._tell is None else LONGEST_TOLD_S,
+                patience=Patience(
+                    LONGEST_SILENT_S if self._tell is None else LONGEST_TOLD_S,
+                    served.server.timeout_s,
+                ),
             )
             for group in sender.run(lambda n: tuple(islice(rest, n))):
                 results = [_result(task, answer) for task, answer in group]

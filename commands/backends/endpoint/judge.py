@@ -54,6 +54,7 @@ class EndpointJudge:
                 asking,
                 n_at_a_time=self._n_at_a_time,
                 held=self._held,
+                timeout_s=self._server.timeout_s,
             )
 
     def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer | Unanswered:

@@ -1,22 +1,25 @@
 """A server with OpenAI's API: its client, and what its failures tell of a request's fate."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
 
+import httpx2
 import msgspec
 import openai
 
 from commands.backends.remote.bodies import (
     CONNECT_S,
+    decode_json,
     first_line,
     replace_surrogates,
     retry_after_s,
     was_not_sent,
 )
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
+from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.settings.keys import OPENAI_KEY
 
@@ -37,6 +40,17 @@ _OF_THE_REQUEST: Final = re.compile(
 Answer = TypeVar("Answer")
 
 
+class _Model(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _Models(msgspec.Struct, frozen=True):
+    data: tuple[_Model, ...]
+
+
+_MODELS: Final = msgspec.json.Decoder(_Models)
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A server, and the entrant or judge that it runs."""
@@ -45,7 +59,7 @@ class Endpoint:
     model: str  # its name in messages
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
     key_variable: str = OPENAI_KEY  # where the key is from, for messages
-    timeout_s: float = 600.0  # for each part of an answer
+    timeout_s: float = TIMEOUT_S  # for each part of an answer
     remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
 
     @property
@@ -61,6 +75,38 @@ class Endpoint:
             max_retries=0,
             timeout=openai.Timeout(self.timeout_s, connect=min(self.timeout_s, CONNECT_S)),
         )
+
+    def doubt(self, models: Iterable[str]) -> str | None:
+        """Return which models the server does not list, asking it free of charge.
+
+        Raises:
+            NoCredentials: The server needs a key, or refuses it.
+            ProviderError: The server cannot be reached.
+        """
+        listed = self._listed_models()
+        if listed is None:
+            return None
+        names = {name.removeprefix("models/") for name in listed}  # as Google's server lists them
+        missing = [model for model in models if model not in names]
+        return f"{self.base_url} does not list {', '.join(missing)}" if missing else None
+
+    def _listed_models(self) -> frozenset[str] | None:
+        """Return the models that the server says it has; None: it does not say."""
+        with self.client() as client:
+            try:
+                body = client.get(
+                    "/models", cast_to=httpx2.Response, options={"timeout": CONNECT_S}
+                ).content
+                return frozenset(each.id for each in decode_json(body, _MODELS).data)
+            except msgspec.DecodeError:
+                return None
+            except openai.APIConnectionError as error:
+                raise self._unreachable(error) from None
+            except openai.APIStatusError as error:
+                fatal = self.fatal_error(error)
+                if isinstance(fatal, NoCredentials):
+                    raise fatal from None  # the error quotes the key
+                return None
 
     def answer(
         self, send: Callable[[], bytes], read: Callable[[bytes], Answer]

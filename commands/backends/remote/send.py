@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import LONGEST_SILENT_S, Sender
+from commands.backends.remote.sender import LONGEST_SILENT_S, TIMEOUT_S, Patience, Sender
 from commands.errors import ProviderError
 from commands.ports import Asking, NoReply, Reply
 from projections.verdicts.queries import JudgeQuery
@@ -22,6 +22,7 @@ def send_queries(
     *,
     n_at_a_time: int,
     held: HeldRejections[JudgeQuery],
+    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[tuple[Reply | NoReply, ...]]:
     """Send a judge's queries by the rules of a `Sender`; yield the answers in groups.
 
@@ -36,6 +37,7 @@ def send_queries(
         held=held,
         stops=asking.stops,
         tell=asking.tell,
+        patience=Patience(silent_s=timeout_s),
     )
     for group in sender.run(asking.take):
         yield tuple(
@@ -60,7 +62,7 @@ def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer
         held=HeldRejections(),
         stops=Event(),
         tell=lambda _: None,
-        longest_wait_s=LONGEST_SILENT_S,
+        patience=Patience(busy_s=LONGEST_SILENT_S),
     )
     once = iter([(None,)])
     settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]

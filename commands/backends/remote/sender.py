@@ -16,12 +16,14 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
 from commands.backends.remote.pace import Pace, back_off_s
+from commands.backends.remote.silence import Silence
 from commands.errors import ProviderError
 from commands.ports import Tell
 from ledger.events.judging import Fate
 
 THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
+TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
 _LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
@@ -29,6 +31,16 @@ LONGEST_TOLD_S: Final = 12 * 3600.0
 LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
+
+
+class Patience(NamedTuple):
+    """How long a server is waited for, in seconds."""
+
+    busy_s: float = LONGEST_TOLD_S  # if it wants a longer wait, it is left alone
+    silent_s: float = TIMEOUT_S  # after which a request without an answer is given up
+
+
+USUAL: Final = Patience()
 
 
 class _Sent(NamedTuple, Generic[Request]):
@@ -50,7 +62,7 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
-        longest_wait_s: float = LONGEST_TOLD_S,
+        patience: Patience = USUAL,
     ) -> None:
         """Take the client.
 
@@ -61,12 +73,13 @@ class Sender(Generic[Request, Answer]):
             n_at_a_time: Most requests under way.
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
-            tell: Hears of long waits.
-            longest_wait_s: A server that wants a longer one is left alone.
+            tell: Hears of long waits, for the server and for an answer.
+            patience: How long the server is waited for.
         """
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
-        self._longest_wait_s = longest_wait_s
+        self._longest_wait_s = patience.busy_s
+        self._silence = Silence(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
@@ -134,6 +147,7 @@ class Sender(Generic[Request, Answer]):
             self._n_threads += 1
             # a daemon: an ending process must not wait for answers that it would not record
             Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+        self._silence.sent(self._n_sent)
         self._todo.put(sent._replace(number=self._n_sent))
 
     def _work(self) -> None:
@@ -162,11 +176,11 @@ class Sender(Generic[Request, Answer]):
                 self._sleep(wait_s)
             return
         try:
-            yield self._done.get(timeout=None if wait_s == inf else wait_s)
+            yield self._done.get(timeout=min(wait_s, self._silence.due_s))
             while True:
                 yield self._done.get_nowait()
         except Empty:
-            return
+            self._silence.tell_if_due()
 
     def _wait_s(self) -> float:
         """Return the seconds until a further request may be sent."""
@@ -183,6 +197,7 @@ class Sender(Generic[Request, Answer]):
         self, sent: _Sent[Request], result: Answer | Unanswered | Exception
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
+        self._silence.ended(sent.number)
         match result:
             case TryAgain():
                 return self._later(sent, result)

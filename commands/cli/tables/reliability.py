@@ -10,7 +10,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
-from projections.reliability.agreement import Measure
+from projections.reliability.agreement import COHEN, FLEISS, Measure
 from projections.reliability.calibration import Bin, Calibration
 
 _CASES: Final[Mapping[str, str]] = {
@@ -20,10 +20,22 @@ _CASES: Final[Mapping[str, str]] = {
     "Spearman's rho": "entrants",
     "Kendall's tau-b": "entrants",
 }
+_SLOTS: Final = "A share of A far from 0.5 shows a bias for the first or the second slot."
+_KAPPA: Final = (
+    "Kappa: (agreement - by chance) / (1 - by chance). Each {case} has one category: its first"
+    " entrant in the roster won, its second won, tie, or inconsistent."
+)
+_CHANCE: Final[Mapping[str, str]] = {
+    COHEN: "Cohen's kappa (Cohen 1960): chance is taken from each judge's own shares.",
+    FLEISS: "Fleiss' kappa (Fleiss 1971): chance is taken from the shares of all judges together.",
+}
 
 
 def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
     """Return a row for each measure of one judge, or of several, over pairs or single orders."""
+    measures = tuple(measures)
+    kappas = [said for name, said in _CHANCE.items() if any(each.name == name for each in measures)]
+    definition = _KAPPA.format(case="order" if by_order else "pair")
     return Table(
         schema="tourney/agreement@1",
         title="Judges, alone and beside one another",
@@ -43,7 +55,7 @@ def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> T
             }
             for each in measures
         ),
-        notes=("A share of A far from 0.5 shows a bias for the first or the second slot.",),
+        notes=(_SLOTS, *((definition, *kappas) if kappas else ())),
     )
 
 

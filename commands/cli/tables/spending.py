@@ -123,8 +123,10 @@ def _notes(total: Bill) -> Iterator[str]:
         yield from _on_replies(total)
     if total.n_maybe_billed:
         requests = counted(total.n_maybe_billed, "request")
-        at_most = dollars(total.maybe_usd)
-        yield f"{requests} may have been billed without an answer, for {at_most} at most"
+        yield (
+            f"{requests} without an answer, or without its tokens, may be billed:"
+            f" {dollars(total.maybe_usd)} at most"
+        )
 
 
 def _on_replies(total: Bill) -> Iterator[str]:

@@ -17,8 +17,9 @@ from commands.backends.wiring import (
     ConfiguredBackends,
     make_inference_factory,
     make_token_counter,
+    reach,
 )
-from commands.errors import ConfigurationError, NoCredentials
+from commands.errors import ConfigurationError, NoCredentials, ProviderError
 from commands.judging.panel import panel_of, weights_of
 from commands.ports import (
     Continuation,
@@ -30,11 +31,12 @@ from commands.ports import (
 )
 from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
+from commands.settings.servers import Server, server_of
 from ledger.events.registration import Entrant
 from tests.providers.anthropic.server import FakeAnthropic
-from tests.providers.openai import FakeOpenAI
+from tests.providers.openai import MODEL, FakeOpenAI
 from tests.support.builders import events
-from tests.support.builders.anthropic import judge_settings, queries
+from tests.support.builders.anthropic import CANARY, judge_settings, queries, told_of
 from tests.support.builders.commands import settings, write_weights
 from tests.support.scripted import answered
 
@@ -328,3 +330,79 @@ def test_planning_needs_no_torch_and_running_names_the_missing_extra() -> None:
         "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
     )
     assert done.stdout == 2 * refusal
+
+
+def openai_server(url: str, model: str = MODEL) -> Server:
+    """Return a server with OpenAI's API whose key is in MY_KEY."""
+    server = server_of("[judge]", "endpoint", [model], url, "MY_KEY")
+    assert server is not None
+    return server
+
+
+def anthropic_server() -> Server:
+    """Return Anthropic's server, wherever ANTHROPIC_BASE_URL says."""
+    server = server_of("[judge]", "anthropic", ["claude-opus-5-5"], None, "MY_KEY")
+    assert server is not None
+    return server
+
+
+def test_a_server_is_reached_by_listing_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs nothing: no model is asked."""
+    monkeypatch.setenv("MY_KEY", CANARY)
+    with FakeOpenAI(api_key=CANARY) as fake:
+        known, unknown = (reach(openai_server(fake.url, model)) for model in (MODEL, "other"))
+        fake.traffic.lists_models = False
+        unsaid = reach(openai_server(fake.url, "other"))
+
+    assert (known, unsaid) == (None, None)
+    assert unknown == f"{fake.url} does not list other"
+    assert fake.traffic.looked_with == [CANARY] * 3
+    assert fake.traffic.asked == []
+
+
+def test_a_key_that_a_server_refuses_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is told is pasted into bug reports."""
+    monkeypatch.setenv("MY_KEY", CANARY)
+    with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refused:
+        reach(openai_server(fake.url))
+
+    assert "refuses the key in MY_KEY" in str(refused.value)
+    assert CANARY not in told_of(refused.value)
+
+
+def test_a_server_that_is_not_there_is_told_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before anything is generated that it should judge."""
+    monkeypatch.setenv("MY_KEY", CANARY)
+    with FakeOpenAI() as fake:
+        url = fake.url
+
+    with pytest.raises(ProviderError, match="start the server or correct base_url") as lost:
+        reach(openai_server(url))
+    assert CANARY not in told_of(lost.value)
+
+
+def test_anthropic_is_reached_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that lists nothing is there all the same."""
+    with FakeAnthropic() as fake:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+
+        assert reach(anthropic_server()) is None
+        assert fake.bill().paid == ()
+
+    with pytest.raises(ProviderError, match=r"connection to .* failed") as lost:
+        reach(anthropic_server())
+    assert CANARY not in told_of(lost.value)
+
+
+def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would refuse."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+
+    with pytest.raises(NoCredentials, match="are not set"):
+        reach(anthropic_server())

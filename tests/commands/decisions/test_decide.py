@@ -291,6 +291,19 @@ def test_what_a_reply_used_is_kept_with_its_price(said: str) -> None:
     assert after(*SUBMITTED, event).spent_usd == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("said", ["VERDICT: A", "Both are fine."])
+@pytest.mark.parametrize(("usage", "worst_usd"), [(None, 0.25), (USED, 0.0)])
+def test_a_reply_whose_tokens_nobody_tells_is_kept_at_its_worst(
+    said: str, usage: Usage | None, worst_usd: float
+) -> None:
+    """Else a cap would let through whatever a server leaves uncounted."""
+    answer = replace(reply(KEY, said), usage=usage)
+    (event,) = decide(ReceiveAnswer(JUDGE, answer, DEAR, worst_usd=0.25), after(*SUBMITTED))
+
+    assert isinstance(event, VerdictReceived | JudgeQueryFailed)
+    assert event.worst_usd == after(*SUBMITTED, event).lost_usd == worst_usd
+
+
 def test_a_price_without_usage_is_not_kept() -> None:
     """A price of nothing that was counted would look like money."""
     given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY), DEAR)).then(verdict(KEY))

@@ -185,6 +185,38 @@ def test_an_interrupted_command_does_not_warm_the_cache_again(
     assert sizes == [1, 3]
 
 
+def test_another_workspaces_key_warms_its_own_cache(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """A cache belongs to a workspace, as batches do."""
+    how = batching(clock, prewarm=True, pricing=FlatRate())
+    judged(recorder, ScriptedBatchJudge(prefer_tuned, now=clock.now), how, limit=1)
+
+    judged(again(recorder, ledger), ScriptedBatchJudge(prefer_tuned, now=clock.now), how)
+
+    sizes = [len(batch.planned.queries) for batch in again(recorder, ledger).state.own_batches]
+    assert sizes == [1, 1, 2]
+
+
+def test_a_key_that_does_not_see_a_batch_in_flight_sends_nothing(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Neither a prewarm nor the rest, however often it is run: the batch is paid for."""
+    how = batching(clock, prewarm=True, pricing=FlatRate())
+    theirs = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, theirs, batching(clock, waits=False), limit=1)
+    other = ScriptedBatchJudge(prefer_tuned, now=clock.now)
+
+    for _ in range(3):
+        with pytest.raises(BatchGone, match="if the API key is the right one"):
+            judged(again(recorder, ledger), other, how)
+        clock.sleep(600)
+
+    assert other.asked == []
+    assert len(again(recorder, ledger).state.own_batches) == 1
+
+
 def test_the_account_adds_up_after_every_kind_of_answer(recorder: Recorder, clock: Clock) -> None:
     """Planned is the sum of what became of it."""
     kinds: list[Answer | str] = ["VERDICT: A", "", "no verdict"]

@@ -11,6 +11,7 @@ from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_n
 from commands.ports import Asking, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
+from ledger.events.money import Usage
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules
@@ -316,7 +317,8 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     """Another host of the tournament paid for it; the run goes on with the rest."""
     questions = [each.asked.query_key for each in open_now(recorder, capped())]
     price = MeanwhileMerged(1.0, lambda: ledger.append(STREAM, [verdict(questions[0])]))
-    port = ScriptedJudge(lambda _: "VERDICT: A")
+    few = Usage(n_input=1, n_output=0)
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
 
     task = replace(capped(), pricing_of=lambda _: price)
     done = judge_open(recorder, task, lambda: port, on_progress=no_progress)

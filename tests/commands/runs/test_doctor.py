@@ -1,13 +1,15 @@
 """Doctor: what a machine lacks is said before it costs anything."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from commands.runs.doctor import Finding, findings
+from commands.errors import NoCredentials, ProviderError
+from commands.runs.doctor import Finding, findings, require_servers
 from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.servers import Reach, Server, entrant_table, juror_table, server_of
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table
 from ledger.storage.files import beside
@@ -16,7 +18,6 @@ from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
 FIXED = (3, 51, 3)
-OFFLINE: Mapping[str, tuple[str, ...]] = {"[judge]": ()}
 DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
 
@@ -25,11 +26,30 @@ def found(
     sqlite_version: tuple[int, ...] = FIXED,
     *,
     today: date = DAY_OF_PRICES,
-    keys: Mapping[str, tuple[str, ...]] = OFFLINE,
+    servers: Sequence[Server] = (),
+    reach: Reach = lambda _: None,
+    cap_usd: float | None = None,
 ) -> dict[str, Finding]:
     """Return what was found, by what was looked at."""
-    every = findings(ledger, sqlite_version, today=today, keys=keys)
+    every = findings(
+        ledger,
+        sqlite_version,
+        today=today,
+        servers=servers,
+        reach=reach,
+        prices=price_table(),
+        cap_usd=cap_usd,
+    )
     return {each.what: each for each in every}
+
+
+def asked(
+    table: str, provider: str = "anthropic", model: str = "claude-opus-5-5", key: str = "A_KEY"
+) -> Server:
+    """Return the server of a table."""
+    server = server_of(table, provider, [model], "http://here/v1", key)
+    assert server is not None
+    return server
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -92,16 +112,16 @@ def test_a_judge_without_its_key_is_not_ready(
     """A run would stop at it; of the jury one is asked only where it is named."""
     for name in ANTHROPIC_KEYS:
         monkeypatch.delenv(name, raising=False)
-    path, jury = tmp_path / "tournament.db", {"[judge]": (), "[[jury]] 'ann'": ANTHROPIC_KEYS}
+    path, jury = tmp_path / "tournament.db", [asked(juror_table("ann"))]
 
-    judge = found(path, keys={"[judge]": ANTHROPIC_KEYS})["Anthropic key"]
-    juror = found(path, keys=jury)["Anthropic key"]
+    judge = found(path, servers=[asked("[judge]")])["Anthropic key"]
+    juror = found(path, servers=jury)["Anthropic key"]
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
 
     assert (judge.grade, juror.grade) == ("bad", "beware")
     assert judge.says == "none, and [judge] needs one; export ANTHROPIC_API_KEY=..."
     assert juror.says == "none, and [[jury]] 'ann' needs one; export ANTHROPIC_API_KEY=..."
-    assert found(path, keys=jury)["Anthropic key"].grade == "good"
+    assert found(path, servers=jury)["Anthropic key"].grade == "good"
 
 
 def test_the_key_of_another_maker_is_named_by_its_variable(
@@ -110,9 +130,12 @@ def test_the_key_of_another_maker_is_named_by_its_variable(
     """Each judge in batches has a key of its own."""
     monkeypatch.setenv("FIRST_KEY", "sk-canary")
     monkeypatch.delenv("SECOND_KEY", raising=False)
-    keys = {"[judge]": ("FIRST_KEY",), "[[jury]] 'ann'": ("SECOND_KEY",)}
+    servers = [
+        asked("[judge]", "openai-batch", "gpt-5.6-luna", key="FIRST_KEY"),
+        asked(juror_table("ann"), "openai-batch", "gpt-5.6-luna", key="SECOND_KEY"),
+    ]
 
-    said = found(tmp_path / "tournament.db", keys=keys)
+    said = found(tmp_path / "tournament.db", servers=servers)
 
     assert said["FIRST_KEY"] == Finding("FIRST_KEY", "good", "FIRST_KEY is set")
     why = "none, and [[jury]] 'ann' needs one; export SECOND_KEY=..."
@@ -176,3 +199,115 @@ def test_prices_that_may_have_changed_are_told(tmp_path: Path) -> None:
     assert fresh == Finding("prices", "good", f"shipped prices of {DAY_OF_PRICES}, 60 days old")
     assert stale.grade == "beware"
     assert stale.says.startswith(f"shipped prices of {DAY_OF_PRICES}, 61 days old: compare")
+
+
+def unreachable(server: Server) -> str | None:
+    """Find nobody there, as `Reach`."""
+    raise ProviderError(f"{server.base_url} cannot be reached; correct base_url")
+
+
+def test_a_server_that_answers_is_good(tmp_path: Path) -> None:
+    """Those of the judge, the jury and the entrants are asked, each by its table."""
+    tables = ("[judge]", juror_table("ann"), entrant_table("far"))
+
+    said = found(tmp_path / "t.db", servers=[asked(each, "endpoint") for each in tables])
+
+    for table in tables:
+        assert said[f"server of {table}"] == Finding(f"server of {table}", "good", "answers")
+
+
+@pytest.mark.parametrize(
+    ("table", "grade"),
+    [("[judge]", "bad"), (juror_table("ann"), "beware"), (entrant_table("far"), "bad")],
+)
+def test_a_server_that_nobody_reaches_is_an_obstacle_to_who_is_asked(
+    tmp_path: Path, table: str, grade: str
+) -> None:
+    """A juror is asked only if it is named."""
+    said = found(tmp_path / "t.db", servers=[asked(table, "endpoint")], reach=unreachable)
+
+    assert said[f"server of {table}"] == Finding(
+        f"server of {table}",
+        grade,  # type: ignore[arg-type]  # as above
+        "http://here/v1 cannot be reached; correct base_url",
+    )
+
+
+def test_a_server_that_refuses_the_key_says_which(tmp_path: Path) -> None:
+    """Before a run whose responses nobody could judge."""
+
+    def refuse(_: Server) -> str | None:
+        raise NoCredentials("http://here/v1 wants a key", "A_KEY")
+
+    said = found(tmp_path / "t.db", servers=[asked("[judge]", "endpoint")], reach=refuse)
+
+    assert said["server of [judge]"].grade == "bad"
+    assert "wants a key; export A_KEY=" in said["server of [judge]"].says
+
+
+def test_without_the_key_that_it_needs_a_server_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finding for one fault."""
+    monkeypatch.delenv("A_KEY", raising=False)
+
+    said = found(tmp_path / "t.db", servers=[asked("[judge]", "openai-batch")], reach=unreachable)
+
+    assert said["A_KEY"].grade == "bad"
+    assert "server of [judge]" not in said
+
+
+def test_a_model_that_is_not_listed_is_a_doubt(tmp_path: Path) -> None:
+    """Some servers have models that they do not list."""
+    said = found(
+        tmp_path / "t.db",
+        servers=[asked("[judge]", "endpoint")],
+        reach=lambda _: "http://here/v1 does not list m",
+    )
+
+    assert said["server of [judge]"].grade == "beware"
+
+
+@pytest.mark.parametrize(
+    ("provider", "cap_usd", "grade"),
+    [
+        ("endpoint", None, None),  # is asked without consent
+        ("anthropic", None, "beware"),
+        ("endpoint", 5.0, "bad"),
+        ("anthropic", 5.0, "bad"),
+    ],
+)
+def test_a_model_without_a_price_is_an_obstacle_below_a_cap(
+    tmp_path: Path, provider: str, cap_usd: float | None, grade: str | None
+) -> None:
+    """A run would stop at it, after everything was generated."""
+    servers = [asked("[judge]", provider, "nameless-7b")]
+
+    said = found(tmp_path / "t.db", servers=servers, cap_usd=cap_usd)
+
+    finding = said.get("price of nameless-7b")
+    assert (finding and finding.grade) == grade
+    assert finding is None or "set [judge] prices = FILE" in finding.says
+
+
+def test_a_cap_on_judging_is_not_on_entrants_and_prices_that_are_known_are_good(
+    tmp_path: Path,
+) -> None:
+    """[judge] max_usd says nothing of entrants."""
+    servers = [asked(entrant_table("far"), "endpoint", "nameless-7b"), asked("[judge]")]
+
+    said = found(tmp_path / "t.db", servers=servers, cap_usd=5.0)
+
+    assert not [what for what in said if what.startswith("price of")]
+
+
+def test_servers_are_required_before_a_run() -> None:
+    """A doubt is told, and is no obstacle."""
+    told: list[str] = []
+    servers = [asked("[judge]", "endpoint")]
+
+    require_servers(servers, lambda _: "it does not list m", told.append)
+
+    assert told == ["[judge]: it does not list m"]
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        require_servers(servers, unreachable, told.append)

@@ -9,14 +9,16 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary
-from commands.errors import AuditDisagrees, ConfigurationError
+from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, ProviderError
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
+from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
 from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
+from commands.settings.servers import Reach, Server
 from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.events.registration import JudgeSettings
@@ -29,6 +31,7 @@ from tests.support.builders.commands import (
     P2,
     PowerCut,
     echoing,
+    entrant_section,
     open_tournament,
     preferring_tuned,
     record_answers,
@@ -38,7 +41,8 @@ from tests.support.builders.commands import (
 )
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 
-OPENED = opened(prompts=[prompt("p1"), prompt("p2")])
+PROMPTS = [prompt("p1"), prompt("p2")]
+OPENED = opened(prompts=PROMPTS)
 
 
 class Scripted(NamedTuple):
@@ -67,13 +71,17 @@ def run(
     generator: Generator | None = None,
     judge: Judge | None = None,
     chosen: Settings | None = None,
+    reach: Reach = lambda _: None,
 ) -> RunSummary:
     """Run two entrants on two prompts."""
-    opening = open_tournament(OPENED)
-    place = Workspace(chosen or settings(), folder, folder / "tournament.db", opening)
+    chosen = chosen or settings()
+    judges = () if chosen.judge.provider == "reference" else panel_of(chosen, folder)
+    opening = open_tournament(opened(prompts=PROMPTS, judges=judges) if judges else OPENED)
+    place = Workspace(chosen, folder, folder / "tournament.db", opening)
     backends = Scripted(generator or echoing(), judge or preferring_tuned())
     console = Console(print, None, no_progress)
-    return run_tournament(recorder, place, JudgingOptions(), backends, console, now=NOON)
+    how = JudgingOptions()
+    return run_tournament(recorder, place, how, backends, console, now=NOON, reach=reach)
 
 
 def test_a_tournament_is_told_by_its_events(
@@ -449,3 +457,41 @@ def test_files_that_would_contradict_an_old_claim_are_not_written(
         published(Recorder(ledger, STREAM), tmp_path)
 
     assert not list(tmp_path.iterdir())
+
+
+AT_A_SERVER = {"provider": "endpoint", "model": "m", "base_url": "http://here/v1"}
+
+
+@pytest.mark.parametrize("error", [NoCredentials("no key", "A_KEY"), ProviderError("not there")])
+def test_nothing_is_generated_for_a_judge_that_cannot_be_asked(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path, error: Exception
+) -> None:
+    """Hours of generation would end in the same error."""
+    reached: list[str] = []
+
+    def fail(server: Server) -> str | None:
+        reached.append(server.asked)
+        raise error
+
+    with pytest.raises(type(error)):
+        run(recorder, tmp_path, chosen=settings(judge=AT_A_SERVER), reach=fail)
+
+    assert reached == ["[judge]"]
+    assert "ResponseGenerated" not in types_of(ledger)
+
+
+def test_only_servers_that_will_be_asked_are_looked_for(recorder: Recorder, tmp_path: Path) -> None:
+    """An entrant's server matters as long as a response of it is missing."""
+    reached: list[str] = []
+
+    def look(server: Server) -> str | None:
+        reached.append(f"{server.asked} {server.base_url}")
+        return None
+
+    far = {"id": "tuned", "loader": "endpoint", "model": "n", "base_url": "http://far/v1"}
+    chosen = settings(entrants=[entrant_section("base"), far])
+
+    run(recorder, tmp_path, chosen=chosen, reach=look)
+    run(recorder, tmp_path, chosen=chosen, reach=look)
+
+    assert reached == ["[[entrants]] 'tuned' http://far/v1"]

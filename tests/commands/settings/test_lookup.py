@@ -8,10 +8,12 @@ from commands.errors import ConfigurationError
 from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.lookup import (
     TournamentLocation,
-    judge_keys,
+    judging_cap,
     price_file,
+    servers,
     tournament_location,
 )
+from commands.settings.servers import DEFAULT_MODEL, Server
 
 
 def written(folder: Path, text: str) -> Path:
@@ -106,31 +108,69 @@ def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str)
         priced(tmp_path, text)
 
 
-def judged(folder: Path, text: str, **environ: str) -> dict[str, tuple[str, ...]]:
-    """Return which keys the judges of settings need."""
-    return judge_keys(written(folder, text), environ)
+def asked(folder: Path, text: str, **environ: str) -> tuple[Server, ...]:
+    """Return the servers that settings name."""
+    return servers(written(folder, text), environ)
 
 
 def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
     """The quickstart must not be told to find a key."""
-    assert judged(tmp_path, "[tournament]") == {"[judge]": ()}
+    assert asked(tmp_path, "[tournament]") == ()
 
 
-def test_every_judge_is_named_by_its_table(tmp_path: Path) -> None:
+def test_every_server_is_named_by_its_table(tmp_path: Path) -> None:
     """The rest of the settings may be under repair."""
-    text = '[judge]\nprovider = "hf"\neffort = 7\n[[jury]]\nid = "ann"\nprovider = "anthropic"'
-    batched = '[[jury]]\nid = "bob"\nprovider = "openai-batch"\napi_key_env = "BOBS_KEY"'
+    text = """
+[judge]
+provider = "hf"
+effort = 7
+[[jury]]
+id = "ann"
+provider = "anthropic"
+model = "claude-x"
+[[jury]]
+id = "bob"
+provider = "openai-batch"
+api_key_env = "BOBS_KEY"
+[[entrants]]
+id = "near"
+[[entrants]]
+id = "far"
+loader = "endpoint"
+base_url = "http://far/v1"
+model = "m"
+"""
 
-    assert judged(tmp_path, f"{text}\n{batched}") == {
-        "[judge]": (),
-        "[[jury]] 'ann'": ANTHROPIC_KEYS,
-        "[[jury]] 'bob'": ("BOBS_KEY",),
-    }
+    assert asked(tmp_path, text) == (
+        Server("[[jury]] 'ann'", True, ("claude-x",), None, "OPENAI_API_KEY", ANTHROPIC_KEYS),
+        Server("[[jury]] 'bob'", False, (), None, "BOBS_KEY", ("BOBS_KEY",)),
+        Server("[[entrants]] 'far'", False, ("m",), "http://far/v1", "OPENAI_API_KEY", ()),
+    )
+
+
+def test_the_judge_has_its_models_at_one_server(tmp_path: Path) -> None:
+    """The pilot's model is asked there, too; the default is a run's."""
+    text = '[judge]\nprovider = "anthropic"\npilot_model = "claude-small"'
+
+    (server,) = asked(tmp_path, text)
+
+    assert server.models == (DEFAULT_MODEL, "claude-small")
 
 
 def test_the_environment_overrules_the_judge(tmp_path: Path) -> None:
     """As it does for a run."""
-    assert judged(tmp_path, "", TOURNEY_JUDGE_PROVIDER="anthropic") == {"[judge]": ANTHROPIC_KEYS}
+    (server,) = asked(tmp_path, "", TOURNEY_JUDGE_PROVIDER="anthropic")
+
+    assert (server.asked, server.keys) == ("[judge]", ANTHROPIC_KEYS)
+
+
+def test_the_cap_on_judging_is_a_number_or_none(tmp_path: Path) -> None:
+    """A judge without a price is an obstacle only below a cap."""
+    path = written(tmp_path, "[judge]\nmax_usd = 40")
+
+    assert judging_cap(path, {}) == 40
+    assert judging_cap(path, {"TOURNEY_JUDGE_MAX_USD": "3.5"}) == 3.5
+    assert judging_cap(written(tmp_path, ""), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -147,4 +187,4 @@ def test_the_environment_overrules_the_judge(tmp_path: Path) -> None:
 def test_a_provider_that_is_no_text_is_refused(tmp_path: Path, text: str, fault: str) -> None:
     """With its place, for who put it there."""
     with pytest.raises(ConfigurationError, match=fault):
-        judged(tmp_path, text)
+        asked(tmp_path, text)

@@ -177,7 +177,8 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
 
 def test_a_cap_that_held_up_queries_for_a_while_is_not_reached(recorder: Recorder) -> None:
     """What was reserved for a reply at worst is free again once the reply cost less."""
-    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=None))
+    few = Usage(n_input=1, n_output=0)
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
     prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0)
     task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=3.5)
 

@@ -86,16 +86,16 @@ def test_what_nobody_judged_has_no_figures() -> None:
 
 
 def test_two_judges_are_compared_on_what_both_judged() -> None:
-    """Four pairs, counted from both sides: chance gives 3 of 8, so kappa is (6 - 3) / (8 - 3)."""
+    """Four pairs: of 16 chance gives 2 * 3 + 1 * 1, so kappa is (12 - 7) / (16 - 7)."""
     found = of_court([A, A, B, TIE, A], [A, A, B, A, None])
 
     assert found["ann bob", "agreement"] == (3 / 4, 4)
-    assert found["ann bob", "agreement by chance"] == (3 / 8, 4)
-    assert found["ann bob", "Cohen's kappa"] == pytest.approx((3 / 5, 4))
+    assert found["ann bob", "agreement by chance"] == (7 / 16, 4)
+    assert found["ann bob", "Cohen's kappa"] == pytest.approx((5 / 9, 4))
 
 
-def test_the_rosters_order_changes_no_agreement() -> None:
-    """Which of a pair's entrants is named first is an accident, and must not look like chance."""
+def test_a_roster_in_reverse_changes_no_agreement() -> None:
+    """Who is named first is an accident: kappa does not depend on what categories are called."""
     flipped = {A: B, B: A, TIE: TIE}
     said = [[A, A, B, TIE], [A, A, A, A], [A, B, B, TIE]]
 
@@ -126,7 +126,7 @@ def test_all_judges_are_compared_on_what_all_judged() -> None:
     """Two pairs are judged by three: all for a, and two for a and one for b."""
     found = of_court([A, A, B], [A, A, None], [A, B, A])
 
-    observed, by_chance = (1 + 1 / 3) / 2, 1 / 2  # from both sides a and b are as many
+    observed, by_chance = (1 + 1 / 3) / 2, (5 / 6) ** 2 + (1 / 6) ** 2
     kappa = (observed - by_chance) / (1 - by_chance)
     assert found["ann bob cleo", "agreement of all"] == pytest.approx((observed, 2))
     assert found["ann bob cleo", "agreement of all by chance"] == pytest.approx((by_chance, 2))

@@ -1,5 +1,6 @@
 """How far judges agree beyond chance, and how far two orderings do."""
 
+from importlib import import_module
 from math import isclose
 
 import pytest
@@ -80,6 +81,17 @@ def test_of_nothing_nothing_is_said() -> None:
 def test_one_judge_agrees_with_nobody() -> None:
     """A jury of one has no pair of judges."""
     assert fleiss(["a", "b"]) == Agreement(None, None, None, 2)
+
+
+@given(ratings=RATINGS)
+def test_cohens_kappa_is_that_of_scikit_learn(ratings: list[tuple[str, str]]) -> None:
+    """Whoever computes it from the exported outcomes must find the number of the table."""
+    metrics = import_module("sklearn.metrics")
+    first, second = columns(ratings)
+
+    found = cohen(first, second).kappa
+
+    assert found is None or found == pytest.approx(metrics.cohen_kappa_score(first, second))
 
 
 @given(ratings=RATINGS)

@@ -67,6 +67,29 @@ def test_without_a_reply_tokens_are_guessed_and_marked_so() -> None:
     assert tokens.n_askings(retries=3) == 1
 
 
+@pytest.mark.parametrize(("most", "n_output"), [(64, 64), (4_096, UNMEASURED_OUTPUT)])
+def test_no_reply_is_expected_to_be_longer_than_the_judge_allows(most: int, n_output: int) -> None:
+    """A judge of one word would else be estimated at six times its worst case."""
+    brief = judge("brief", provider="anthropic", parameters=(("max_tokens", float(most)),))
+    state = known(*world(brief))
+    (question, *_) = questions(state)
+
+    assert token_model(state, brief).expected(question).n_output == n_output
+
+
+def test_replies_of_a_wordier_judge_are_cut_at_the_judges_limit() -> None:
+    """Another judge's replies tell the prompts' tokens; its longer replies cannot be had here."""
+    brief = judge("brief", provider="anthropic", parameters=(("max_tokens", 50.0),))
+    opening = world(OPUS, brief)
+    (question, *_) = questions(known(*opening))
+    state = known(*opening, paid(question.query_key, Usage(n_input=1_000, n_output=900)))
+
+    tokens = token_model(state, brief)
+
+    assert tokens.basis == "another judge"
+    assert tokens.expected(question)[:2] == (1_000, 50)
+
+
 def test_replies_of_the_judge_are_the_measure() -> None:
     """What a byte took, cached or not, is what the next will take; output is the mean."""
     opening = world()

@@ -29,6 +29,7 @@ from tests.support.builders.events import (
     opened,
     recorded,
     registrations,
+    verdict,
 )
 from tests.support.builders.money import OPUS, paid, paid_in_vain, put
 from tests.support.builders.worlds import RUBRICS, answered, cup, failure, matches_of
@@ -96,6 +97,20 @@ def test_a_day_is_a_day_in_utc() -> None:
     )
 
     assert sorted(key.day for key in spend.bills) == [date(2026, 4, 27), date(2026, 4, 28)]
+
+
+def test_replies_whose_tokens_nobody_tells_count_at_their_worst() -> None:
+    """A server without usage does not judge for nothing; its price may be unknown as well."""
+    opening = world()
+    match, _ = matches_of(known(*opening))
+    told = replace(verdict(match.forward.query_key), worst_usd=0.25)
+    in_vain = replace(failure(match.swapped, "unreadable"), worst_usd=0.5)
+
+    total = spent(*opening, told, in_vain).total
+
+    assert (total.n_maybe_billed, total.maybe_usd, total.n_replies) == (2, 0.75, 0)
+    assert spent(*opening, replace(told, worst_usd=None)).total.n_maybe_billed == 1
+    assert spent(*opening, verdict(match.forward.query_key)).total == Bill()
 
 
 def test_what_was_paid_for_no_verdict_is_known_apart() -> None:

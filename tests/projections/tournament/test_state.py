@@ -244,7 +244,9 @@ def test_a_request_is_at_risk_until_it_is_answered() -> None:
 
     assert dict(under_way.under_way) == {key("q"): sent_alone}
     assert under_way.lost_usd == 0.0
+    uncounted = replace(verdict(key("q")), worst_usd=0.25)  # the server told no tokens
     ends: list[tuple[Event, float]] = [(verdict(key("q")), 0.0), (lost, 0.5), (refused, 0.0)]
+    ends += [(uncounted, 0.25), (replace(uncounted, worst_usd=None), 0.0)]
     for answer, lost_usd in ends:
         state = known(sent_alone, answer)
         assert (dict(state.under_way), state.lost_usd) == ({}, lost_usd)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,7 @@ Kind = Literal[
     "rate_limited",  # 429 with retry-after; nothing is done
     "spend_limit",  # 429 enforced_spend_limit_reached, without retry-after; nothing is done
     "no_credit",  # 400, an invalid request but for its words; nothing is done
+    "usage_limit",  # likewise, as a workspace's own limit is told
     "page",  # 200 and a web page, as by a proxy; nothing is done
     "server_error",  # 500, with retry-after where one is given; nothing is done
     "overloaded",  # 529; nothing is done
@@ -44,6 +45,12 @@ Kind = Literal[
 Outcome = Literal[
     "succeeded", "errored", "expired", "canceled", "refused", "truncated", "unreadable"
 ]
+
+
+USAGE_LIMIT: Final = (
+    "You have reached your specified API usage limits. You will regain access on 2026-12-01 at"
+    " 00:00 UTC."
+)
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,6 +158,8 @@ def refusal_of(fault: Fault) -> ApiError | None:
         case "no_credit":
             words = "Your credit balance is too low to access the Anthropic API."
             return ApiError("invalid_request_error", words)
+        case "usage_limit":
+            return ApiError("invalid_request_error", USAGE_LIMIT)
         case "server_error":
             headers = {} if fault.retry_after_s is None else _asking_for(fault.retry_after_s)
             return ApiError("api_error", "Internal server error", headers=headers)

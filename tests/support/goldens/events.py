@@ -253,6 +253,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         model="chrF2",
         usage=USAGE,
         price=PRICE,
+        worst_usd=0.25,
     ),
     JudgeQueryFailed(
         query_key=key("query"),

@@ -100,7 +100,6 @@ def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
         query_key=digests(),
         judge=LABELS,
         attempt=ORDINALS,
-        worst_usd=st.none() | DOLLARS,
         **_paid(),
     )
 
@@ -112,7 +111,8 @@ def judge_query_reopened() -> SearchStrategy[JudgeQueryReopened]:
 
 def _paid() -> dict[str, SearchStrategy[Any]]:
     """Return what is known of a reply's cost, which may be nothing."""
-    return {"usage": st.none() | usages(), "price": st.none() | prices()}
+    cost = {"usage": st.none() | usages(), "price": st.none() | prices()}
+    return {**cost, "worst_usd": st.none() | DOLLARS}
 
 
 def pair_reconciled() -> SearchStrategy[PairReconciled]:

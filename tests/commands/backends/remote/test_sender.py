@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from itertools import count
 from threading import Barrier, Event
 from threading import enumerate as threads
@@ -392,3 +393,37 @@ def test_a_few_rejections_are_believed_and_remembered() -> None:
         Work(5).run(no, held=held)
 
     assert first.reasons == ["rejected"] * 5
+
+
+class HurriedTime(FakeTime):
+    """A clock that moves on by more than a minute whenever it is read."""
+
+    def now(self) -> datetime:
+        """Return the time."""
+        self.moment += timedelta(seconds=61)
+        return self.moment
+
+
+def test_a_request_that_hangs_is_told_of_while_it_hangs() -> None:
+    """The answer is only let through once the line has come."""
+    work, told = Work(1), Event()
+    work.clock = HurriedTime()
+
+    def tell(line: str) -> None:
+        work.told.append(line)
+        told.set()
+
+    sender = Sender[int, str](
+        "the server",
+        lambda number: f"{number} {told.wait(PATIENCE_S)}",
+        Pace(now=work.clock.now, sleep=work.clock.sleep),
+        n_at_a_time=1,
+        held=HeldRejections(),
+        stops=Event(),
+        tell=tell,
+    )
+    settled = [each for group in sender.run(work.take) for each in group]
+
+    assert settled == [Settled(0, "0 True")]
+    assert work.told[0].startswith("waiting for the server since ")
+    assert "1 request without an answer" in work.told[0]

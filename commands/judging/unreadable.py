@@ -1,0 +1,63 @@
+"""Say which of a judge's replies hold no verdict that can be read, and what can be done."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from commands.errors import counted
+from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
+from ledger.events.registration import JudgeSettings
+from ledger.identity import PromptId
+from projections.tournament.matches import queries_to
+from projections.tournament.state import Tournament
+from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
+
+_SHOWN: Final = 100  # characters of a reply; the verdict should stand at its end
+
+
+def unreadable_replies(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[str]:
+    """Yield what a user should know of replies without a readable verdict; nothing if none is."""
+    keys = {query.query_key for query in queries_to(state, prompts, judge)}
+    failures = [
+        state.query_failures[key]
+        for key in keys
+        if key in state.query_failures and key not in state.verdicts
+    ]
+    unreadable = [each for each in failures if each.reason in MAY_CHANGE]
+    if not unreadable:
+        return
+    n_read = sum(key in state.verdicts for key in keys)
+    n_replies = n_read + sum(each.reason in PAID for each in failures)
+    example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
+    yield (
+        f"{len(unreadable)} of {counted(n_replies, 'reply', 'replies')} of {judge.judge_id!r} hold"
+        f" no readable verdict; one of them {_shown(example.reply)}"
+    )
+    yield _remedy(state, judge, unreadable)
+
+
+def _shown(reply: str) -> str:
+    """Return the end of a reply on one line; whoever prints it escapes hidden characters."""
+    line = " ".join(reply.split())
+    if not line:
+        return "is empty"
+    return f"reads {line!r}" if len(line) <= _SHOWN else f"ends with {line[-_SHOWN:]!r}"
+
+
+def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQueryFailed]) -> str:
+    """Return how to read the replies by another rule, and how to ask again."""
+    n_read = {
+        name: sum(read(each.reply) is not None for each in unreadable)
+        for name, read in PARSERS.items()
+        if name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
+    }
+    parser = max(n_read, key=lambda name: n_read[name])
+    lenient = LENIENT_PARSER.partition("@")[0]
+    named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
+    reasons = ",".join(sorted({each.reason for each in unreadable}))
+    again = f"ask again: `tourney apply judge{named} --retry {reasons}`"
+    if not n_read[parser]:
+        return f"no --parser reads them ({lenient} takes them for ties); {again}"
+    name = parser.partition("@")[0]
+    return f"read {n_read[parser]} of them: `tourney project elo{named} --parser {name}`; {again}"

@@ -1,0 +1,111 @@
+"""Replies that nobody could read are counted, one is shown, and the remedy is named."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from commands.judging.unreadable import unreadable_replies
+from ledger.events.judging import FailureReason
+from ledger.events.registration import JudgeSettings
+from ledger.events.registry import Event
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.events import judge, known, verdict
+from tests.support.builders.worlds import JURORS, court, everything, failure, matches_for
+
+ANN = JURORS[0]
+
+
+def queries(n_judges: int = 1) -> tuple[JudgeQuery, ...]:
+    """Return the first judge's twelve queries."""
+    found = matches_for(known(*court(n_judges)), ANN)
+    return tuple(query for match in found for query in (match.forward, match.swapped))
+
+
+def replied(query: JudgeQuery, text: str, reason: FailureReason = "unreadable") -> Event:
+    """Return the event of a reply without a verdict."""
+    return replace(failure(query, reason), reply=text)
+
+
+def told(*events: Event, by: JudgeSettings = ANN, n_judges: int = 1) -> Sequence[str]:
+    """Return what is told after events."""
+    state: Tournament = known(*court(n_judges), *events)
+    return [*unreadable_replies(state, everything(state), by)]
+
+
+def test_how_many_of_how_many_and_one_of_them_are_told() -> None:
+    """Whether it is one odd reply, or a judge that never gives a verdict."""
+    first, second, third, fourth, fifth, *_ = queries()
+    events = [
+        verdict(first.query_key),
+        replied(second, "Both\nare fine."),
+        replied(third, "A" * 200, "refused"),
+        replied(fourth, "", "errored"),
+        replied(fifth, "VERDICT: A"),
+        verdict(fifth.query_key),  # a retry was read
+    ]
+
+    what, remedy = told(*events)
+
+    assert what == (
+        "1 of 4 replies of 'ann' hold no readable verdict; one of them reads 'Both are fine.'"
+    )
+    assert remedy == (
+        "no --parser reads them (lenient-tap takes them for ties);"
+        " ask again: `tourney apply judge --retry unreadable`"
+    )
+
+
+def test_of_a_long_reply_the_end_is_shown() -> None:
+    """The verdict should stand there."""
+    (query, *_) = queries()
+
+    what, _ = told(replied(query, f"{'reason ' * 100}I cannot decide"))
+
+    assert what.endswith("reason I cannot decide'")
+    assert len(what) < 200
+    assert "one of them ends with ' reason reason" in what
+
+
+def test_the_parser_that_reads_most_is_named() -> None:
+    """Reading again costs nothing, asking again does."""
+    first, second, third, *_ = queries()
+    events = [
+        replied(first, "**VERDICT**: A\nThat is all."),
+        replied(second, '{"verdict": "A", "reasoning": ""}'),
+        replied(third, '{"verdict": "B", "reasoning": ""}'),
+    ]
+
+    _, remedy = told(*events)
+
+    assert remedy.startswith("read 2 of them: `tourney project elo --parser json-verdict`; ask")
+
+
+def test_empty_replies_are_named_as_such() -> None:
+    """There is nothing to show, and nothing to read again."""
+    first, second, *_ = queries()
+
+    only = told(replied(first, " ", "empty"))
+    both = told(replied(first, "", "empty"), replied(second, "Hm."))
+
+    assert only[0].endswith("one of them is empty")
+    assert only[1].endswith("--retry empty`")
+    assert both[0].endswith("one of them reads 'Hm.'")
+    assert both[1].endswith("--retry empty,unreadable`")
+
+
+def test_of_a_panel_the_judge_is_named() -> None:
+    """Without its name another judge would be asked."""
+    (query, *_) = queries(2)
+
+    _, remedy = told(replied(query, "Hm."), n_judges=2)
+
+    assert remedy.endswith("`tourney apply judge --judge ann --retry unreadable`")
+
+
+def test_of_a_judge_that_is_readable_nothing_is_told() -> None:
+    """Nor of one that was never asked."""
+    (query, *_) = queries()
+
+    assert told(verdict(query.query_key)) == []
+    assert told(by=judge("nobody")) == []
