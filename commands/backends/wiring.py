@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.errors import MissingExtra, NoCredentials
+from commands.errors import MissingExtra
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
@@ -21,6 +21,7 @@ from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, TokenCounter
+from commands.settings.keys import key_in
 from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
 from ledger.events.registration import Entrant, JudgeSettings
@@ -101,7 +102,7 @@ def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> Generat
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
             name = f"{section.model!r} of entrant {section.id!r}"
-            key = _key_in(section.api_key_env)
+            key = key_in(section.api_key_env)
             server = Endpoint(section.base_url, name, key, section.api_key_env)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served, tell)
@@ -273,7 +274,7 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
     return Endpoint(
         base_url=section.base_url or _OPENAI,  # panel_of rejects other servers without one
         model=f"judge {judge.model!r}",
-        api_key=_key_in(section.api_key_env),
+        api_key=key_in(section.api_key_env),
         key_variable=section.api_key_env,
         timeout_s=section.timeout_s,
     )
@@ -282,19 +283,6 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
 def _max_tokens_key(section: JurorSection) -> MaxTokensKey:
     is_openai = section.provider == "openai-batch"
     return section.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
-
-
-def _key_in(variable: str) -> str | None:
-    """Return the key in an environment variable; None: the variable is not set.
-
-    Raises:
-        NoCredentials: It has characters that no header can hold; a library would quote it.
-    """
-    key = os.environ.get(variable)
-    if key is not None and not all("!" <= character <= "~" for character in key):
-        why = f"{variable} contains a space, a line break or another invalid character"
-        raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
-    return key
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:

@@ -1,6 +1,9 @@
 """API keys: the environment variables that providers' keys are read from."""
 
+import os
 from typing import Final
+
+from commands.errors import NoCredentials
 
 ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Where Anthropic's client looks, in this order."""
@@ -26,3 +29,16 @@ def key_variables(provider: str, api_key_env: str) -> tuple[str, ...]:
             return (api_key_env,)
         case _:
             return ()
+
+
+def key_in(variable: str) -> str | None:
+    """Return the key in an environment variable; None: the variable is not set.
+
+    Raises:
+        NoCredentials: It has characters that no header can hold; a library would quote it.
+    """
+    key = os.environ.get(variable)
+    if key is not None and not all("!" <= character <= "~" for character in key):
+        why = f"{variable} contains a space, a line break or another invalid character"
+        raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
+    return key
