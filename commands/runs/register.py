@@ -8,9 +8,10 @@ from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
-from commands.settings.inputs import read_bank, read_instructions, read_rubric
+from commands.settings.inputs import read_bank, read_instructions, read_rubric, read_text
 from commands.settings.schema import RubricSection, Settings
 from commands.settings.sections import AnyEntrantSection
+from commands.spending.price_table import price_table
 from ledger.errors import TourneyError
 from ledger.events.ratings import Mode
 from ledger.events.registration import (
@@ -47,10 +48,11 @@ def opening_of(
     faults: list[str] = []
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
-    named = settings.judge.instructions
+    named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
     entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
     panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
+    _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], rubrics, entrants, panels[0])
@@ -83,6 +85,12 @@ def _read_each(
         except TourneyError as error:
             faults.append(str(error))
     return tuple(things)
+
+
+def _check_prices(path: Path) -> None:
+    """Read a price table, although registering needs no prices: all faults are told at once."""
+    read_text(path, "price table", key="[judge] prices")
+    price_table(path)
 
 
 def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:

@@ -14,7 +14,7 @@ import msgspec
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.environment import value, variable
 from commands.settings.keys import OPENAI_KEY, key_variables
-from commands.settings.toml import Location, line_of, read_toml
+from commands.settings.toml import Location, line_of, owner_and_name, read_toml
 
 JUDGE: Final = "[judge]"
 """The table of the default judge."""
@@ -107,9 +107,10 @@ class _Sections:
         except msgspec.ValidationError as error:
             place, why = place_and_fault(error)
             keys = re.findall(r"[^.\[\]]+", place)
-            name = f"{'.'.join((*section, *keys))!r}" if keys else f"[{'.'.join(section)}]"
             location = (*section, *(int(key) if key.isdecimal() else key for key in keys))
-            raise self._fault(location, f"{name}: {why}") from error
+            owner, name = owner_and_name(self._document, location)
+            named = f"{owner}{name!r}" if keys else f"[{'.'.join(section)}]"
+            raise self._fault(location, f"{named}: {why}") from error
 
     def _fault(self, location: Location, why: str) -> ConfigurationError:
         return ConfigurationError([f"{self._path}:{line_of(self._text, location)}: {why}"])
