@@ -1,6 +1,6 @@
 """Use case: read and check everything that tournament.toml names, ready to be registered."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +28,14 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, PromptId, canonical_json, digest_of_bytes
+from ledger.identity import (
+    Digest,
+    Dimension,
+    EntrantId,
+    PromptId,
+    canonical_json,
+    digest_of_bytes,
+)
 from projections.tournament.matches import pilot_prompts, proportional_strata
 
 Named = TypeVar("Named")
@@ -74,6 +81,18 @@ def opening_of(
     return OpenTournament(opening, registrations)
 
 
+def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
+    """Yield a note on each entrant that is an earlier one but for its id."""
+    first: dict[Digest, EntrantId] = {}
+    for event in opening.registrations:
+        if isinstance(event, EntrantRegistered):
+            entrant = event.entrant
+            twin = first.setdefault(entrant.digest, entrant.entrant_id)
+            if twin != entrant.entrant_id:
+                same = f"{entrant.entrant_id} has the same configuration as {twin}"
+                yield f"{same}: it gets the same responses; change it, or leave it out"
+
+
 def _read_each(
     read: Callable[[Named], Read], named: Iterable[Named], faults: list[str]
 ) -> tuple[Read, ...]:
@@ -97,7 +116,7 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
     judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
     faults = [
-        f"rubrics.dimension {rubric.dimension!r} does not use gold answers, which provider"
+        f"[[rubrics]] {rubric.dimension!r} does not use gold answers, which provider"
         f" 'reference' of {name} needs; set needs_gold = true in the rubric,"
         f" or `provider` in {name}, which is 'reference' where it is left out"
         for name, judge in judges.items()
