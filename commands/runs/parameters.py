@@ -78,8 +78,7 @@ def _overridden(
         return msgspec.convert({**settings, **chosen}, kind)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        name = place.partition("[")[0]
-        value = f" {chosen[name]}" if name in chosen else ""
+        value = f" {chosen[place]}" if place in chosen else ""
         raise ConfigurationError([f"{spelling(place)}{value}: {why}"]) from error
 
 
