@@ -62,13 +62,13 @@ class NothingRecorded(TourneyError):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, stream: str | None, place: Path) -> None:
+    def __init__(self, stream: str | None, place: Path, held: Sequence[str] = ()) -> None:
+        """Take the tournament that was named, and those that the ledger holds."""
         lacking = "no tournament" if stream is None else f"no tournament {stream!r}"
-        super().__init__(
-            f"{place} holds {lacking}; name another tournament or ledger, or start with"
-            " `tourney run`"
-        )
-        self.stream, self.place = stream, place
+        others = f"it holds {', '.join(map(repr, held))}; name one of these or" if held else "name"
+        remedy = "another ledger, or start with `tourney run`"
+        super().__init__(f"{place} holds {lacking}; {others} {remedy}")
+        self.stream, self.place, self.held = stream, place, tuple(held)
 
 
 class EvaluationFault(TourneyError):

@@ -41,7 +41,7 @@ class NotALedger(LedgerError):
     """The file is not a tourney ledger."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} is not a ledger: {why}; name another file with --ledger")
+        super().__init__(f"{path} is not a ledger: {why}; name another file")
         self.path = path
 
 
@@ -52,7 +52,7 @@ class NoLedger(LedgerError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"there is no ledger at {path}; `tourney run` makes one, or name another with --ledger"
+            f"there is no ledger at {path}; `tourney run` makes one, or name another file"
         )
         self.path = path
 

@@ -279,7 +279,7 @@ def test_a_view_stays_as_it_was_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "why"),
     [
-        ({"tournament": "none"}, "holds no tournament 'none'"),
+        ({"tournament": "none"}, f"holds no tournament 'none'; it holds {STREAM!r}; name"),
         ({"judge": "dan"}, "^judge 'dan' is not a judge; known: ann, bob, cleo"),
         ({"dimension": "wit"}, "^dimension 'wit' is not a dimension; known: factuality, utility"),
         ({"policy": "mojority"}, "^policy 'mojority' is not known; did you mean 'majority'"),
@@ -296,12 +296,21 @@ def test_an_unknown_name_is_named_as_python_spells_it(
         tourney.read(folder / "tournament.db", **chosen).outcomes()
 
 
+def test_a_ledger_that_is_not_there_is_told_without_an_option(tmp_path: Path) -> None:
+    """Whoever wrote tourney.read("none.db") never wrote --ledger."""
+    with pytest.raises(tourney.TourneyError, match="there is no ledger at") as caught:
+        tourney.read(tmp_path / "none.db")
+
+    assert "--" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (lambda view: view.elo(initial_rating=float("nan")), "^initial_rating: "),
+        (lambda view: view.elo(initial_rating=float("nan")), "^initial_rating nan: "),
+        (lambda view: view.elo(k=0), "^k 0: Expected "),
         (lambda view: view.elo(bootstraps=3), "^bootstraps 3: "),
-        (lambda view: view.bradley_terry(level=2), "^level: "),
+        (lambda view: view.bradley_terry(level=2), "^level 2: "),
         (
             lambda view: view.bradley_terry(anchor="dan"),
             "anchor 'dan' is not an entrant; known: zoe",
@@ -370,6 +379,8 @@ def test_without_a_library_of_frames_it_is_said_what_to_install(
 
     with pytest.raises(ModuleNotFoundError, match="pip install pandas"):
         view.elo().to_frame()
+    with pytest.raises(ModuleNotFoundError, match=r"needs polars, .* pip install polars"):
+        view.elo().to_frame("polars")
 
 
 def test_importing_it_imports_nothing_that_takes_time() -> None:

@@ -1,7 +1,7 @@
-"""Read the rows of a Parquet file with pyarrow, batch by batch."""
+"""Read and write the rows of a Parquet file with pyarrow, batch by batch."""
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import count
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +10,10 @@ from pyarrow import parquet as pq
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.files import Sheet
-from commands.importing.formats.rows import Record
+from commands.importing.formats.rows import Fields, Record
 
 _BATCH: Final = 5_000  # rows that are in memory at once
+_TYPES: Final = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 
 
 def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
@@ -38,3 +39,13 @@ def _rows(path: Path, file: pq.ParquetFile, names: Sequence[str]) -> Iterator[Re
 
 def _unreadable(path: Path, error: pa.ArrowException) -> ConfigurationError:
     return ConfigurationError([f"{path}: cannot be read as Parquet: {error}"])
+
+
+def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> bytes:
+    """Return rows as a Parquet file with these columns, by the type of their cells."""
+    schema = pa.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
+    sink, remaining = pa.BufferOutputStream(), iter(rows)
+    with pq.ParquetWriter(sink, schema) as writer:
+        while batch := list(islice(remaining, _BATCH)):
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return bytes(sink.getvalue().to_pybytes())

@@ -4,7 +4,7 @@ Imports are inside functions, so that commands that need no torch do not load it
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +16,7 @@ from commands.entrants.hydra_import import ToPeft
 from commands.errors import MissingExtra
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
+from commands.importing.formats.rows import Fields
 from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
@@ -190,6 +191,17 @@ def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
     with _extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.open_parquet(path, columns)
+
+
+def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> bytes:
+    """Return rows as a Parquet file; pyarrow is imported only now.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    with _extra("parquet", "pyarrow"):
+        from commands.backends import _parquet as parquet_rows
+    return parquet_rows.parquet_content(columns, rows)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:

@@ -16,7 +16,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.cli.shared.groups import PanelGroup
+from commands.cli.shared.help_and_suggestions import PanelGroup
 from commands.cli.tables.render import shown
 from commands.errors import WorkInFlight
 from commands.settings.version import VERSION

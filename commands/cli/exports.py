@@ -1,29 +1,30 @@
 """`tourney export`: write events, battles, ratings or evaluation results to a file."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
 import typer
 
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.command import command
+from commands.cli.shared.command import Command, command, command_with, parameters_of
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.ledger import head_at
-from commands.cli.shared.output import say, write_lines
+from commands.cli.shared.output import say
 from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
+from commands.importing.formats import plain
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_parameters, bradley_terry_settings
 from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
-from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
@@ -32,6 +33,15 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 
 app = typer.Typer(no_args_is_help=True)
+_Rows: TypeAlias = Sequence[Fields]
+_RATING_COLUMNS: Final[Mapping[str, type]] = {
+    "dimension": str,
+    "group": int,
+    "model": str,
+    **dict.fromkeys(("rating", "ci_low", "ci_high"), float),
+    "n_battles": int,
+    **dict.fromkeys(("source", "reason"), str),
+}
 _SEVERAL: Final = (
     "the file holds {} dimensions, in the field `dimension`, which readers of JudgeArena's format"
     " ignore: export one of them with --dimension"
@@ -46,6 +56,11 @@ NameOption: TypeAlias = Annotated[
 ]
 
 
+def _without_diff(act: Command) -> Command:
+    """Turn a function into a command that has no --diff: a file holds what is, not what changed."""
+    return command_with(act, parameters_of(act), without={"diff"})
+
+
 @app.command(name="events")
 @command
 def export_events(
@@ -57,44 +72,57 @@ def export_events(
     """
     with Ledger.read_only(paths.of_ledger) as opened:
         require_sound(opened)
-        _write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
+        write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
 
 
 @app.command(name="battles")
-@command
+@_without_diff
 def export_battles(
     selection: Selection, output: OutputOption = None, name: NameOption = None
 ) -> None:
-    """Write battles in JudgeArena's format.
+    """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
-    Example: tourney export battles -o battles.jsonl
+    The suffix of the file decides: .csv, .jsonl or .parquet.
+
+    Example: tourney export battles -o battles.csv
     """
+    require_suffix(output)
     if name is None:
         source = _said(selection)
         n_dimensions = len({record["dimension"] for record in _records(source)})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
-        _write(_lines(_records(source)), output)
+        columns = {**plain.COLUMNS, "dimension": str}
+        write_records(_records(source), output, columns=columns, row_of=plain.row_of)
     else:
         require_no_tournament(selection)
-        _write(_lines(of_imported(read_set(selection, name).events)), output)
+        records = of_imported(read_set(selection, name).events)
+        write_records(records, output, columns=plain.COLUMNS, row_of=plain.row_of)
 
 
 @app.command(name="elo-ratings")
-@command
+@_without_diff
 def export_elo_ratings(
     selection: Selection, output: OutputOption = None, name: NameOption = None
 ) -> None:
-    """Write Bradley-Terry ratings in JudgeArena's format.
+    """Write Bradley-Terry ratings in JudgeArena's format, or as a table of them.
+
+    The suffix of the file decides: .json is JudgeArena's document, as on standard output; .csv,
+    .jsonl and .parquet have one row per entrant and dimension.
 
     Example: tourney export elo-ratings -o elo_ratings.json
     """
+    require_suffix(output, ".json")
     if name is None:
         records = _ratings_of_tournament(_said(selection))
     else:
         records = _ratings_of_imported(selection, name)
-    text = json.dumps(records, indent=2, allow_nan=False)
-    _write([f"{text}\n".encode()], output)
+    if output is None or output.suffix == ".json":
+        text = json.dumps(records, indent=2, allow_nan=False)
+        write([f"{text}\n".encode()], output)
+    else:
+        rows = [*cast("_Rows", records["ratings"]), *cast("_Rows", records["unrated"])]
+        write_records(rows, output, columns=_RATING_COLUMNS)
 
 
 @app.command(name="results")
@@ -118,7 +146,7 @@ def export_results(
     results = results_of(
         _only_entrant(source), source.runs, project=source.stream, as_of=source.head
     )
-    _write([results_file(results)], output)
+    write([results_file(results)], output)
 
 
 def _only_entrant(source: EvaluationReading) -> str:
@@ -179,16 +207,3 @@ def _say_order(boards: Iterable[Leaderboard]) -> None:
     for board in boards:
         for note in order_notes(board):
             say(note)
-
-
-def _lines(records: Iterable[Fields]) -> Iterator[bytes]:
-    """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
-    for record in records:
-        yield f"{json.dumps(record, allow_nan=False)}\n".encode()
-
-
-def _write(lines: Iterable[bytes], output: Path | None) -> None:
-    if output is None:
-        write_lines(lines)
-    else:
-        write_whole(output, lines)

@@ -35,7 +35,7 @@ def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_optio
     if name is None and streams:
         return streams[0]
     if name not in streams:
-        raise NothingRecorded(name, ledger.path)
+        raise NothingRecorded(name, ledger.path, streams)
     return StreamId(name)
 
 

@@ -78,7 +78,8 @@ def _overridden(
         return msgspec.convert({**settings, **chosen}, kind)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        raise ConfigurationError([f"{spelling(place)}: {why}"]) from error
+        value = f" {chosen[place]}" if place in chosen else ""
+        raise ConfigurationError([f"{spelling(place)}{value}: {why}"]) from error
 
 
 def _require_resamples(named: str, resamples: int, level: float) -> None:

@@ -1,6 +1,6 @@
 """Use case: read and check everything that tournament.toml names, ready to be registered."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,9 +8,10 @@ from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
-from commands.settings.inputs import read_bank, read_instructions, read_rubric
+from commands.settings.inputs import read_bank, read_instructions, read_rubric, read_text
 from commands.settings.schema import RubricSection, Settings
 from commands.settings.sections import AnyEntrantSection
+from commands.spending.price_table import price_table
 from ledger.errors import TourneyError
 from ledger.events.ratings import Mode
 from ledger.events.registration import (
@@ -27,7 +28,14 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.identity import Dimension, PromptId, canonical_json, digest_of_bytes
+from ledger.identity import (
+    Digest,
+    Dimension,
+    EntrantId,
+    PromptId,
+    canonical_json,
+    digest_of_bytes,
+)
 from projections.tournament.matches import pilot_prompts, proportional_strata
 
 Named = TypeVar("Named")
@@ -47,10 +55,11 @@ def opening_of(
     faults: list[str] = []
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
-    named = settings.judge.instructions
+    named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
     entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
     panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
+    _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], rubrics, entrants, panels[0])
@@ -72,6 +81,18 @@ def opening_of(
     return OpenTournament(opening, registrations)
 
 
+def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
+    """Yield a note on each entrant that is an earlier one but for its id."""
+    first: dict[Digest, EntrantId] = {}
+    for event in opening.registrations:
+        if isinstance(event, EntrantRegistered):
+            entrant = event.entrant
+            twin = first.setdefault(entrant.digest, entrant.entrant_id)
+            if twin != entrant.entrant_id:
+                same = f"{entrant.entrant_id} has the same configuration as {twin}"
+                yield f"{same}: it gets the same responses; change it, or leave it out"
+
+
 def _read_each(
     read: Callable[[Named], Read], named: Iterable[Named], faults: list[str]
 ) -> tuple[Read, ...]:
@@ -85,11 +106,17 @@ def _read_each(
     return tuple(things)
 
 
+def _check_prices(path: Path) -> None:
+    """Read a price table, although registering needs no prices: all faults are told at once."""
+    read_text(path, "price table", key="[judge] prices")
+    price_table(path)
+
+
 def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
     judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
     faults = [
-        f"rubrics.dimension {rubric.dimension!r} does not use gold answers, which provider"
+        f"[[rubrics]] {rubric.dimension!r} does not use gold answers, which provider"
         f" 'reference' of {name} needs; set needs_gold = true in the rubric,"
         f" or `provider` in {name}, which is 'reference' where it is left out"
         for name, judge in judges.items()

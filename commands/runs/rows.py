@@ -67,10 +67,15 @@ class Rows(Sequence[Row]):
         Raises:
             ModuleNotFoundError: The library is not installed; None: neither is.
         """
-        chosen = library or next((each for each in _LIBRARIES if find_spec(each)), None)
+        chosen = next(
+            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
+        )
         if chosen is None:
+            wanted = library or "pandas or polars"
+            lacking = f"it is not installed: pip install {library}"
+            neither = "neither is installed: pip install pandas"
             raise ModuleNotFoundError(
-                "to_frame() needs pandas or polars, and neither is installed: pip install pandas"
+                f"to_frame() needs {wanted}, and {lacking if library else neither}"
             )
         module, columns = import_module(chosen), list(self.kind._fields)
         if module.__name__ == "pandas":

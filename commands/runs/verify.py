@@ -14,7 +14,7 @@ from ledger.audit import Fault, audit_chain, audit_file, read_with_faults
 from ledger.chain import Head, find_heads
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.consistency import ConsistencyCheck
+from projections.event_consistency import ConsistencyCheck
 
 _NO_SUCH_FILE: Final = frozenset({ENOENT, EISDIR, ENAMETOOLONG})
 

@@ -13,22 +13,29 @@ its first line, then Markdown for the judge. A rubric file has TOML front matter
 import json
 import re
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
 import msgspec
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
+from commands.settings.toml import nearest
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.identity import Dimension
 from ledger.storage.files import write_files
 
 
-def _read_text(path: Path, what: str, *, key: str) -> str:
-    """Read a file that a key of the settings names."""
+def read_text(path: Path, what: str, *, key: str) -> str:
+    """Read a file that a key of the settings names.
+
+    Raises:
+        ConfigurationError: It is missing, cannot be read, or is no text.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -42,60 +49,93 @@ def _read_text(path: Path, what: str, *, key: str) -> str:
         raise ConfigurationError([f"{path}: {why}"]) from error
 
 
+_FIELDS: Final = {field.name: field for field in msgspec.structs.fields(Prompt)}  # of a prompt
+_N_NAMED: Final = 5  # lines that have the same fault
+
+
 def read_bank(path: Path) -> tuple[Prompt, ...]:
     """Read a prompt bank; a prompt's `_provenance` is for people and is not kept.
 
     Raises:
         ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
-            there twice; every fault is listed with its line.
+            there twice; every kind of fault is listed with its lines.
     """
-    lines = _read_text(path, "prompt bank", key="[prompts] bank").split("\n")
+    lines = read_text(path, "prompt bank", key="[prompts] bank").split("\n")
     prompts: list[Prompt] = []
-    faults: list[str] = []
+    faulty: dict[str, list[int]] = {}  # lines by fault
     first_lines: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             prompt = _prompt(line)
-        except ValueError as error:
-            faults.append(f"{path}:{number}: {error}")
+        except ConfigurationError as error:
+            for fault in error.faults:
+                faulty.setdefault(fault, []).append(number)
             continue
         first = first_lines.setdefault(prompt.prompt_id, number)
         if first != number:
-            faults.append(
-                f"{path}:{number}: prompt_id {prompt.prompt_id!r} is taken by line {first};"
-                " give each prompt its own"
-            )
+            fault = f"prompt_id {prompt.prompt_id!r} is taken by line {first}"
+            faulty.setdefault(f"{fault}; give each prompt its own", []).append(number)
         prompts.append(prompt)
-    if not prompts and not faults:
-        faults.append(f"{path}: the prompt bank is empty; it holds one JSON object a line")
-    if faults:
-        raise ConfigurationError(faults)
+    if not prompts and not faulty:
+        fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
+        raise ConfigurationError([fault])
+    if faulty:
+        raise ConfigurationError([_with_lines(path, *each) for each in faulty.items()])
     return tuple(prompts)
 
 
+def _with_lines(path: Path, fault: str, lines: Sequence[int]) -> str:
+    """Return a fault with the lines that have it, of which the first few are named."""
+    if len(lines) == 1:
+        return f"{path}:{lines[0]}: {fault}"
+    n_more = len(lines) - _N_NAMED
+    named = ", ".join(map(str, lines[:_N_NAMED])) + (f" and {n_more} more" if n_more > 0 else "")
+    return f"{path}:{lines[0]}: {fault} (on {len(lines)} lines: {named})"
+
+
 def _prompt(line: str) -> Prompt:
-    """Read one line."""
+    """Read one line.
+
+    Raises:
+        ConfigurationError: It is not a prompt; the faults do not name the line.
+    """
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
+        fault = f"not JSON: {error.msg} at column {error.colno}"
+        raise ConfigurationError([fault]) from error
     if not isinstance(record, dict):
-        raise ValueError(f"a prompt is a JSON object, this is {type(record).__name__}")  # noqa: TRY004  # a fault of the file, not of the program
+        fault = f"a prompt is a JSON object, this is {type(record).__name__}"
+        raise ConfigurationError([fault])
     record.pop("_provenance", None)
+    if faults := [*_faulty_keys(record)]:
+        raise ConfigurationError(faults)
     try:
         prompt = msgspec.convert(record, Prompt)
+        msgspec.json.encode(prompt)  # fails on what UTF-8 cannot encode
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        raise ValueError(f"{place!r}: {why}{_choices(place)}" if place else why) from error
-    msgspec.json.encode(prompt)  # fails on what UTF-8 cannot encode
+        raise ConfigurationError([f"{place!r}: {why}{_choices(place)}"]) from error
+    except UnicodeEncodeError as error:
+        raise ConfigurationError([str(error)]) from error
     return prompt
+
+
+def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
+    """Yield which keys of a prompt are unknown, and which are missing."""
+    for key in record:
+        if key not in _FIELDS:
+            yield f"unknown field {key!r}{nearest(key, _FIELDS)}"
+    for name, field in _FIELDS.items():
+        if field.required and name not in record:
+            yield f"{name!r} is missing"
 
 
 def _choices(field: str) -> str:
     """List the values that a field may have, if it has a list."""
-    kinds = {each.name: get_args(each.type) for each in msgspec.structs.fields(Prompt)}
+    kinds = {name: get_args(each.type) for name, each in _FIELDS.items()}
     literals = [value for kind in kinds.get(field, ()) for value in get_args(kind)]
     return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
 
@@ -103,7 +143,7 @@ def _choices(field: str) -> str:
 _PACKAGE: Final = Path(__file__).parents[1]
 _RUBRICS: Final = Path(rubrics.__path__[0])  # as they ship
 _VERSION: Final = re.compile(r"<!--\s*version:\s*(\S+)\s*-->")
-_FRONT_MATTER: Final = re.compile(r"\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
+_FRONT_MATTER: Final = re.compile(r"\+\+\+ *\n(.*?)^\+\+\+ *$", re.DOTALL | re.MULTILINE)
 
 
 class FrontMatter(Section):
@@ -119,7 +159,7 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     Raises:
         ConfigurationError: The file is missing, has no version, or its front matter is wrong.
     """
-    text = _read_text(path, "rubric", key="[[rubrics]] path")
+    text = read_text(path, "rubric", key="[[rubrics]] path")
     version, rest = _version(path, text, "a rubric begins with its")
     front_matter = _front_matter(path, rest)
     return Rubric(
@@ -138,7 +178,7 @@ def read_instructions(path: Path | None) -> Instructions:
         ConfigurationError: The file is missing, is no text, has no version, or says nothing else.
     """
     path = path or _RUBRICS / "judge.md"
-    text = _read_text(path, "file of instructions", key="[judge] instructions")
+    text = read_text(path, "file of instructions", key="[judge] instructions")
     if not _VERSION.sub("", text, count=1).strip():
         remedy = "say in it what a judge is to do, or leave out [judge] instructions"
         raise ConfigurationError([f"{path}: the file of instructions is empty; {remedy}"])
@@ -166,17 +206,20 @@ def _front_matter(path: Path, rest: str) -> FrontMatter:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
     except ValidationError as error:
-        raise ConfigurationError(
-            [f"{path}:2: the front matter is wrong: {_in_one_line(error)}"]
-        ) from error
+        faults = [f"{path}:2: front matter: {_in_one_line(each)}" for each in error.errors()]
+        raise ConfigurationError(faults) from error
 
 
-def _in_one_line(error: ValidationError) -> str:
-    """Join pydantic's errors, without its links."""
-    return "; ".join(
-        f"{'.'.join(map(str, each['loc']))!r}: {each['msg']}" if each["loc"] else each["msg"]
-        for each in error.errors()
-    )
+def _in_one_line(error: ErrorDetails) -> str:
+    """Say what is wrong with a key, without pydantic's links."""
+    name = ".".join(map(str, error["loc"]))
+    match error["type"]:
+        case "extra_forbidden":
+            return f"unknown key {name!r}{nearest(name, FrontMatter.model_fields)}"
+        case "missing":
+            return f"{name!r} is missing; say {name} = true or false"
+        case _:
+            return f"{name!r} is {error['input']!r}: {error['msg']}"
 
 
 _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on

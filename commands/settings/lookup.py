@@ -22,7 +22,7 @@ from commands.settings.servers import (
     juror_table,
     server_of,
 )
-from commands.settings.toml import Location, line_of, read_toml
+from commands.settings.toml import Location, line_of, owner_and_name, read_toml
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
@@ -141,9 +141,10 @@ class _Sections:
         except msgspec.ValidationError as error:
             place, why = place_and_fault(error)
             keys = re.findall(r"[^.\[\]]+", place)
-            name = f"{'.'.join((*section, *keys))!r}" if keys else f"[{'.'.join(section)}]"
             location = (*section, *(int(key) if key.isdecimal() else key for key in keys))
-            raise self._fault(location, f"{name}: {why}") from error
+            owner, name = owner_and_name(self._document, location)
+            named = f"{owner}{name!r}" if keys else f"[{'.'.join(section)}]"
+            raise self._fault(location, f"{named}: {why}") from error
 
     def _fault(self, location: Location, why: str) -> ConfigurationError:
         return ConfigurationError([f"{self._path}:{line_of(self._text, location)}: {why}"])

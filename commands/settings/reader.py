@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -11,11 +11,26 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError
 from commands.settings.environment import value, variable
 from commands.settings.schema import Settings
-from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
-from commands.settings.toml import Location, Table, line_of, read_toml
+from commands.settings.sections import ADDRESS, LOADERS, UNKNOWN_LOADER, EndpointSection
+from commands.settings.toml import Location, Table, line_of, nearest, owner_and_name, read_toml
 
 _CLOSE: Final = 0.8  # of the letters
 _OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it as --ledger
+
+
+class _Source(NamedTuple):
+    """What settings are read from."""
+
+    path: Path
+    text: str  # of the file
+    document: Table  # with the values of environment variables in place
+    environ: Mapping[str, str]
+
+    def place(self, location: Location) -> str:
+        """Return where a key was set: the environment variable, or the line of the file."""
+        overriding = variable(location)
+        is_overridden = overriding in self.environ
+        return overriding if is_overridden else f"{self.path}:{line_of(self.text, location)}"
 
 
 def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -28,15 +43,16 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
             of range; every fault is listed with its file and line.
     """
     text, document = read_toml(path)
+    source = _Source(path, text, overlaid(document, environ), environ)
     try:
-        settings = Settings.model_validate(overlaid(document, environ))
+        settings = Settings.model_validate(source.document)
     except ValidationError as error:
         errors = _causes(error.errors())
-        raise ConfigurationError([_fault(path, text, environ, each) for each in errors]) from error
+        raise ConfigurationError([_fault(source, each) for each in errors]) from error
     faults = [
-        *_duplicates(path, text, settings),
-        *_same_entrant(path, text, settings),
-        *_unknown_anchor(path, text, environ, settings),
+        *_duplicates(source, settings),
+        *_same_entrant(source, settings),
+        *_unknown_anchor(source, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -98,24 +114,25 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     return [error for error in errors if error["loc"] not in faulty]
 
 
-def _fault(path: Path, text: str, environ: Mapping[str, str], error: ErrorDetails) -> str:
+def _fault(source: _Source, error: ErrorDetails) -> str:
     location = _location_in_file(error)
-    place = _place(path, text, environ, location)
-    name = ".".join(str(part) for part in location)
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key {name!r}{_hint(error['loc'])}"
-    if error["type"] == "missing":
-        return f"{place}: {name!r} is missing"
-    if location[-1] == "api_key_env":  # the value may be the key itself
-        return f"{place}: {name!r} is not the name of an environment variable, as OPENAI_API_KEY"
-    found = error["input"]["loader"] if error["type"] == UNKNOWN_LOADER else error["input"]
-    return f"{place}: {name!r} is {found!r}: {error['msg']}"
+    owner, name = owner_and_name(source.document, location)
+    return f"{source.place(location)}: {owner}{_why(error, location, name)}"
 
 
-def _place(path: Path, text: str, environ: Mapping[str, str], location: Location) -> str:
-    """Return where a key was set: the environment variable, or the line of the file."""
-    overriding = variable(location)
-    return overriding if overriding in environ else f"{path}:{line_of(text, location)}"
+def _why(error: ErrorDetails, location: Location, name: str) -> str:
+    match error["type"]:
+        case "extra_forbidden":
+            return f"unknown key {name!r}{_hint(error['loc'])}"
+        case "missing":
+            return f"{name!r} is missing"
+        case _ if location[-1] == "api_key_env":  # the value may be the key itself
+            return f"{name!r} is not the name of an environment variable, as OPENAI_API_KEY"
+        case _ if location[-1] == "base_url":
+            return f"{name!r} is {error['input']!r}, but must be {ADDRESS}"
+        case kind:
+            found = error["input"]["loader"] if kind == UNKNOWN_LOADER else error["input"]
+            return f"{name!r} is {found!r}: {error['msg']}"
 
 
 def _location_in_file(error: ErrorDetails) -> Location:
@@ -135,9 +152,7 @@ def _hint(location: Location) -> str:
     loader = next((name for name, each in LOADERS.items() if key in each.model_fields), None)
     if table[:1] == ["entrants"] and loader:
         return f"; it is for loader {loader!r}, and this entrant's is {table[-1]!r}"
-    valid = list(_fields_at(table))
-    close = difflib.get_close_matches(str(key), valid, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(valid)}"
+    return nearest(str(key), _fields_at(table))
 
 
 def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
@@ -152,7 +167,7 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
     return list(model.model_fields)
 
 
-def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
+def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield ids and dimensions that are there twice."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
@@ -163,11 +178,11 @@ def _duplicates(path: Path, text: str, settings: Settings) -> Iterator[str]:
     for (section, key), names in labels.items():
         for n, name in enumerate(names):
             if name in names[:n]:
-                line = line_of(text, (section, n, key))
-                yield f"{path}:{line}: {section}.{key} {name!r} is there twice"
+                place = source.place((section, n, key))
+                yield f"{place}: [[{section}]] {key} {name!r} is there twice"
 
 
-def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
+def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
     endpoints: dict[tuple[object, ...], EndpointSection] = {}
     for n, each in enumerate(settings.entrants):
@@ -176,20 +191,18 @@ def _same_entrant(path: Path, text: str, settings: Settings) -> Iterator[str]:
             determinants = (each.model, each.revision, each.temperature, limit)
             first = endpoints.setdefault(determinants, each)
             if first.base_url != each.base_url:
-                line = line_of(text, ("entrants", n, "base_url"))
+                place = source.place(("entrants", n, "base_url"))
                 yield (
-                    f"{path}:{line}: 'entrants.{n}.base_url' is {each.base_url!r}: entrants"
+                    f"{place}: [[entrants]] {each.id!r}: 'base_url' is {each.base_url!r}: entrants"
                     f" {first.id!r} and {each.id!r} differ only in base_url, so they count as one;"
                     " give them different revisions"
                 )
 
 
-def _unknown_anchor(
-    path: Path, text: str, environ: Mapping[str, str], settings: Settings
-) -> Iterator[str]:
+def _unknown_anchor(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield a fault if the anchor is not an entrant."""
     anchor, known = settings.bradley_terry.anchor, [entrant.id for entrant in settings.entrants]
     if anchor is not None and anchor not in known:
-        place = _place(path, text, environ, ("bradley_terry", "anchor"))
+        place = source.place(("bradley_terry", "anchor"))
         names = ", ".join(known)
         yield f"{place}: 'bradley_terry.anchor' is {anchor!r}: not an entrant; known: {names}"

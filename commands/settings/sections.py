@@ -72,6 +72,8 @@ class EvaluationSection(EvaluationOptions):
 
 BASE_URL: Final = r"^https?://[^@\s]+$"
 """A server's address; a user name or password in it is rejected, for settings are recorded."""
+ADDRESS: Final = "an address such as http://localhost:8000/v1, without a user name or password"
+"""What a server's address looks like, for people."""
 
 
 class EntrantSection(Section):

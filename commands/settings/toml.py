@@ -1,8 +1,9 @@
-"""Read TOML, find the line of a key, and name the environment variable that overrides it."""
+"""Read TOML, and tell people where a key is: its line, its name, and which keys are near it."""
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -46,6 +47,35 @@ def _line_of_key(lines: Sequence[str], key: str, among: range) -> int | None:
 
 
 Table: TypeAlias = dict[str, Any]  # what tomllib yields
+
+
+def owner_and_name(document: Table, location: Location) -> tuple[str, str]:
+    """Return what a key belongs to, as a message begins with it, and the key's dotted name.
+
+    A table of an array is called by its id or dimension, as "[[entrants]] 'base': ", else by its
+    number, as "[[entrants]] 3: ". Any other section is part of the name. People count from 1.
+    """
+    match location:
+        case (str(section), int(n), _, *_):
+            each = document[section][n]
+            labels = (
+                [each.get(key) for key in ("id", "dimension")] if isinstance(each, dict) else []
+            )
+            label = next((repr(name) for name in labels if isinstance(name, str)), str(n + 1))
+            return f"[[{section}]] {label}: ", _dotted(location[2:])
+        case _:
+            return "", _dotted(location)
+
+
+def _dotted(location: Location) -> str:
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message on an unknown name: the nearest known one, else all of them."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(known)}"
 
 
 def read_toml(path: Path) -> tuple[str, Table]:

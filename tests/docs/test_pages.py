@@ -60,6 +60,20 @@ def test_a_page_names_only_commands_and_options_that_exist(page: Path) -> None:
     assert not wrong
 
 
+def test_what_shows_a_cost_is_named_whole() -> None:
+    """`tourney plan` alone prints how it is used; what shows a cost is `tourney plan judge`."""
+    sources = (*PAGES, *(ROOT / "commands").glob("**/*.py"))
+
+    wrong = [
+        path
+        for path in sources
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "`tourney plan`" in line and not line.startswith('"""')
+    ]
+
+    assert not wrong
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_links_to_files_that_exist(page: Path) -> None:
     """A newcomer follows links first."""

@@ -83,6 +83,22 @@ def test_what_is_exported_imported_and_exported_is_the_same(
     assert fields(done)["rows"][0]["battles"] == n_lines
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_exported_tables_are_imported_as_plain_ones(
+    place_with_votes: Path, tourney_with_votes: Tourney, suffix: str
+) -> None:
+    """The suffix says what is written, and `import battles` reads it without --from."""
+    exported = tourney_with_votes("export", "battles", "-o", f"first{suffix}")
+    done = tourney_with_votes("import", "battles", f"first{suffix}", "-l", "there.db")
+    again = tourney_with_votes("export", "battles", "--name", "plain", "-l", "there.db")
+
+    assert [each.returncode for each in (exported, done, again)] == [0, 0, 0], done.stderr
+    expected = tourney_with_votes("export", "battles").stdout
+    assert again.stdout == expected.replace(DIMENSION.decode(), "")
+    is_csv = (place_with_votes / f"first{suffix}").read_bytes().startswith(b"model_a,model_b,")
+    assert is_csv == (suffix == ".csv")
+
+
 def test_an_export_says_beside_it_what_is_no_battle(tourney_with_votes: Tourney) -> None:
     """A pair that is pending is not there, and who counts lines must know why."""
     done = tourney_with_votes("export", "battles")
@@ -231,6 +247,13 @@ def test_rows_that_are_no_battles_are_listed(
         ("export battles --name people", "no battles were imported as 'people'; there are: none"),
         ("export battles --name people --judge x", "apply to a tournament's battles: leave out"),
         ("export battles --name people --policy concatenate", "leave out --name"),
+        (
+            "export battles -o battles.json",
+            "the suffix is '.json', but must be .csv, .jsonl or .parquet; name the file",
+        ),
+        ("export elo-ratings -o x", "suffix is '', but must be .csv, .json, .jsonl or .parquet"),
+        ("export battles --diff 3", "No such option"),
+        ("export elo-ratings --diff 3", "No such option"),
         ("export battles --policy majority", "the panel has one; see [[jury]]"),
     ],
 )

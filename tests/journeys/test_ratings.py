@@ -1,5 +1,6 @@
 """Ratings from the command line: Bradley-Terry, what changed since, and marks read as scores."""
 
+import csv
 import json
 from functools import partial
 from math import log10
@@ -117,7 +118,7 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--level 2", "--level: Expected"),
+        ("--level 2", "--level 2.0: Expected"),
         ("--interval bayesian --bootstraps 1", "--bootstraps 1: a 90 % interval needs at least 20"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
@@ -303,6 +304,22 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     assert [{**row, "group": 1} for row in rows] == written["ratings"]
     assert len(rows) == 3
     assert "within a group" not in exported.stderr
+
+
+def test_ratings_are_exported_as_a_table(folder: Path, tourney: Tourney) -> None:
+    """One row per rating, with what the document says of it."""
+    whole = json.loads(tourney("export", "elo-ratings").stdout)
+    lines = tourney("export", "elo-ratings", "-o", "ratings.jsonl")
+    table = tourney("export", "elo-ratings", "-o", "ratings.csv")
+
+    assert [lines.returncode, table.returncode] == [0, 0], table.stderr
+    found = (folder / "ratings.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in found] == whole["ratings"] + whole["unrated"]
+    with (folder / "ratings.csv").open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [(row["model"], float(row["rating"])) for row in rows] == [
+        (each["model"], each["rating"]) for each in whole["ratings"]
+    ]
 
 
 def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:

@@ -1,23 +1,31 @@
 """Build the reading commands: shared options, the tournament they select, a table printed."""
 
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from inspect import Parameter
 from typing import Concatenate, Final, TypeAlias
 
 from commands.cli.shared.command import Command, command_with, parameters_of
-from commands.cli.shared.output import Writer
+from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, as_option
 from commands.runs.choices import position_at
 from commands.runs.judged_tournament import JudgedTournament
+from commands.settings.environment import variable
+from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
 TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
+_RATED_BY: Final = {
+    "elo": ("elo", EloParameters.__struct_fields__),
+    "bradley_terry": ("bt", BradleyTerryParameters.__struct_fields__),
+}
+"""The command that rates by each section of the settings, and the section's keys."""
 _OF_OUTCOMES: Final = frozenset({"policy", "parser", "diff"})
 
 
@@ -44,6 +52,8 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
 
     @wraps(table_of)
     def show(selection: Selection, writer: Writer, **own: object) -> None:
+        for note in ignored_variables(os.environ):
+            say(note)
         table = table_of(selection, **own)
         if selection.diff is not None:
             with Ledger.read_only(selection.path) as opened:
@@ -59,6 +69,18 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
 def table_command_without_diff(table_of: TableOf) -> Command:
     """Turn a function that reads on its own into a command without --diff."""
     return table_command(table_of, without={"diff"})
+
+
+def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note on each variable of the rating settings: reading goes by what is recorded."""
+    for section, (command, keys) in _RATED_BY.items():
+        prefix = variable((section, ""))
+        for name in sorted(each for each in environ if each.startswith(prefix)):
+            key = name.removeprefix(prefix).lower()
+            option = as_option("bootstraps" if key == "resamples" else key)
+            instead = f"`tourney project {command} {option} {environ[name].strip('[]')}` does"
+            remedy = instead if key in keys else f"[{section}] has no key {key!r}"
+            yield f"{name} changes nothing here: {remedy}"
 
 
 def table_command_without_rule(table_of: TableOf) -> Command:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from commands.cli.shared import options
 from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
+from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from commands.settings.environment import variable
 from commands.settings.version import package_versions
@@ -17,10 +18,15 @@ from ledger.store import Ledger
 def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Workspace:
     """Read the settings and all files that they name; a provider replaces that of [judge].
 
+    Says which entrants are alike.
+
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger is unchanged.
     """
-    return open_workspace(paths.config, paths.ledger, package_versions(), provider=provider)
+    place = open_workspace(paths.config, paths.ledger, package_versions(), provider=provider)
+    for note in notes_on_twins(place.opening):
+        say(note)
+    return place
 
 
 @contextmanager

@@ -57,6 +57,10 @@ def _minute(moment: datetime | None) -> str | None:
 
 
 _SOON: Final = timedelta(days=7)
+_CURRENT: Final = (
+    "counts include what earlier instructions, rubrics and judges left; `tourney project progress`"
+    " counts what is current"
+)
 _COUNTED: Final = (
     *columns("responses", responses_failed="Failed"),
     *columns(
@@ -93,7 +97,7 @@ def status_table(
     n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
     return Table(
         schema="tourney/status@1",
-        title="On record",
+        title="On record, under all judges and settings",
         columns=(*columns("tournament"), *_COUNTED),
         rows=tuple(
             {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
@@ -104,6 +108,7 @@ def status_table(
                 f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"
                 f" checkpoint {head}"
             ),
+            *([_CURRENT] if any(each.reconciled for each in counts.values()) else []),
             *(_in_flight(batch, now) for batch in in_flight),
             *(_imported(name, each) for name, each in imported.items()),
         ),

@@ -40,6 +40,20 @@ def _constant(name: str) -> float | None:
 
 
 _LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def guarded(text: str) -> str:
+    """Return a text for a CSV cell that no spreadsheet reads as a formula; `unguarded` undoes it.
+
+    An apostrophe goes before what could be a formula, and before a text that looks guarded already.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+
+
+def unguarded(cell: str) -> str:
+    """Return the text of a CSV cell without the apostrophe that guards it."""
+    return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
 
 
 class Sheet(NamedTuple):
@@ -110,7 +124,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _csv_record(line: int, header: list[str], cells: list[str]) -> Record | BadRow:
     if len(cells) != len(header):
         return BadRow(line, f"it has {len(cells)} cells, but the header has {len(header)}")
-    return Record(line, dict(zip(header, cells, strict=True)))
+    return Record(line, dict(zip(header, map(unguarded, cells), strict=True)))
 
 
 def _json_lines(path: Path) -> Iterator[Record | BadRow]:

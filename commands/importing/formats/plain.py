@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
-from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
+from commands.importing.formats.rows import (
+    BattleRow,
+    Cells,
+    Fields,
+    InvalidFields,
+    row_by_row,
+)
 from ledger.events.imports import Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
@@ -24,6 +30,14 @@ OPTIONAL: Final[Mapping[str, str]] = {
     "weight": "weight of the battle, above 0; default: 1",
 }
 """The optional columns, and what each holds; their cells may be empty."""
+
+COLUMNS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("model_a", "model_b", "winner"), str),
+    "pref": float,
+    **dict.fromkeys(("question_id", "source", "judge_model"), str),
+    "weight": float,
+}
+"""All columns, with the type of their cells in a file that has types."""
 
 
 def battle(cells: Cells) -> BattleRow:
@@ -54,6 +68,16 @@ def _weight(cells: Cells) -> float:
     if given is not None and given <= 0:
         raise InvalidFields(f"weight is {given!r}, but must be above 0")
     return 1.0 if given is None else given
+
+
+def row_of(record: Fields) -> Fields:
+    """Return an exported battle as a row of a plain table.
+
+    JudgeArena's shape has a tie without a preference where a judge's reply was unreadable; a table,
+    where a missing preference is an empty cell, says so in words.
+    """
+    is_unread = "pref" in record and record["pref"] is None
+    return {**record, "winner": "no verdict"} if is_unread else record
 
 
 @row_by_row

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from commands.backends.wiring import open_parquet
+from commands.cli.shared.table_files import write_records
 from commands.errors import ConfigurationError
 from commands.importing.battles import BattleImport, bad_rows, contains_in_order, import_battles
+from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
@@ -198,6 +200,36 @@ def test_what_was_exported_is_imported_as_the_same_battles(
         import_battles(ledger, file, JUDGEARENA, records, name="arena")
 
         assert told(imported(ledger)) == file.read_text(encoding="utf-8")
+
+
+SPOKEN = st.text(alphabet='a,"\n\r\t=-@\u0027é\u0301e ;', min_size=1)  # NFC, NFD, quotes, line ends
+
+
+@st.composite
+def spelt_badly(draw: st.DrawFn) -> BattlesImported:
+    """Return battles of entrants whose names no format of tables likes."""
+    event = draw(battles_imported().filter(sound).map(agreeing))
+    n = len(event.entrants)
+    names = draw(st.lists(SPOKEN, min_size=n, max_size=n, unique=True))
+    prompts = CodedColumn.of(
+        draw(st.lists(SPOKEN, min_size=event.n_battles, max_size=event.n_battles))
+    )
+    return replace(event, entrants=tuple(names), prompts=prompts)
+
+
+@given(event=battles_imported().filter(sound).map(agreeing) | spelt_badly())
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_an_exported_table_is_imported_as_the_same_battles(
+    tmp_path_factory: pytest.TempPathFactory, event: BattlesImported, suffix: str
+) -> None:
+    """Whatever the names: commas, quotes, line ends, formulas, composed letters or not."""
+    file = tmp_path_factory.mktemp("exported") / f"battles{suffix}"
+    write_records(of_imported([event]), file, columns=plain.COLUMNS, row_of=plain.row_of)
+
+    with Ledger.in_memory() as ledger:
+        take_in(ledger, file)
+
+        assert told(imported(ledger)) == told([event])
 
 
 ON_PROMPTS = "model_a,model_b,winner,question_id\n"

@@ -7,7 +7,7 @@ import pytest
 
 from commands.decisions.commands import OpenTournament
 from commands.errors import ConfigurationError
-from commands.runs.register import opening_of
+from commands.runs.register import notes_on_twins, opening_of
 from commands.settings.inputs import read_instructions
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.registration import Instructions
@@ -157,7 +157,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     wrong_rubrics = [{"dimension": name, "path": f"{name}.md"} for name in ("a", "b")]
     wrong_entrants = [entrant_section("x"), entrant_section("base"), entrant_section("y")]
 
-    wrong_judge = {"instructions": "none.md"}
+    wrong_judge = {"instructions": "none.md", "prices": "none.toml"}
 
     chosen = settings(rubrics=wrong_rubrics, entrants=wrong_entrants, judge=wrong_judge)
     found = faults(tmp_path, chosen)
@@ -169,9 +169,40 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         "none.md:",
         "entrant",
         "entrant",
+        "none.toml:",
+    ]
+    beside = " (paths start beside the settings)"
+    assert [fault.partition(": ")[2] for fault in (found[1], found[3], found[6])] == [
+        f"there is no such rubric; correct [[rubrics]] path{beside}",
+        f"there is no such file of instructions; correct [judge] instructions{beside}",
+        f"there is no such price table; correct [judge] prices{beside}",
     ]
     assert found[4].startswith("entrant 'x': weights/x: there is no such folder")
     assert found[5].startswith("entrant 'y': weights/y: there is no such folder")
+
+
+def test_a_price_table_that_is_none_is_told_with_the_rest(tmp_path: Path) -> None:
+    """It would be found only when the first query is to be paid."""
+    lay_out(tmp_path)
+    (tmp_path / "prices.toml").write_text("date = 2026-01-01\n")
+
+    found = faults(tmp_path, settings(judge={"prices": "prices.toml"}))
+
+    assert found == ("prices.toml: Object missing required field batch_factor",)
+
+
+def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:
+    """Whoever copied a table and forgot to change it learns it before anything is paid."""
+    alike = entrant_section("third", weights="weights/base")
+    chosen = settings(entrants=[entrant_section("base"), entrant_section("tuned"), alike])
+
+    notes = [*notes_on_twins(opening(lay_out(tmp_path), chosen))]
+
+    (note,) = notes
+    assert note == (
+        "third has the same configuration as base: it gets the same responses;"
+        " change it, or leave it out"
+    )
 
 
 def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -> None:
@@ -226,7 +257,7 @@ def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> N
     (found,) = faults(tmp_path, settings(rubrics=both))
 
     assert found == (
-        "rubrics.dimension 'calibration' does not use gold answers, which provider"
+        "[[rubrics]] 'calibration' does not use gold answers, which provider"
         " 'reference' of [judge] needs; set needs_gold = true in the rubric,"
         " or `provider` in [judge], which is 'reference' where it is left out"
     )
@@ -245,6 +276,6 @@ def test_a_juror_that_compares_with_gold_refuses_the_dimension_too(tmp_path: Pat
     (found,) = faults(tmp_path, chosen)
 
     assert found.startswith(
-        "rubrics.dimension 'style' does not use gold answers, which provider"
+        "[[rubrics]] 'style' does not use gold answers, which provider"
         " 'reference' of [[jury]] 'third' needs; "
     )

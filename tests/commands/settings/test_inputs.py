@@ -81,7 +81,9 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "fault"),
     [
-        (line(gold="aspirin"), "Object contains unknown field gold"),
+        (line(gold="aspirin"), "unknown field 'gold'; did you mean 'gold_answer'?"),
+        (line(zzz=1), "unknown field 'zzz'; known here: prompt_id, source, subject, text, tags, "),
+        ('{"prompt_id": "p", "text": "t", "source": "s"}', "'subject' is missing"),
         (line(text=""), "'text': Expected str of length >= 1"),
         (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
         (line(text=None, source=3), "'source': Expected str, got int"),
@@ -117,6 +119,20 @@ def test_a_field_of_any_text_names_no_values(tmp_path: Path, wrong: str) -> None
     (found,) = faults(tmp_path, wrong)
 
     assert "it is one of" not in found
+
+
+def test_one_fault_on_many_lines_is_told_once(tmp_path: Path) -> None:
+    """A misspelt field is on every line, and a screen of them would hide the others."""
+    wrong = [line(f"p{n}").replace("prompt_id", "promt_id") for n in range(18)]
+
+    found = faults(tmp_path, *wrong, line("p19", text=""), line("p20", text=""))
+
+    lines = "(on 18 lines: 1, 2, 3, 4, 5 and 13 more)"
+    assert [each.replace("Expected str of length", "too short, not") for each in found] == [
+        f"bank.jsonl:1: unknown field 'promt_id'; did you mean 'prompt_id'? {lines}",
+        f"bank.jsonl:1: 'prompt_id' is missing {lines}",
+        "bank.jsonl:19: 'text': too short, not >= 1 (on 2 lines: 19, 20)",
+    ]
 
 
 def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
@@ -269,8 +285,16 @@ def test_a_rubric_without_front_matter_is_refused(tmp_path: Path) -> None:
     ("front", "said"),
     [
         ("needs_gold yes", "the front matter is not TOML: Expected '='"),
-        ("needs_gold = 'maybe'", "the front matter is wrong: 'needs_gold': Input should be a val"),
-        ("needs_glod = true", "'needs_gold': Field required; 'needs_glod': Extra inputs are not"),
+        ("needs_gold = 'maybe'", "front matter: 'needs_gold' is 'maybe': Input should be a valid"),
+        (
+            "needs_gold = true\nshow_expected_behaviour = true",
+            "unknown key 'show_expected_behaviour'; did you mean 'shows_expected_behavior'?",
+        ),
+        (
+            "shows_expected_behavior = true",
+            "front matter: 'needs_gold' is missing; say needs_gold =",
+        ),
+        ("", "front matter: 'needs_gold' is missing; say needs_gold = true or false"),
     ],
 )
 def test_wrong_front_matter_is_told_on_one_line(tmp_path: Path, front: str, said: str) -> None:
@@ -280,6 +304,23 @@ def test_wrong_front_matter_is_told_on_one_line(tmp_path: Path, front: str, said
     assert found.startswith("factuality.md:2: ")
     assert said in found
     assert "\n" not in found
+
+
+def test_empty_front_matter_is_not_called_missing(tmp_path: Path) -> None:
+    """It is there, between its two lines; what it lacks is a key."""
+    found = fault(tmp_path, "<!-- version: 1 -->\n+++\n+++")
+
+    assert found.startswith("factuality.md:2: front matter: 'needs_gold' is missing; ")
+
+
+def test_a_misspelt_key_of_front_matter_is_told_as_unknown_and_missing(tmp_path: Path) -> None:
+    """As in the settings: both, each on a line of its own."""
+    with pytest.raises(ConfigurationError) as caught:
+        read_as_rubric(tmp_path, "<!-- version: 1 -->\n+++\nneeds_glod = true\n+++\n")
+
+    missing, unknown = (each.partition("front matter: ")[2] for each in caught.value.faults)
+    assert missing == "'needs_gold' is missing; say needs_gold = true or false"
+    assert unknown == "unknown key 'needs_glod'; did you mean 'needs_gold'?"
 
 
 def test_a_rubric_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_the_cap_on_judging_is_a_number_or_none(tmp_path: Path) -> None:
         ("[judge]\nprovider = 7", r"tournament\.toml:2: 'judge\.provider': Expected str, got int"),
         (
             '[[jury]]\nid = "ann"\n\n[[jury]]\nid = "bob"\nprovider = 7',
-            r"tournament\.toml:6: 'jury\.1\.provider': Expected str, got int",
+            r"tournament\.toml:6: \[\[jury\]\] 'bob': 'provider': Expected str, got int",
         ),
         ("[jury]", r"tournament\.toml:1: 'jury': Expected array, got object"),
     ],

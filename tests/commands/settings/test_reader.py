@@ -147,7 +147,7 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
         ("[elo]\nk = 0  #!", "'elo.k' is 0: Input should be greater than 0"),
         ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: Input should be less than or equal to 1"),
-        ("[elo]\nk_sweep = [1e7]  #!", "'elo.k_sweep.0' is 10000000.0: Input should be less"),
+        ("[elo]\nk_sweep = [1e7]  #!", "'elo.k_sweep.1' is 10000000.0: Input should be less"),
         ("[elo]\ninitial_rating = -1e7  #!", "'elo.initial_rating' is -10000000.0: Input should"),
         ("[elo]\npermutations = 100_000_000_000  #!", "'elo.permutations' is 100000000000: Input"),
         ("[elo]\nbootstraps = 100_000_000_000  #!", "'elo.bootstraps' is 100000000000: Input"),
@@ -170,32 +170,42 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: Input should be a valid integer, got"),
         ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': Input should be 'flo"),
         ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': String should match"),
-        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.1' is 'x': Input should be a valid num"),
+        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.2' is 'x': Input should be a valid num"),
         ("[pilot.strata]\nrecall = 'all'  #!", "'pilot.strata.recall' is 'all': Input should be"),
-        ("[[rubrics]]  #!\ndimension = 'x'", "'rubrics.1.path' is missing"),
-        ("[[entrants]]\nid = 'c'\nwieghts = 'x'  #!", "unknown key 'entrants.2.wieghts'; did you"),
+        ("[[rubrics]]  #!\ndimension = 'x'", "[[rubrics]] 'x': 'path' is missing"),
+        ("[[entrants]]  #!\nweights = 'x'", "[[entrants]] 3: 'id' is missing"),
+        (
+            "[[entrants]]\nid = 'c'\nwieghts = 'x'  #!",
+            "[[entrants]] 'c': unknown key 'wieghts'; did you",
+        ),
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': Input should be 'ref"),
         ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: Input should be greater than 0"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': Input should be '5m', '1h' or"),
         ("[judge]\nbatch_queries = 100_001  #!", "'judge.batch_queries' is 100001: Input shoul"),
         ("[judge]\nmodle = 'x'  #!", "unknown key 'judge.modle'; did you mean 'model'?"),
         ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
-        ("[[jury]]  #!\nid = 'x'", "'jury.0.model' is missing"),
-        ("[[jury]]\nid = 'a b'  #!\nmodel = 'x'", "'jury.0.id' is 'a b': String should match"),
+        ("[[jury]]  #!\nid = 'x'", "[[jury]] 'x': 'model' is missing"),
+        (
+            "[[jury]]\nid = 'a b'  #!\nmodel = 'x'",
+            "[[jury]] 'a b': 'id' is 'a b': String should match",
+        ),
         (
             "[[jury]]\nid = 'x'\nmodel = 'x'\n[[jury]]\nid = 'x'  #!\nmodel = 'y'",
-            "jury.id 'x' is there twice",
+            "[[jury]] id 'x' is there twice",
         ),
-        ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "entrants.id 'base' is there twice"),
-        ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "rubrics.dimension 'factuality'"),
-        ("[[evaluations]]  #!\nid = 'x'", "'evaluations.0.uses' is missing"),
+        ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "[[entrants]] id 'base' is there twice"),
+        (
+            "[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'",
+            "[[rubrics]] dimension 'factuality'",
+        ),
+        ("[[evaluations]]  #!\nid = 'x'", "[[evaluations]] 'x': 'uses' is missing"),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\nlenght = 7  #!",
-            "unknown key 'evaluations.0.lenght'; did you mean 'length'?",
+            "[[evaluations]] 'x': unknown key 'lenght'; did you mean 'length'?",
         ),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\n[[evaluations]]\nid = 'x'  #!\nuses = 'y'",
-            "evaluations.id 'x' is there twice",
+            "[[evaluations]] id 'x' is there twice",
         ),
     ],
 )
@@ -260,8 +270,8 @@ def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
     (found,) = faults_in(tmp_path, text)
 
     assert found == (
-        "tournament.toml:26: 'entrants.3.base_url' is 'http://b/v1': entrants 'fp16' and 'int8'"
-        " differ only in base_url, so they count as one; give them different revisions"
+        "tournament.toml:26: [[entrants]] 'int8': 'base_url' is 'http://b/v1': entrants 'fp16' and"
+        " 'int8' differ only in base_url, so they count as one; give them different revisions"
     )
 
 

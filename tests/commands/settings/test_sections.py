@@ -140,11 +140,20 @@ def test_what_a_server_serves_is_named_by_the_server(tmp_path: Path) -> None:
     [
         (
             "weights = 'weights'",
-            "unknown key 'entrants.2.weights'; it is for loader 'hf', and this entrant's is",
+            "[[entrants]] 'hosted': unknown key 'weights'; it is for loader 'hf', and this",
         ),
-        ("base_ulr = 'x'", "unknown key 'entrants.2.base_ulr'; did you mean 'base_url'?"),
-        ("revision = ''", "'entrants.2.revision' is '': String should have at least 1 character"),
-        ("concurrency = 0", "'entrants.2.concurrency' is 0: Input should be greater than or equal"),
+        (
+            "base_ulr = 'x'",
+            "[[entrants]] 'hosted': unknown key 'base_ulr'; did you mean 'base_url'?",
+        ),
+        (
+            "revision = ''",
+            "[[entrants]] 'hosted': 'revision' is '': String should have at least 1 character",
+        ),
+        (
+            "concurrency = 0",
+            "[[entrants]] 'hosted': 'concurrency' is 0: Input should be greater than or equal",
+        ),
     ],
 )
 def test_a_fault_of_a_served_entrant_is_told(tmp_path: Path, added: str, fault: str) -> None:
@@ -159,7 +168,10 @@ def test_an_address_is_one_and_holds_no_key(tmp_path: Path, url: str) -> None:
     """Settings are recorded, and a ledger is shown to others."""
     (found,) = faults_in(tmp_path, MINIMAL + SERVED.replace("http://localhost:8000/v1", url))
 
-    assert f"'entrants.2.base_url' is '{url}': String should match pattern" in found
+    assert found.endswith(
+        f"[[entrants]] 'hosted': 'base_url' is '{url}', but must be an address such as"
+        " http://localhost:8000/v1, without a user name or password"
+    )
 
 
 def test_an_entrant_is_plain_weights_unless_it_says_more(tmp_path: Path) -> None:
@@ -184,40 +196,64 @@ def test_sections_that_are_made_already_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("added", "fault"),
     [
-        ("gama = 3  #!", "unknown key 'entrants.2.gama'; did you mean 'gamma'?"),
-        ("adapters = ['x']  #!", "unknown key 'entrants.2.adapters'; it is for loader 'hf', and"),
-        ("gamma = 0  #!", "'entrants.2.gamma' is 0: Input should be greater than or equal to 1"),
-        ("beta = 0  #!", "'entrants.2.beta' is 0: Input should be greater than 0"),
-        ("heads = 1  #!", "'entrants.2.heads' is 1: Input should be greater than or equal to 2"),
-        ("heads_depth = 0  #!", "'entrants.2.heads_depth' is 0: Input should be greater than or"),
-        ("beta = inf  #!", "'entrants.2.beta' is inf: Input should be a finite number"),
-        ("temperature = -0.98  #!", "'entrants.2.temperature' is -0.98: Input should be greater"),
-        ("max_new_tokens = 0  #!", "'entrants.2.max_new_tokens' is 0: Input should be greater"),
-        ("rob_checkpoint = 50  #!", "'entrants.2.rob_checkpoint' is 50: the folder of robustness"),
+        ("gama = 3  #!", "[[entrants]] 'poe': unknown key 'gama'; did you mean 'gamma'?"),
+        (
+            "adapters = ['x']  #!",
+            "[[entrants]] 'poe': unknown key 'adapters'; it is for loader 'hf', and",
+        ),
+        (
+            "gamma = 0  #!",
+            "[[entrants]] 'poe': 'gamma' is 0: Input should be greater than or equal to 1",
+        ),
+        ("beta = 0  #!", "[[entrants]] 'poe': 'beta' is 0: Input should be greater than 0"),
+        (
+            "heads = 1  #!",
+            "[[entrants]] 'poe': 'heads' is 1: Input should be greater than or equal to 2",
+        ),
+        (
+            "heads_depth = 0  #!",
+            "[[entrants]] 'poe': 'heads_depth' is 0: Input should be greater than or",
+        ),
+        ("beta = inf  #!", "[[entrants]] 'poe': 'beta' is inf: Input should be a finite number"),
+        (
+            "temperature = -0.98  #!",
+            "[[entrants]] 'poe': 'temperature' is -0.98: Input should be greater",
+        ),
+        (
+            "max_new_tokens = 0  #!",
+            "[[entrants]] 'poe': 'max_new_tokens' is 0: Input should be greater",
+        ),
+        (
+            "rob_checkpoint = 50  #!",
+            "[[entrants]] 'poe': 'rob_checkpoint' is 50: the folder of robustness",
+        ),
         (
             "robustness = 'x'\nrob_checkpoint = 0  #!",
-            "'entrants.2.rob_checkpoint' is 0: Input should be a step, or -1 for the final",
+            "[[entrants]] 'poe': 'rob_checkpoint' is 0: Input should be a step, or -1 for the",
         ),
         (
             "robustness = 'x'\nrob_checkpoint = -2  #!",
-            "'entrants.2.rob_checkpoint' is -2: Input should be a step, or -1 for the final",
+            "[[entrants]] 'poe': 'rob_checkpoint' is -2: Input should be a step, or -1 for the",
         ),
-        ("robustness = 5  #!\nrob_checkpoint = -1", "'entrants.2.robustness' is 5: Input is not a"),
+        (
+            "robustness = 5  #!\nrob_checkpoint = -1",
+            "[[entrants]] 'poe': 'robustness' is 5: Input is not a",
+        ),
         (
             "needs_uncertainty = true  #!",
-            "'entrants.2.needs_uncertainty' is True: the folder of uncertainty is left out",
+            "[[entrants]] 'poe': 'needs_uncertainty' is True: the folder of uncertainty is left",
         ),
         (
             "[[entrants]]\nid = 'x'\nweights = 'x'\nsecurity = 'x'  #!",
-            "unknown key 'entrants.3.security'; it is for loader 'hydra', and this entrant's is",
+            "[[entrants]] 'x': unknown key 'security'; it is for loader 'hydra', and this",
         ),
         (
             "[[entrants]]\nid = 'x'\nweights = 'x'\nloader = 'vllm'  #!",
-            "'entrants.3.loader' is 'vllm': Input should be 'hf', 'hydra' or 'endpoint'",
+            "[[entrants]] 'x': 'loader' is 'vllm': Input should be 'hf', 'hydra' or 'endpoint'",
         ),
         (
             "[[entrants]]  #!\nid='x'\nloader='hydra'\nweights='x'",
-            "'entrants.3.security' is missing",
+            "[[entrants]] 'x': 'security' is missing",
         ),
     ],
 )
@@ -239,11 +275,11 @@ def test_faults_of_several_entrants_are_told_at_once(tmp_path: Path) -> None:
 
     found = faults_in(tmp_path, text)
 
-    assert [fault.split("'")[1] for fault in found] == [
-        "entrants.2.gamma",
-        "entrants.2.beta",
-        "entrants.3.weights",
-        "entrants.3.wieghts",
+    assert [fault.split("'")[1:4:2] for fault in found] == [
+        ["poe", "gamma"],
+        ["poe", "beta"],
+        ["x", "weights"],
+        ["x", "wieghts"],
     ]
 
 
@@ -253,6 +289,6 @@ def test_an_entrant_that_is_no_table_is_told(tmp_path: Path) -> None:
 
     found = faults_in(tmp_path, text)
 
-    assert "tournament.toml:1: 'entrants.0' is 'base': Input should be a valid dictionary" in str(
+    assert "tournament.toml:1: 'entrants.1' is 'base': Input should be a valid dictionary" in str(
         found
     )

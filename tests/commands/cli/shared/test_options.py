@@ -20,11 +20,11 @@ ALMOST_SURE = 0.9999999999999999  # whose quantile is none
 @pytest.mark.parametrize(
     ("chosen", "fault"),
     [
-        ({"k": float("inf")}, "--k: .* <= 1000000"),
-        ({"initial_rating": float("nan")}, "--initial-rating: .* >= -1000000"),
-        ({"initial_rating": 1e308}, "--initial-rating: .* <= 1000000"),
-        ({"permutations": BILLION}, "--permutations: .* <= 1000000"),
-        ({"bootstraps": BILLION}, "--bootstraps: .* <= 1000000"),
+        ({"k": float("inf")}, "--k inf: .* <= 1000000"),
+        ({"initial_rating": float("nan")}, "--initial-rating nan: .* >= -1000000"),
+        ({"initial_rating": 1e308}, r"--initial-rating 1e\+308: .* <= 1000000"),
+        ({"permutations": BILLION}, f"--permutations {BILLION}: .* <= 1000000"),
+        ({"bootstraps": BILLION}, f"--bootstraps {BILLION}: .* <= 1000000"),
         ({"bootstraps": 39}, "--bootstraps 39: .* 95 % interval needs at least 40 resamples"),
     ],
 )
@@ -43,11 +43,11 @@ def test_no_k_of_a_sweep_is_endless() -> None:
 @pytest.mark.parametrize(
     ("chosen", "fault"),
     [
-        (ModelOptions(prior_sd=float("inf")), "--prior-sd: .* <= 1000000"),
-        (ModelOptions(prior_sd=1e-300), "--prior-sd: .* >= 0.01"),
-        (ModelOptions(level=ALMOST_SURE), "--level: .* <= 0.999999"),
-        (ModelOptions(level=1e-300), "--level: .* >= 0.001"),
-        (ModelOptions(resamples=BILLION), "--bootstraps: .* <= 1000000"),
+        (ModelOptions(prior_sd=float("inf")), "--prior-sd inf: .* <= 1000000"),
+        (ModelOptions(prior_sd=1e-300), "--prior-sd 1e-300: .* >= 0.01"),
+        (ModelOptions(level=ALMOST_SURE), f"--level {ALMOST_SURE}: .* <= 0.999999"),
+        (ModelOptions(level=1e-300), "--level 1e-300: .* >= 0.001"),
+        (ModelOptions(resamples=BILLION), f"--bootstraps {BILLION}: .* <= 1000000"),
         (
             ModelOptions(interval="bayesian", resamples=39),
             "--bootstraps 39: .* needs at least 40 resamples",

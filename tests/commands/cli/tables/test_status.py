@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from commands.cli.tables.status import status_table
+from ledger.counts import counts_of
+from ledger.events.registry import Event
 from ledger.storage.wal import wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, verdicts
+from tests.support.builders.worlds import cup, history
 
 
 def test_what_lies_in_the_log_is_counted(tmp_path: Path) -> None:
@@ -18,3 +23,22 @@ def test_what_lies_in_the_log_is_counted(tmp_path: Path) -> None:
 
         assert wal_of(path).stat().st_size > 0
         assert table.facts["n_bytes"] == path.stat().st_size + wal_of(path).stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("events", "is_told"), [(history(cup(), "a", "tie"), True), (verdicts(3), False)]
+)
+def test_outcomes_are_said_to_be_all_that_are_on_record(
+    ledger: Ledger, events: tuple[Event, ...], is_told: bool
+) -> None:
+    """After the instructions changed there are more outcomes than pairs."""
+    ledger.append(STREAM, events)
+    counts = {STREAM: counts_of(ledger, STREAM, ledger.head.position)}
+
+    table = status_table(ledger, counts, (), {}, NOON)
+
+    assert table.title == "On record, under all judges and settings"
+    assert (
+        any("`tourney project progress` counts what is current" in each for each in table.notes)
+        == is_told
+    )

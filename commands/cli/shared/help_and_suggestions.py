@@ -1,4 +1,4 @@
-"""Groups of commands: their help by panels, and what a misspelt name might have meant."""
+"""Groups of commands: their help by panels, and suggestions for a misspelt command."""
 
 from difflib import get_close_matches
 

@@ -14,7 +14,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
-from projections.consistency import ConsistencyCheck
+from projections.event_consistency import ConsistencyCheck
 from projections.tournament.matches import Match
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import ended, not_created, planned_batch, sent

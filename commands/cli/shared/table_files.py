@@ -1,0 +1,97 @@
+"""Write records to a file as its suffix says: CSV, JSON lines or Parquet."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from commands.backends.wiring import parquet_content
+from commands.cli.shared.output import write_lines
+from commands.errors import ConfigurationError
+from commands.importing.formats.files import guarded
+from commands.importing.formats.rows import Fields
+from ledger.storage.files import write_whole
+
+Columns: TypeAlias = Mapping[str, type]
+"""The columns of a table by name, each with the type of its cells."""
+
+_SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+
+
+def require_suffix(output: Path | None, *more: str) -> None:
+    """Refuse a file of an unknown kind before anything is read.
+
+    Args:
+        output: The file to write; None: standard output.
+        more: Suffixes that are known beside those of tables.
+
+    Raises:
+        ConfigurationError: The suffix is none of them.
+    """
+    known = sorted((*_SUFFIXES, *more))
+    if output is not None and output.suffix not in known:
+        kinds = f"{', '.join(known[:-1])} or {known[-1]}"
+        fault = f"--output {output}: the suffix is {output.suffix!r}, but must be {kinds}"
+        raise ConfigurationError([f"{fault}; name the file by what it is to hold"])
+
+
+def write_records(
+    records: Iterable[Fields],
+    output: Path | None,
+    *,
+    columns: Columns,
+    row_of: Callable[[Fields], Fields] = dict,
+) -> None:
+    """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
+
+    Args:
+        records: What is written; a field may be missing.
+        output: The file, which is written completely or not at all; None: standard output.
+        columns: Of the table.
+        row_of: Turns a record into a row of the table.
+
+    Raises:
+        MissingExtra: Parquet is asked for, and pyarrow is not installed.
+        CannotWrite: The file cannot be written.
+    """
+    match output and output.suffix:
+        case ".csv":
+            write(_csv_lines(columns, map(row_of, records)), output)
+        case ".parquet":
+            write([parquet_content(columns, map(row_of, records))], output)
+        case _:
+            write(_json_lines(records), output)
+
+
+def write(lines: Iterable[bytes], output: Path | None) -> None:
+    """Write lines to a file, completely or not at all, or to standard output."""
+    if output is None:
+        write_lines(lines)
+    else:
+        write_whole(output, lines)
+
+
+def _json_lines(records: Iterable[Fields]) -> Iterator[bytes]:
+    """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
+    for record in records:
+        yield f"{json.dumps(record, allow_nan=False)}\n".encode()
+
+
+def _csv_lines(columns: Columns, rows: Iterable[Fields]) -> Iterator[bytes]:
+    """Yield rows as RFC 4180 has them: a line ends in CR LF, so that either is quoted in a cell."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    for cells in _csv_cells(columns, rows):
+        writer.writerow(cells)
+        yield buffer.getvalue().encode()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _csv_cells(columns: Columns, rows: Iterable[Fields]) -> Iterator[list[object]]:
+    yield list(columns)
+    for row in rows:
+        cells = (row.get(name) for name in columns)
+        yield [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
