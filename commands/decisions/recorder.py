@@ -17,6 +17,7 @@ from commands.decisions.commands import (
     ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
+    SettleRequests,
     SubmitBatch,
 )
 from commands.decisions.decide import decide
@@ -151,7 +152,8 @@ def count_missing_verdicts(
 
 # Commands that another process's events do not invalidate.
 _STILL_VALID: Final = (
-    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # these have happened
+    # these have happened
+    *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
     ReconcilePair,  # more verdicts do not change it
 )
 

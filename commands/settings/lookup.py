@@ -1,6 +1,6 @@
 """Look up single keys of tournament.toml: enough for read-only commands.
 
-They look for the ledger's place, the price table or the judges' keys. Faults in other sections
+They look for the ledger's place or the judges' keys. Faults in other sections
 do not stop them, and no other section is checked.
 """
 
@@ -30,10 +30,6 @@ class TournamentLocation(msgspec.Struct, frozen=True):
     network_ledger: bool = False
 
 
-class _Priced(msgspec.Struct, frozen=True):
-    prices: str | None = None
-
-
 class _Judge(msgspec.Struct, frozen=True):
     provider: str = "reference"
     api_key_env: str = OPENAI_KEY
@@ -59,16 +55,6 @@ def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLoc
         ConfigurationError: The file cannot be read, or [tournament] is wrong.
     """
     return _Sections(path).table("tournament", TournamentLocation, environ)
-
-
-def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the path of the user's own price table; None: the settings name none.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or the key is not a path.
-    """
-    named = _Sections(path).table("judge", _Priced, environ).prices
-    return None if named is None else path.parent / named
 
 
 def judge_keys(path: Path, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

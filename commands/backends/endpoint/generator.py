@@ -1,7 +1,8 @@
 """A generator on a server with OpenAI's API, such as vLLM or SGLang."""
 
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from threading import Event
@@ -17,7 +18,11 @@ from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Sender
 from commands.errors import LeftUnanswered
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell, Till
+from commands.spending.till import NO_TILL
+from ledger.events.money import Usage
+from ledger.events.registration import Entrant
+from ledger.events.requests import Charge
 from ledger.identity import EntrantId
 
 
@@ -38,6 +43,7 @@ class _DecodingOptions(TypedDict):
     top_p: float | openai.Omit
 
 
+@dataclass(frozen=True)
 class EndpointGenerator:
     """Answers tasks entrant by entrant, one request per task.
 
@@ -45,13 +51,15 @@ class EndpointGenerator:
     for instance as too long, has no answer; no prompt is truncated.
     """
 
-    def __init__(
-        self, served: Mapping[EntrantId, EntrantEndpoint], tell: Tell | None = None
-    ) -> None:
-        """Take the entrants' servers, and who hears of long waits; None: there are none."""
-        self._served, self._tell = served, tell
-        self._paces: dict[str, Pace] = {}  # by server
-        self._held: dict[Endpoint, HeldRejections[GenerationTask]] = {}
+    served: Mapping[EntrantId, EntrantEndpoint]
+    tell: Tell | None = None  # hears of long waits; None: there are none
+    till: Till = NO_TILL
+    _paces: dict[str, Pace] = field(default_factory=dict)  # by server
+    _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
+
+    def paying(self, till: Till) -> "EndpointGenerator":
+        """Return the same generator, with a till that keeps account of its requests."""
+        return replace(self, till=till)
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -68,25 +76,40 @@ class EndpointGenerator:
             ProviderError: A server cannot be reached, is another API, rejects every request, or
                 fails too often in a row.
             LeftUnanswered: Some tasks got no answer.
+            Refused: The till lets no further request pass.
         """
-        by_entrant: dict[EntrantId, list[GenerationTask]] = {}
+        by_entrant: dict[Entrant, deque[GenerationTask]] = {}
         for task in tasks:
-            by_entrant.setdefault(task.entrant.entrant_id, []).append(task)
+            by_entrant.setdefault(task.entrant, deque()).append(task)
         details: dict[str, list[str]] = {}
-        for entrant_id, its_tasks in by_entrant.items():
-            served = self._served[entrant_id]
-            left = yield from self._answers(served, its_tasks)
-            if left:
-                details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left
+        with self.till.sending() as stops:
+            for entrant, its_tasks in by_entrant.items():
+                served = self.served[entrant.entrant_id]
+                left = yield from self._answers(entrant, served, its_tasks, stops)
+                if left:
+                    name = f"entrant {entrant.entrant_id!r} at {served.server.base_url}"
+                    details.setdefault(name, []).extend(left)
+                if its_tasks:  # Ctrl-C or the cap: the till says which
+                    return
         if details:
             raise LeftUnanswered(details)
 
     def _answers(
-        self, served: EntrantEndpoint, tasks: Sequence[GenerationTask]
+        self,
+        entrant: Entrant,
+        served: EntrantEndpoint,
+        waiting: deque[GenerationTask],
+        stops: Event,
     ) -> Generator[tuple[GeneratedText | GenerationFailure, ...], None, list[str]]:
         """Yield answers in groups as they come; return the messages of unanswered requests."""
+
+        def take(n_at_most: int) -> Sequence[GenerationTask]:
+            sent = self.till.submit([*islice(waiting, n_at_most)])
+            for _ in sent:
+                waiting.popleft()
+            return sent
+
         details: list[str] = []
-        rest = iter(tasks)
         with served.server.client() as client:
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
@@ -94,17 +117,31 @@ class EndpointGenerator:
                 self._paces.setdefault(served.server.base_url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
-                stops=Event(),
-                tell=self._tell or (lambda _: None),
-                longest_wait_s=LONGEST_SILENT_S if self._tell is None else LONGEST_TOLD_S,
+                stops=stops,
+                tell=self.tell or (lambda _: None),
+                longest_wait_s=LONGEST_SILENT_S if self.tell is None else LONGEST_TOLD_S,
             )
-            for group in sender.run(lambda n: tuple(islice(rest, n))):
+            for group in sender.run(take):
+                self.till.settle(entrant, [_ending(*each) for each in group])
                 results = [_result(task, answer) for task, answer in group]
                 details += [each.detail for each in results if isinstance(each, Unanswered)]
                 made = tuple(each for each in results if not isinstance(each, Unanswered))
                 if made:
                     yield made
         return details
+
+
+def _ending(task: GenerationTask, answer: GeneratedText | GenerationFailure | Unanswered) -> Charge:
+    """Return what became of a request; its cost is not known here."""
+    match answer:
+        case GeneratedText(n_prompt_tokens=n_input, n_generated_tokens=n_output):
+            return Charge(
+                request=task.response_key, fate="answered", usage=Usage(n_input, n_output)
+            )
+        case GenerationFailure(usage=usage):
+            return Charge(request=task.response_key, fate="answered", usage=usage)
+        case Unanswered(detail=detail, fate=fate):
+            return Charge(request=task.response_key, fate=fate, detail=detail)
 
 
 def _result(

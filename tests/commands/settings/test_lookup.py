@@ -9,7 +9,6 @@ from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.lookup import (
     TournamentLocation,
     judge_keys,
-    price_file,
     tournament_location,
 )
 
@@ -68,44 +67,6 @@ def test_a_section_that_is_wrong_is_told_with_its_line(
         kept(tmp_path, text)
 
 
-def priced(folder: Path, text: str, **environ: str) -> Path | None:
-    """Return the price table that settings name."""
-    return price_file(written(folder, text), environ)
-
-
-def test_most_settings_name_no_prices(tmp_path: Path) -> None:
-    """The shipped ones are meant then."""
-    assert priced(tmp_path, '[tournament]\nid = "x"') is None
-    assert priced(tmp_path, '[judge]\nprovider = "reference"') is None
-
-
-def test_prices_lie_beside_the_settings(tmp_path: Path) -> None:
-    """Whatever folder the command was called in, and whatever else is under repair."""
-    text = '[judge]\nprices = "mine.toml"\nretries = "many"\n[elo]\nk = "much"'
-
-    assert priced(tmp_path, text) == tmp_path / "mine.toml"
-
-
-def test_the_environment_overrules_the_prices(tmp_path: Path) -> None:
-    """As it does for every other setting."""
-    text = '[judge]\nprices = "mine.toml"'
-
-    assert priced(tmp_path, text, TOURNEY_JUDGE_PRICES="7") == tmp_path / "7"
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("[judge]\nprices = 3", r"tournament\.toml:2: 'judge\.prices': Expected str"),
-        ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
-    ],
-)
-def test_prices_that_are_no_file_are_told(tmp_path: Path, text: str, fault: str) -> None:
-    """Shipped prices in their place would be a guess."""
-    with pytest.raises(ConfigurationError, match=fault):
-        priced(tmp_path, text)
-
-
 def judged(folder: Path, text: str, **environ: str) -> dict[str, tuple[str, ...]]:
     """Return which keys the judges of settings need."""
     return judge_keys(written(folder, text), environ)
@@ -141,6 +102,7 @@ def test_the_environment_overrules_the_judge(tmp_path: Path) -> None:
             '[[jury]]\nid = "ann"\n\n[[jury]]\nid = "bob"\nprovider = 7',
             r"tournament\.toml:6: 'jury\.1\.provider': Expected str, got int",
         ),
+        ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
         ("[jury]", r"tournament\.toml:1: 'jury': Expected array, got object"),
     ],
 )
