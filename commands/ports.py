@@ -78,7 +78,7 @@ class Till(Protocol):
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record what became of an entrant's requests, with the dollars that the till knows."""
+        """Record what became of an entrant's requests, at the till's prices."""
 
 
 class Generator(Protocol):

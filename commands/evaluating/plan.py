@@ -128,12 +128,15 @@ def evaluate_with_consent(
     owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
     approval.approve_requests(recorder, owed, book, spending, console)
     till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
-    done = evaluate.evaluate_all(
-        evaluations,
-        [each.paying(till) for each in planned.evaluations],
-        on_progress=console.on_progress,
-        limit=spending.limit,
-    )
+    try:
+        done = evaluate.evaluate_all(
+            evaluations,
+            [each.paying(till) for each in planned.evaluations],
+            on_progress=console.on_progress,
+            limit=spending.limit,
+        )
+    finally:
+        recorder.record()  # what was paid for an answer that no evaluation could score
     runs = (evaluations.state.run(each.plan) for each in planned.evaluations)
     unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
     return EvaluationOutcome(done, len(unscorable))

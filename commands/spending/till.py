@@ -44,7 +44,10 @@ class LedgerTill:
             Refused: The cap did.
         """
         with stopping_gently(self._tell) as stops:
-            yield stops
+            try:
+                yield stops
+            finally:
+                self._recorder.record()  # what ended without an answer
         if stops.is_set():
             raise KeyboardInterrupt
         if self._stopped_by is not None:
@@ -56,6 +59,7 @@ class LedgerTill:
         Returns:
             As many as the cap allows in the worst case; none if that is none.
         """
+        self._recorder.record()  # what ended frees its share of the cap
         worst = {task.response_key: self._worst_usd(task) for task in tasks}
         while worst:
             try:
@@ -72,9 +76,13 @@ class LedgerTill:
         return ()
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record what became of an entrant's requests, at the prices that hold now."""
+        """Let what became of an entrant's requests be recorded with its answers.
+
+        The prices are those that hold now.
+        """
+        self._recorder.record()  # what ended before, and brought no answer
         priced = self._prices.of(entrant.weights)
-        self._recorder.record(
+        self._recorder.defer(
             SettleRequests(
                 entrant.entrant_id,
                 entrant.weights,

@@ -1,7 +1,7 @@
 """Events of requests to endpoint entrants, which may cost money: what is sent, and what it cost.
 
-They are the same for responses and evaluation samples. An answer's money is recorded as soon as it
-comes, before anybody reads the answer.
+They are the same for responses and evaluation samples. An answer that no evaluation can score was
+paid for all the same.
 """
 
 from ledger.events.judging import Fate
@@ -22,7 +22,7 @@ class RequestsSubmitted(Fact, frozen=True):
     @property
     def natural_key(self) -> tuple[str, ...]:
         """The same request may be sent again, under another number."""
-        return (digest_of([self.number, *self.requests]),)
+        return (digest_of([self.number, self.entrant, *self.requests]),)
 
 
 class Charge(Value, frozen=True):
@@ -47,4 +47,4 @@ class RequestsSettled(Fact, frozen=True):
     @property
     def natural_key(self) -> tuple[str, ...]:
         """Each of these requests ends once."""
-        return (digest_of([self.number, *(each.request for each in self.charges)]),)
+        return (digest_of([self.number, self.entrant, *(each.request for each in self.charges)]),)

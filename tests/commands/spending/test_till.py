@@ -97,6 +97,7 @@ def test_an_answer_costs_what_its_price_was_then(
 
     doubled = table(tmp_path, PRICES.replace("2.0", "4.0").replace("10.0", "20.0"))
     till(recorder, doubled).settle(SERVED, [ended(second)])
+    recorder.record()
 
     (spend,) = endpoint_spend(recorder.state.requests)
     assert spend.usd == pytest.approx(3 * USD)
@@ -113,6 +114,7 @@ def test_a_model_without_a_price_costs_nobody_knows_what(
 
     assert paying.submit([task]) == [task]
     paying.settle(UNPRICED, [ended(task)])
+    recorder.record()
 
     (spend,) = endpoint_spend(recorder.state.requests)
     assert (spend.n_answers, spend.usd, spend.price_table) == (1, None, None)
@@ -188,6 +190,7 @@ def test_others_may_append_meanwhile(
     assert paying.submit([task]) == [task]
     ledger.append(STREAM, opened(prompts=[prompt("later")])[1:2])
     paying.settle(SERVED, [ended(task)])
+    recorder.record()
 
     assert recorder.state.requests.n_settled == 1
 
