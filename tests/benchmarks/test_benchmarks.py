@@ -17,6 +17,7 @@ HEAVY = (
     "reading",
     "processes",
     "judging",
+    "asking",
     "bradley-terry",
     "elo",
     "fragility",
@@ -24,7 +25,7 @@ HEAVY = (
     "status",
 )
 LIGHT = tuple(name for name in BENCHMARKS if name not in HEAVY)
-N_LIGHT, N_HEAVY = 20, 52
+N_LIGHT, N_HEAVY = 20, 56
 N_HEADS = 2  # lines above the rows of a section: the header and the line below it
 ROW = Row("append", "1 event/s", "", "", "", "")
 

@@ -7,12 +7,10 @@ from functools import partial
 from itertools import islice
 from threading import Event
 from time import perf_counter
-from typing import TypedDict
-
-import openai
-from openai.types.chat import ChatCompletionUserMessageParam
 
 from commands.backends.endpoint._replies import text_of
+from commands.backends.endpoint.post import Poster, posting
+from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
@@ -23,7 +21,7 @@ from commands.spending.till import NO_TILL
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge
-from ledger.identity import EntrantId
+from ledger.identity import EntrantId, Json
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,6 @@ class EntrantEndpoint:
 
     server: Endpoint
     n_at_a_time: int
-
-
-class _DecodingOptions(TypedDict):
-    model: str
-    max_tokens: int
-    temperature: float
-    seed: int | openai.Omit
-    stop: list[str] | openai.Omit
-    top_p: float | openai.Omit
 
 
 @dataclass(frozen=True)
@@ -110,10 +99,10 @@ class EndpointGenerator:
             return sent
 
         details: list[str] = []
-        with served.server.client() as client:
+        with served.server.client() as client, posting(client) as poster:
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
-                partial(_answer, served.server, client),
+                partial(_answer, served.server, poster),
                 self._paces.setdefault(served.server.base_url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
@@ -154,34 +143,33 @@ def _result(
 
 
 def _answer(
-    server: Endpoint, client: openai.OpenAI, task: GenerationTask
+    server: Endpoint, poster: Poster, task: GenerationTask
 ) -> GeneratedText | GenerationFailure | Unanswered:
     began_at = perf_counter()
     return server.answer(
-        lambda: _send(client, task),
+        partial(poster.post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
         lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
     )
 
 
-def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:
-    """Send a task, as a chat or as plain text; return the body."""
-    decoding = _decoding_options(task)
-    if task.options.is_chat:
-        turn: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt_text}
-        chats = client.chat.completions.with_raw_response
-        return chats.create(messages=[turn], **decoding).content
-    return client.completions.with_raw_response.create(prompt=task.prompt_text, **decoding).content
+def _body(task: GenerationTask) -> Mapping[str, Json]:
+    """Return the JSON of a task, as a chat or as plain text.
 
-
-def _decoding_options(task: GenerationTask) -> _DecodingOptions:
-    """Return the decoding options; those that greedy decoding ignores are left out."""
+    Options that greedy decoding ignores are left out.
+    """
     entrant, options = task.entrant, task.options
-    is_sampled = entrant.temperature is not None
-    return _DecodingOptions(
-        model=entrant.weights,
-        max_tokens=entrant.max_new_tokens,
-        temperature=entrant.temperature or 0.0,
-        seed=task.seed if is_sampled else openai.omit,
-        stop=list(options.stop) or openai.omit,
-        top_p=options.top_p if is_sampled and options.top_p < 1 else openai.omit,
-    )
+    body: dict[str, Json] = {
+        "model": entrant.weights,
+        "max_tokens": entrant.max_new_tokens,
+        "temperature": entrant.temperature or 0.0,
+    }
+    if options.is_chat:
+        body["messages"] = ({"role": "user", "content": task.prompt_text},)
+    else:
+        body["prompt"] = task.prompt_text
+    if entrant.temperature is not None:
+        body["seed"] = task.seed
+        body |= {"top_p": options.top_p} if options.top_p < 1 else {}
+    if options.stop:
+        body["stop"] = options.stop
+    return body
