@@ -88,10 +88,10 @@ def _error_of(response: httpx2.Response) -> openai.APIStatusError:
     try:
         body = response.json()
     except ValueError:
-        body, message = response.text, response.text or f"Error code: {response.status_code}"
-    else:
-        message = f"Error code: {response.status_code} - {body}"
+        body = response.text
     data = body.get("error", body) if isinstance(body, dict) else body
+    told = data.get("message") if isinstance(data, dict) else None
+    message = f"Error code: {response.status_code} - {told or body}"
     usual = (
         openai.InternalServerError
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR

@@ -1,6 +1,7 @@
 """What is posted by hand is what the SDK would post, and fails as it would."""
 
 import json
+from collections.abc import Mapping
 
 import openai
 import pytest
@@ -8,9 +9,14 @@ import pytest
 from commands.backends.endpoint.post import posting
 from commands.backends.endpoint.requests import PATH
 from commands.backends.endpoint.server import Endpoint
+from ledger.identity import Json
 from tests.providers.openai import MODEL, FakeOpenAI, Fault
 
-BODY = {"model": MODEL, "max_tokens": 3, "messages": ({"role": "user", "content": "Wie heiß?"},)}
+BODY: Mapping[str, Json] = {
+    "model": MODEL,
+    "max_tokens": 3,
+    "messages": ({"role": "user", "content": "Wie heiß?"},),
+}
 
 
 def test_the_server_is_asked_in_the_clients_name() -> None:
