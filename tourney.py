@@ -187,12 +187,11 @@ class TournamentView:
 
         return Rows(SpendRow, tuple(spend_rows(self._reading)))
 
-    def entrant_spend(self, prices: str | PathLike[str] | None = None) -> Rows[EntrantSpendRow]:
-        """Return what endpoint entrants cost, by the shipped prices or those of a file."""
+    def entrant_spend(self) -> Rows[EntrantSpendRow]:
+        """Return what endpoint entrants cost, at the prices of their time."""
         from commands.runs.results import entrant_spend_rows
 
-        own = None if prices is None else Path(prices)
-        return Rows(EntrantSpendRow, tuple(entrant_spend_rows(self._reading, own)))
+        return Rows(EntrantSpendRow, tuple(entrant_spend_rows(self._reading)))
 
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""

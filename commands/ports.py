@@ -4,6 +4,7 @@ Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
@@ -13,6 +14,7 @@ from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
+from ledger.events.requests import Charge
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
 from ledger.identity import Digest, digest_of
 from projections.verdicts.queries import JudgeQuery
@@ -64,6 +66,19 @@ class GenerationFailure:
     reason: ResponseFailureReason
     detail: str
     usage: Usage | None = None  # of an answer that the server withheld
+
+
+class Till(Protocol):
+    """Keeps account of the requests to endpoint entrants, which may cost money."""
+
+    def sending(self) -> AbstractContextManager[Event]:
+        """Yield what is set when nothing more is to be sent; raise why at the end of the block."""
+
+    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+        """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
+
+    def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
+        """Record what became of an entrant's requests, at the till's prices."""
 
 
 class Generator(Protocol):
@@ -244,11 +259,8 @@ class TokenCounter(Protocol):
         """
 
 
-class OnProgress(Protocol):
-    """Hears how far a use case is."""
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Hear that `done` of `total` are done; `what` names them."""
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+"""Hears what is done, how much of it, and of how many."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:
@@ -273,8 +285,8 @@ class Console(NamedTuple):
 class Backends(Protocol):
     """Makes generators and judges, each only once it is needed."""
 
-    def generator(self) -> Generator:
-        """Return the generator of all entrants."""
+    def generator(self, till: Till) -> Generator:
+        """Return the generator of all entrants; requests to endpoints pass the till."""
 
     def judge(self, judge: JudgeSettings) -> Judge:
         """Return a judge that answers while the process waits.

@@ -16,7 +16,8 @@ from ledger.events.judging import VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
-from ledger.identity import StreamId
+from ledger.events.requests import Charge, RequestsSettled
+from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (
     answer,
@@ -101,6 +102,13 @@ def judged() -> tuple[Event, ...]:
                 put(match, match.swapped, by=juror.judge_id),
                 *map(paid, verdicts_of(match, juror, next(said))),
             )
+        ),
+        RequestsSettled(
+            number=1,
+            entrant=EntrantId("zoe"),
+            model="claude-opus-5-5",
+            charges=(Charge(request=key("asked"), fate="answered", usage=USED, usd=0.25),),
+            price_table="prices of then",
         ),
     )
 
@@ -248,19 +256,16 @@ def test_responses_are_those_of_the_command_line(
     assert len(wanted) == 4 * 12
 
 
-def test_what_entrants_behind_endpoints_cost_is_priced_by_a_file(
-    folder: Path, view: tourney.TournamentView, tmp_path: Path
+def test_what_entrants_behind_endpoints_cost_is_that_of_the_command_line(
+    folder: Path, view: tourney.TournamentView
 ) -> None:
-    """What no table knows has no price; a file of one's own adds it."""
-    (tmp_path / "mine.toml").write_text(PRICES, encoding="utf-8")
-    shipped = fields(launch(folder, "project", "spend", "--json"))["entrants"]
+    """At the prices of their time."""
+    told = fields(launch(folder, "project", "spend", "--json"))["entrants"]
 
-    amy, zoe = view.entrant_spend()
-    [own, _] = view.entrant_spend(tmp_path / "mine.toml")
+    (zoe,) = view.entrant_spend()
 
-    assert [list(amy), list(zoe)] == [list(each.values()) for each in shipped]
-    assert amy.usd is None
-    assert own.usd == pytest.approx(12 * 600 / 1e6)
+    assert [list(zoe)] == [list(each.values()) for each in told]
+    assert (zoe.n_answers, zoe.usd, zoe.n_maybe_billed) == (1, 0.25, 0)
 
 
 def test_a_view_stays_as_it_was_read(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from commands.importing.formats.rows import Fields
 from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
-from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, TokenCounter
+from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, Till, TokenCounter
 from commands.settings.keys import key_in
 from commands.settings.schema import JurorSection, MaxTokensKey, Settings
 from commands.settings.sections import EndpointSection
@@ -29,6 +29,7 @@ from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
+    from commands.backends.endpoint.generator import EndpointGenerator
     from commands.backends.endpoint.server import Endpoint
     from commands.backends.huggingface.replicas import ReplicaGroup
 
@@ -50,12 +51,12 @@ class ConfiguredBackends:
     folder: Path  # start of relative paths
     tell: Tell | None = None  # hears of long waits for an entrant's server; None: there are none
 
-    def generator(self) -> Generator:
+    def generator(self, till: Till) -> Generator:
         """Return the generator of all entrants; each loader is imported with its first task."""
         settings = self.settings
         return GeneratorByLoader(
             lambda: _local(settings, settings.generation.device).generator,
-            lambda: _endpoint_generator(settings, self.tell),
+            lambda: _endpoint_generator(settings, self.tell).paying(till),
         )
 
     def judge(self, judge: JudgeSettings) -> Judge:
@@ -93,7 +94,7 @@ class ConfiguredBackends:
         return with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
 
 
-def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> Generator:
+def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> "EndpointGenerator":
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import Endpoint
@@ -148,7 +149,7 @@ def make_inference_factory(
 
     def inference(entrant: Entrant) -> Inference:
         if entrant.loader == "endpoint":
-            return Inference(entrant, served, None)
+            return Inference(entrant, served, None, lambda till: served().paying(till))
         return Inference(entrant, lambda: local().generator, lambda: local().reader)
 
     return inference

@@ -1,5 +1,6 @@
 """The commands to a tournament: intentions that `decide` turns into events or refuses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -9,8 +10,9 @@ from ledger.events import registration
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
+from ledger.events.requests import Charge
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import Digest, JudgeId
+from ledger.identity import Digest, EntrantId, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
 from projections.tournament.progress import OpenQuery
 
@@ -44,6 +46,25 @@ class ImportResponse:
     """Record a response that was generated elsewhere."""
 
     response: ResponseGenerated
+
+
+@dataclass(frozen=True)
+class SubmitRequests:
+    """Record that requests are sent to an endpoint entrant."""
+
+    entrant: EntrantId
+    model: str
+    worst_usd: Mapping[Digest, float | None]  # by request; None: the price is unknown
+
+
+@dataclass(frozen=True)
+class SettleRequests:
+    """Record what became of requests to an endpoint entrant, and what they cost."""
+
+    entrant: EntrantId
+    model: str
+    charges: tuple[Charge, ...]
+    price_table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,8 @@ Command: TypeAlias = (
     OpenTournament
     | RecordResponse
     | ImportResponse
+    | SubmitRequests
+    | SettleRequests
     | SubmitQuery
     | ReceiveAnswer
     | ReopenQuery

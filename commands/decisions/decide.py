@@ -1,4 +1,6 @@
-"""Decide which events a command adds to a tournament. Pure; repeating a command adds nothing.
+"""Decide which events a command adds to a tournament. Pure.
+
+Repeating a command adds nothing, but for requests to entrants: each may be sent again.
 
 The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
 """
@@ -13,6 +15,7 @@ from commands.decisions._queries import decide_on_batch, decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
+from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
@@ -32,6 +35,8 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return _record(command, state)
         case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
+        case commands.SubmitRequests() | commands.SettleRequests():
+            return (_step(command, state),)
         case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
             return decide_on_query(command, state)
         case (
@@ -115,6 +120,26 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.Respo
         reason=result.reason,
         detail=result.detail,
         usage=result.usage,
+    )
+
+
+def _step(
+    command: commands.SubmitRequests | commands.SettleRequests, state: Tournament
+) -> RequestsSubmitted | RequestsSettled:
+    if isinstance(command, commands.SubmitRequests):
+        return RequestsSubmitted(
+            number=state.requests.n_submitted + 1,
+            entrant=command.entrant,
+            model=command.model,
+            requests=tuple(command.worst_usd),
+            worst_usd=tuple(command.worst_usd.values()),
+        )
+    return RequestsSettled(
+        number=state.requests.n_settled + 1,
+        entrant=command.entrant,
+        model=command.model,
+        charges=command.charges,
+        price_table=command.price_table,
     )
 
 

@@ -17,6 +17,7 @@ from commands.decisions.commands import (
     ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
+    SettleRequests,
     SubmitBatch,
 )
 from commands.decisions.decide import decide
@@ -155,7 +156,8 @@ def count_missing_verdicts(
 
 # Commands that another process's events do not invalidate.
 _STILL_VALID: Final = (
-    *(RecordResponse, ReceiveAnswer, SubmitBatch, DropBatch, EndBatch),  # these have happened
+    # these have happened
+    *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
     ReconcilePair,  # more verdicts do not change it
 )
 
@@ -167,10 +169,17 @@ class Recorder:
         self.ledger = ledger
         self._position = 0  # the last event in the state
         self.state: Tournament = Tournament(stream)
+        self._deferred: tuple[Command, ...] = ()
         self._catch_up()
+
+    def defer(self, command: Command) -> None:
+        """Let a command be recorded together with the next ones, all or none."""
+        self._deferred += (command,)
 
     def record(self, *commands: Command) -> int:
         """Decide on commands by the state in memory, and append their events, all or none.
+
+        Deferred commands come first; without any other these are recorded alone.
 
         Returns:
             How many events were appended. No two commands may be about the same thing: each is
@@ -180,16 +189,18 @@ class Recorder:
             StaleVersion: Another process appended to the tournament, a merge for example, so the
                 commands may no longer apply. The state is up to date now: plan again.
         """
-        events = [event for command in commands for event in decide(command, self.state)]
+        due = (*self._deferred, *commands)
+        events = [event for command in due for event in decide(command, self.state)]
         if not events:
             return 0
         try:
             self.ledger.append(self.state.stream, events, expected_version=self.state.version)
         except StaleVersion:
             self._catch_up()
-            if all(isinstance(each, _STILL_VALID) for each in commands):
+            if all(isinstance(each, _STILL_VALID) for each in due):
                 return self.record(*commands)
             raise
+        self._deferred = ()
         self._catch_up()
         return len(events)
 

@@ -1,6 +1,7 @@
 """Use case: generate missing responses, and record each batch as soon as it is done."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
 from commands.spending import approval, consent, endpoints, pricing
+from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.identity import PromptId
 from projections.tournament.progress import missing_responses
 
@@ -52,7 +54,7 @@ def generate_missing(
 def generate_with_consent(
     recorder: Recorder,
     prompts: Collection[PromptId],
-    make_generator: Callable[[], ports.Generator],
+    make_generator: Callable[[ports.Till], ports.Generator],
     book: pricing.PriceBook,
     spending: consent.SpendingOptions,
     console: ports.Console,
@@ -60,14 +62,16 @@ def generate_with_consent(
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
     Raises:
-        Refused: The user did not confirm, or the cap is too low; nothing was sent.
+        Refused: The user did not confirm, or the cap is too low or reached; answers are recorded.
     """
+    close_abandoned_requests(recorder)
     missing = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
     approval.approve_requests(recorder, requests, book, spending, console)
+    till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
     return generate_missing(
         recorder,
-        make_generator,
+        partial(make_generator, till),
         prompts,
         on_progress=console.on_progress,
         limit=spending.limit,

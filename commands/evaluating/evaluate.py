@@ -14,7 +14,7 @@ from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleR
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation, require_boolean
-from commands.ports import OnProgress
+from commands.ports import OnProgress, Till
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
@@ -37,6 +37,10 @@ class PlannedEvaluation(NamedTuple):
     options: EvaluationOptions
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
+
+    def paying(self, till: Till) -> "PlannedEvaluation":
+        """Return the same, with requests to an endpoint recorded by a till."""
+        return self._replace(inference=self.inference.paying(till))
 
     def owed(self, known: Evaluations) -> dict[SampleKey, Sample]:
         """Return the samples that the ledger lacks, by their keys in it."""

@@ -18,6 +18,7 @@ from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
 from commands.spending import approval, consent, pricing
+from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.registration import Entrant, EntrantRegistered
 from projections.evaluations.state import Evaluations
 
@@ -114,20 +115,28 @@ def evaluate_with_consent(
     """Observe every missing sample, after asking about what endpoint entrants cost.
 
     Raises:
-        Refused: Spending was not confirmed, or the cap is too low; nothing was sent.
+        Refused: Spending was not confirmed, or the cap is too low or reached; answers are recorded.
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
         EvaluationFault: An evaluation's own code fails.
     """
     for fault in planned.refused:
         console.tell(fault)
+    close_abandoned_requests(recorder)
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
     owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
     approval.approve_requests(recorder, owed, book, spending, console)
-    done = evaluate.evaluate_all(
-        evaluations, planned.evaluations, on_progress=console.on_progress, limit=spending.limit
-    )
+    till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
+    try:
+        done = evaluate.evaluate_all(
+            evaluations,
+            [each.paying(till) for each in planned.evaluations],
+            on_progress=console.on_progress,
+            limit=spending.limit,
+        )
+    finally:
+        recorder.record()  # what was paid for an answer that no evaluation could score
     runs = (evaluations.state.run(each.plan) for each in planned.evaluations)
     unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
     return EvaluationOutcome(done, len(unscorable))

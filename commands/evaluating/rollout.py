@@ -191,7 +191,7 @@ class RolloutEvaluation(ScoredEvaluation):
             prompt, expected = self._item(sample.index)
             stop = self._stop()
         task = GenerationTask(
-            response_key=digest_of([sample.item, sample.number]),
+            response_key=digest_of([self.name, entrant.digest, sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
             seed=sample_seed(options.seed, sample),

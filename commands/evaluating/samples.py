@@ -1,14 +1,15 @@
 """Samples of an evaluation: who runs them, how they are named and drawn, and their results."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
-from commands.ports import Generator, LikelihoodModel
+from commands.ports import Generator, LikelihoodModel, Till
 from ledger.events.evaluations import Observation, UnscorableReason
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
@@ -23,6 +24,13 @@ class Inference:
     make_likelihood_model: (
         Callable[[], LikelihoodModel] | None
     )  # None: an endpoint gives texts only
+    serve: Callable[[Till], Generator] | None = None  # of an endpoint: whose requests pass a till
+
+    def paying(self, till: Till) -> "Inference":
+        """Return the same, with an endpoint's requests recorded by a till."""
+        if self.serve is None:
+            return self
+        return replace(self, make_generator=partial(self.serve, till))
 
     def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return the factory of the entrant's log-likelihoods.

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
-from commands.judging.stopping import stopping_gently
 from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
+from commands.spending.stopping import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings

@@ -27,7 +27,7 @@ from commands.judging.waiting import BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.keys import key_variables
 from commands.settings.schema import JudgeSection, JurorSection, Settings
-from commands.spending import approval, budget, consent, endpoints, pricing
+from commands.spending import approval, budget, consent, pricing
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -106,7 +106,7 @@ def plan_judging(
         )
     book = pricing.price_book(settings, folder)
     batches = batch_options(recorder, settings.judge, book, options, console)
-    cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, book, options.spending)
+    cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, options.spending)
     task = JudgeTask(
         judge=judge,
         prompts=prompts,
@@ -140,7 +140,6 @@ def batch_options(
 def _cap(
     recorder: Recorder,
     section: JudgeSection,
-    book: pricing.PriceBook,
     spending: consent.SpendingOptions,
 ) -> tuple[float | None, float]:
     """Return the stricter cap, and the dollars that count against it besides judging.
@@ -150,7 +149,8 @@ def _cap(
     own = section.max_usd
     if spending.max_usd is None:
         return own, 0.0
-    elsewhere_usd = endpoints.spent_at_endpoints(recorder.ledger, recorder.state, book.table)
+    requests = recorder.state.requests
+    elsewhere_usd = requests.usd + requests.at_risk_usd
     if own is not None and own < spending.max_usd - elsewhere_usd:
         return own, 0.0
     return spending.max_usd, elsewhere_usd

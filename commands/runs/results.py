@@ -11,8 +11,7 @@ from commands.runs.parameters import (
     elo_parameters,
     require_anchor,
 )
-from commands.spending.endpoints import endpoint_spend, endpoint_usage
-from commands.spending.price_table import price_table
+from commands.spending.endpoints import endpoint_spend
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.battles.settled import settled_battles
@@ -97,17 +96,9 @@ def spend_rows(source: JudgedTournament) -> Iterator[rows.SpendRow]:
             yield rows.SpendRow(*key, **bills[key].fields)
 
 
-def entrant_spend_rows(
-    source: JudgedTournament, prices: Path | None
-) -> Iterator[rows.EntrantSpendRow]:
-    """Yield the tokens and cost of endpoint entrants; a price file goes before the shipped one.
-
-    Raises:
-        ConfigurationError: The price table cannot be read.
-    """
-    with Ledger.read_only(source.ledger) as opened:
-        used = endpoint_usage(opened, source.state, until=source.until)
-    for each in endpoint_spend(used, price_table(prices)):
+def entrant_spend_rows(source: JudgedTournament) -> Iterator[rows.EntrantSpendRow]:
+    """Yield the tokens and cost of endpoint entrants."""
+    for each in endpoint_spend(source.folded(spend_of(source.state.stream)).entrants):
         yield rows.EntrantSpendRow(*each)
 
 

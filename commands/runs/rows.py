@@ -236,15 +236,17 @@ class SpendRow(NamedTuple):
 
 
 class EntrantSpendRow(NamedTuple):
-    """The tokens of an endpoint entrant, and their cost by today's prices."""
+    """The tokens of an endpoint entrant, and their cost by the prices of their time."""
 
     entrant: str
     model: str
     n_answers: int
     n_input: int
     n_output: int
-    usd: float | None  # None: the price is unknown
+    usd: float | None  # None: the price of some answer was unknown
     price_table: str | None
+    n_maybe_billed: int
+    maybe_usd: float  # for those, at worst
 
 
 class MetricRow(NamedTuple):

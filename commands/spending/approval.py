@@ -6,9 +6,8 @@ from math import fsum
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
-from commands.spending.budget import at_risk_usd
 from commands.spending.consent import Offer, SpendingOptions, dollars
-from commands.spending.endpoints import Request, endpoint_costs, spent_at_endpoints
+from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.pricing import PriceBook
 
 
@@ -53,16 +52,6 @@ def _require_expected_within_cap(offer: Offer) -> None:
         )
 
 
-def _require_worst_within_cap(offer: Offer) -> None:
-    worst_usd, bound_usd = offer.worst_usd or 0.0, offer.spent_usd + offer.uncertain_usd
-    if offer.cap_usd is not None and bound_usd + worst_usd > offer.cap_usd:
-        raise Refused(
-            f"the cap is {dollars(offer.cap_usd)}: {dollars(bound_usd)} is spent, in flight or"
-            f" perhaps billed, and {offer.model} may cost up to {dollars(worst_usd)} more; raise"
-            " --max-usd, or send fewer requests with `tourney apply ... --limit`"
-        )
-
-
 def approve_requests(
     recorder: Recorder,
     requests: Iterable[Request],
@@ -75,23 +64,20 @@ def approve_requests(
     A model without a price is called without asking.
 
     Raises:
-        Refused: It might exceed the cap, the cap cannot be kept, or it is not confirmed; nothing
-            was sent.
+        Refused: It is above the cap, or not confirmed; nothing was sent.
     """
     priced = [cost for cost in endpoint_costs(requests, book.table) if cost.expected_usd]
     if not priced:
         return
     models = ", ".join(dict.fromkeys(cost.model for cost in priced))
     require_someone(models, spending, console)
-    elsewhere_usd = spent_at_endpoints(recorder.ledger, recorder.state, book.table)
+    state = recorder.state
     offer = Offer(
         n_queries=sum(cost.n_requests for cost in priced),
         model=models,
         expected_usd=fsum(cost.expected_usd or 0.0 for cost in priced),
         worst_usd=fsum(cost.worst_usd or 0.0 for cost in priced),
-        spent_usd=recorder.state.spent_usd + elsewhere_usd,
+        spent_usd=state.spent_usd + state.requests.usd,
         cap_usd=spending.max_usd,
-        uncertain_usd=0.0 if spending.max_usd is None else at_risk_usd(recorder.state),
     )
-    _require_worst_within_cap(offer)
     approve(offer, spending, console)

@@ -1,7 +1,7 @@
 """The cap on spending, kept against the worst case.
 
-`affordable_queries` are those that the cap allows; `at_risk_usd` bounds the charges that are not
-settled.
+`n_affordable` requests are allowed by the cap, whoever is asked; `at_risk_usd` bounds the charges
+that are not settled.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from projections.tournament.state import Tournament
 
 
 class BudgetReached(Refused):
-    """The next query might cost more than is left."""
+    """The next request might cost more than is left."""
 
     def __init__(self, cap_usd: float, bound_usd: float, next_usd: float) -> None:
         super().__init__(
             f"the cap is {dollars(cap_usd)}: ${bound_usd:.4f} is spent, in flight or perhaps"
-            f" billed, and the next query may cost ${next_usd:.4f}; raise --max-usd or [judge]"
+            f" billed, and the next request may cost ${next_usd:.4f}; raise --max-usd or [judge]"
             " max_usd to go on"
         )
         self.cap_usd, self.bound_usd = cap_usd, bound_usd
@@ -50,24 +50,40 @@ def affordable_queries(
         BudgetReached: Not even the first is affordable.
         PriceUnknown: The judge has no price.
     """
+    worst_usd = [pricing.worst_usd([query.asked]) for query in queries]
+    known_usd = [usd for usd in worst_usd if usd is not None]
+    if len(known_usd) < len(worst_usd):
+        raise PriceUnknown
+    return queries[: n_affordable(known_usd, cap_usd=cap_usd, bound_usd=bound_usd)]
+
+
+def n_affordable(worst_usd: Sequence[float], *, cap_usd: float, bound_usd: float) -> int:
+    """Return how many of the first requests cannot cost more than is left of the cap.
+
+    Args:
+        worst_usd: What each request costs at worst.
+        cap_usd: The cap in dollars.
+        bound_usd: Dollars spent, in flight or perhaps billed, at worst.
+
+    Raises:
+        BudgetReached: Not even the first is affordable.
+    """
     left = cap_usd - bound_usd
-    for n_affordable, query in enumerate(queries):
-        next_usd = pricing.worst_usd([query.asked])
-        if next_usd is None:
-            raise PriceUnknown
+    for n_before, next_usd in enumerate(worst_usd):
         if next_usd > left:
-            if not n_affordable:
+            if not n_before:
                 raise BudgetReached(cap_usd, bound_usd, next_usd)
-            return queries[:n_affordable]
+            return n_before
         left -= next_usd
-    return queries
+    return len(worst_usd)
 
 
 def at_risk_usd(state: Tournament) -> float:
     """Return an upper bound on charges that are not settled, in dollars.
 
-    They are for requests under way, batches in flight, and requests that were perhaps billed: of
-    all judges, whichever process sent them. A request of unknown price counts as nothing.
+    They are for judges' requests under way, batches in flight, and requests that were perhaps
+    billed: of all judges, whichever process sent them. A request of unknown price counts as
+    nothing.
 
     Raises:
         Refused: A batch without a known price is in flight.
@@ -79,3 +95,13 @@ def at_risk_usd(state: Tournament) -> float:
         )
     alone = (sent.worst_usd for sent in state.under_way.values())
     return fsum((state.lost_usd, *(usd or 0.0 for usd in (*in_flight, *alone))))
+
+
+def everything_usd(state: Tournament) -> float:
+    """Return what a tournament spent on judges and entrants, and has at risk, in dollars.
+
+    Raises:
+        Refused: A batch without a known price is in flight.
+    """
+    judged_usd = state.spent_usd + at_risk_usd(state)
+    return judged_usd + state.requests.usd + state.requests.at_risk_usd

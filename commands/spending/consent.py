@@ -26,7 +26,6 @@ class Offer:
     worst_usd: float | None
     spent_usd: float
     cap_usd: float | None
-    uncertain_usd: float = 0.0  # in flight, or perhaps billed: at the worst
 
     @property
     def question(self) -> str:

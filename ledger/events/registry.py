@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from ledger.errors import BrokenUpcasts, InvalidEvent
-from ledger.events import evaluations, imports, judging, ratings, registration, responses
+from ledger.events import evaluations, imports, judging, ratings, registration, requests, responses
 from ledger.events.values import Fact, type_name
 from ledger.identity import Fields
 
@@ -107,6 +107,8 @@ Event: TypeAlias = (
     | registration.JudgeRegistered
     | responses.ResponseGenerated
     | responses.ResponseFailed
+    | requests.RequestsSubmitted
+    | requests.RequestsSettled
     | judging.JudgeBatchPlanned
     | judging.JudgeBatchSubmitted
     | judging.JudgeBatchNotCreated

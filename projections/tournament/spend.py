@@ -1,4 +1,6 @@
-"""Spend: the cost of recorded replies by judge, dimension and day, at the prices of their time.
+"""Spend: what judges and endpoint entrants cost, at the prices of their time.
+
+Judges' replies are added up by judge, dimension and day, and requests to entrants by entrant.
 
 A request that may have been billed, and of which no tokens are known, is counted apart, at its
 worst: it has no reply, or the server did not say how many tokens its reply took.
@@ -8,19 +10,21 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from immutables import Map
 
 from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import JudgeRegistered, JudgeSettings
+from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
+from projections.tournament.bill import Bill
+from projections.tournament.requests import NO_REQUESTS, EntrantRequests, evolve_requests
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
-NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
 
 class SpendKey(NamedTuple):
@@ -29,57 +33,6 @@ class SpendKey(NamedTuple):
     judge: JudgeId
     dimension: Dimension | None  # None: the query was never submitted
     day: date
-
-
-@dataclass(frozen=True)
-class Bill:
-    """Tokens and cost of replies; the dollars cover replies of known price."""
-
-    n_replies: int = 0
-    n_failed: int = 0  # of the replies: paid for, and no verdict
-    n_unpriced: int = 0  # of the replies: nobody knows what they cost
-    n_maybe_billed: int = 0  # beside the replies: perhaps paid for, and nobody knows the tokens
-    maybe_usd: float = 0.0  # for those, at worst; those of unknown price cost nothing here
-    tokens: Usage = NO_TOKENS
-    usd: float = 0.0
-    failed_usd: float = 0.0  # of the dollars: for replies that held no verdict
-    uncached_usd: float = 0.0  # the same tokens, had all input been plain
-
-    def __add__(self, other: "Bill") -> "Bill":
-        """Return the sum of both bills."""
-        return Bill(
-            self.n_replies + other.n_replies,
-            self.n_failed + other.n_failed,
-            self.n_unpriced + other.n_unpriced,
-            self.n_maybe_billed + other.n_maybe_billed,
-            self.maybe_usd + other.maybe_usd,
-            self.tokens + other.tokens,
-            self.usd + other.usd,
-            self.failed_usd + other.failed_usd,
-            self.uncached_usd + other.uncached_usd,
-        )
-
-    @property
-    def saved_usd(self) -> float:
-        """What the provider's cache saved; negative if it cost more."""
-        return self.uncached_usd - self.usd
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The bill as data; sums that include a reply of unknown price are None."""
-        is_known = not self.n_unpriced
-        return {
-            "n_replies": self.n_replies,
-            "n_failed": self.n_failed,
-            "n_unpriced": self.n_unpriced,
-            "n_maybe_billed": self.n_maybe_billed,
-            "maybe_usd": self.maybe_usd,
-            **self.tokens.fields,
-            "usd": self.usd if is_known else None,
-            "priced_usd": self.usd,
-            "failed_usd": self.failed_usd if is_known else None,
-            "cache_saved_usd": self.saved_usd if is_known else None,
-        }
 
 
 class UnderWay(NamedTuple):
@@ -91,17 +44,18 @@ class UnderWay(NamedTuple):
 
 @dataclass(frozen=True)
 class Spend:
-    """A tournament's bills by judge, dimension and day."""
+    """A tournament's bills by judge, dimension and day, and those of its endpoint entrants."""
 
     stream: StreamId
     settled: Map[SpendKey, Bill] = Map()  # requests that ended
     under_way: Map[Digest, UnderWay] = Map()  # requests sent alone that have not, by query key
     dimensions: Map[Digest, Dimension] = Map()  # by query key
     free: frozenset[JudgeId] = frozenset()
+    entrants: EntrantRequests = NO_REQUESTS
 
     @property
     def bills(self) -> Mapping[SpendKey, Bill]:
-        """All bills; a request that has not ended may have been billed.
+        """All bills of judges; a request that has not ended may have been billed.
 
         Its process has died, or waits for the answer.
         """
@@ -112,7 +66,7 @@ class Spend:
 
     @property
     def total(self) -> Bill:
-        """The sum of all bills."""
+        """The sum of judges' bills."""
         return sum(self.bills.values(), Bill())
 
 
@@ -129,11 +83,13 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
     bills, dimensions, free = spend.settled.mutate(), spend.dimensions.mutate(), spend.free
-    under_way = spend.under_way.mutate()
+    entrants, under_way = spend.entrants, spend.under_way.mutate()
     for recorded in events:
         if recorded.stream != spend.stream:
             continue
         match recorded.event:
+            case RequestsSubmitted() | RequestsSettled() as step:
+                entrants = evolve_requests(entrants, step)
             case JudgeRegistered(judge=judge):
                 others = free - {judge.judge_id}
                 free = others | {judge.judge_id} if is_free(judge) else others
@@ -157,6 +113,7 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
         under_way=under_way.finish(),
         dimensions=dimensions.finish(),
         free=free,
+        entrants=entrants,
     )
 
 

@@ -30,12 +30,14 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
+from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId
 from ledger.recorded import Recorded, moment
 from projections.fold import Projection
 from projections.tournament.batches import Batch, evolve_batch
+from projections.tournament.requests import NO_REQUESTS, EntrantRequests, evolve_requests
 
 Thing = TypeVar("Thing", bound=Value)
 Work: TypeAlias = (
@@ -80,9 +82,10 @@ class Tournament:
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
     reopened: Map[Digest, int] = Map()  # the failed attempt after which a query is asked again
     batches: Map[Digest, Batch] = Map()  # of every tournament: what is in flight is asked
-    spent_usd: float = 0.0  # by this tournament, for replies whose price is known
+    spent_usd: float = 0.0  # by this tournament, for judges' replies whose price is known
     lost_usd: float = 0.0  # likewise, at worst: for requests of unknown fate or unknown tokens
     under_way: Map[Digest, judging.JudgeQuerySubmitted] = Map()  # sent alone, and not answered yet
+    requests: EntrantRequests = NO_REQUESTS  # to its endpoint entrants
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
 
@@ -191,8 +194,8 @@ class _StateBuilder:
             case judging.BatchFact():
                 self._add_batch(event, recorded)
                 return
-            case RatingsPublished():
-                self._publications += [event] if is_own else []
+            case RequestsSubmitted() | RequestsSettled() | RatingsPublished():
+                self._add_beside(event, is_own=is_own)
                 return
             case LedgerMerged() | BattlesImported() | RatingsImported() | EvaluationFact():
                 return
@@ -201,6 +204,18 @@ class _StateBuilder:
             case _:
                 return
         self._fields["newest"] = recorded
+
+    def _add_beside(
+        self, event: RequestsSubmitted | RequestsSettled | RatingsPublished, *, is_own: bool
+    ) -> None:
+        """Add an event that changes no rating, if it is the tournament's own."""
+        if not is_own:
+            return
+        if isinstance(event, RatingsPublished):
+            self._publications.append(event)
+        else:
+            before = self._fields.get("requests", self._state.requests)
+            self._fields["requests"] = evolve_requests(before, event)
 
     def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
         """Keep the tournament's own result, else the first: merges change neither."""

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.commands import cold, importing, judging, limited, status
+from tests.benchmarks.commands import asking, cold, importing, judging, limited, status
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
 from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility
 from tests.benchmarks.table import Row
@@ -26,6 +26,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "status": status.measure,
     "judging": judging.measure,
     "limited": limited.measure,
+    "asking": asking.measure,
     "hydra": apart.measure_hydra,
     "reading": apart.measure_reading,
     "elo": elo.measure,

@@ -18,6 +18,7 @@ HEAVY = (
     "processes",
     "judging",
     "limited",
+    "asking",
     "bradley-terry",
     "elo",
     "fragility",

@@ -1,5 +1,9 @@
 """Fixtures of the tests of commands."""
 
+import os
+import signal
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from commands.decisions.recorder import Recorder
@@ -11,3 +15,11 @@ from tests.support.builders.events import STREAM
 def recorder(ledger: Ledger) -> Recorder:
     """Give a tournament of an empty ledger, open for decisions."""
     return Recorder(ledger, STREAM)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Give what presses Ctrl-C, which interrupts even where whoever began the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)

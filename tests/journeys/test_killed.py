@@ -10,6 +10,7 @@ import signal
 import socket
 from collections import Counter
 from collections.abc import Iterator
+from math import fsum
 from pathlib import Path
 from typing import Final
 
@@ -17,17 +18,24 @@ import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.backends.remote.sender import Sender
+from commands.cli.shared.options import Paths
+from commands.cli.shared.workspace import workspace
 from commands.judging.batches import fitting_prefix
 from commands.judging.judge import answer_command
+from commands.spending.till import LedgerTill
+from ledger.audit import audit
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
+from ledger.events.requests import Charge, RequestsSettled
 from ledger.identity import Digest
 from ledger.store import Ledger
+from projections.tournament.matches import planned_responses
 from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.process import FakeProcess
-from tests.providers.openai import MODEL, FakeOpenAI
+from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said, completion
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
 from tests.support.command_line.launching import launch
+from tests.support.command_line.settled import fields
 from tests.support.command_line.warm import begin, run_warm
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
@@ -319,3 +327,117 @@ def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     asked, lost = Counter(map(str, server.traffic.asked)), perhaps_billed(folder)
     assert len(asked) == len(paid.verdicts_in(folder)) == N_QUERIES
     assert asked.total() - N_QUERIES <= lost.total() <= 8
+
+
+SERVED: Final = """
+[[entrants]]
+id = "{name}"
+loader = "endpoint"
+model = "{model}"
+base_url = "{url}"
+temperature = {temperature}
+concurrency = 8
+"""
+N_SERVED: Final = 2 * 24  # entrants, prompts
+GENERATE: Final = ("apply", "generate", "--yes")
+
+
+@pytest.fixture
+def maker() -> Iterator[FakeOpenAI]:
+    """Give a server of entrants that answers each in its own words."""
+    with FakeOpenAI(lambda body: Said(f"At {body['temperature']}: {body['messages']}")) as maker:
+        yield maker
+
+
+@pytest.fixture
+def served(tmp_path: Path, maker: FakeOpenAI) -> Path:
+    """Give a tournament of two entrants at a server, whose model has a price."""
+    folder = paid.lay_out(tmp_path / "served", n_prompts=N_SERVED // 2)
+    tables = (
+        SERVED.format(name=f"at_{n}", model=MODEL, url=maker.url, temperature=f"0.{n}")
+        for n in (3, 7)
+    )
+    text = paid.settings(entrants=(), judge={"prices": "prices.toml"})
+    (folder / "tournament.toml").write_text(text + "".join(tables), encoding="utf-8")
+    (folder / "prices.toml").write_text(PRICES, encoding="utf-8")
+    return folder
+
+
+def entrant_kills(furthest: int) -> list[object]:
+    """Return where to be killed while entrants are asked; nightly, everywhere."""
+    return [
+        before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
+        before(LedgerTill.settle, call=5),  # answered, and not recorded
+        Death(furthest // 2),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
+    ]
+
+
+def charges_in(folder: Path) -> list[Charge]:
+    """Return what became of the requests to entrants, by a sound ledger."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        steps = [each.event for each in ledger.read(types=["RequestsSettled"])]
+    return [each for step in steps if isinstance(step, RequestsSettled) for each in step.charges]
+
+
+def n_asked_in(folder: Path, maker: FakeOpenAI) -> Counter[Digest]:
+    """Return how often the server was asked for each response."""
+    state = workspace(Paths(folder / "tournament.toml"))
+    with state.recorder(print) as recorder:
+        bank = [prompt.prompt_id for prompt in recorder.state.bank]
+        cells = planned_responses(recorder.state, bank)
+    keys = {(each.entrant.temperature, each.prompt.text): each.response_key for each in cells}
+    asked = ((body["temperature"], body["messages"][0]["content"]) for body in maker.traffic.asked)  # type: ignore[index]  # a chat
+    return Counter(keys[each] for each in asked)  # type: ignore[index]  # as sent
+
+
+def billed_usd(maker: FakeOpenAI) -> float:
+    """Return what the server bills for all that it was asked."""
+    usages = (completion(body, maker.traffic.say(body))["usage"] for body in maker.traffic.asked)
+    return fsum(
+        (each["prompt_tokens"] * 2.0 + each["completion_tokens"] * 10.0) / 1e6  # type: ignore[index]  # JSON
+        for each in usages
+    )
+
+
+def require_all_told(folder: Path, maker: FakeOpenAI) -> tuple[float, float]:
+    """Compare the bill with the ledger, request by request; return dollars spent and at risk."""
+    charges = charges_in(folder)
+    told = Counter(each.request for each in charges if each.fate in {"answered", "perhaps billed"})
+    lost_usd = fsum(each.usd or 0.0 for each in charges if each.fate == "perhaps billed")
+    spent_usd = fsum(each.usd or 0.0 for each in charges if each.fate == "answered")
+    assert not n_asked_in(folder, maker) - told
+    assert spent_usd - 1e-9 <= billed_usd(maker) <= spent_usd + lost_usd + 1e-9
+    (*rows,) = fields(launch(folder, "project", "spend", "--json"))["entrants"]
+    assert fsum(row["usd"] for row in rows) == pytest.approx(spent_usd)
+    assert fsum(row["maybe_usd"] for row in rows) == pytest.approx(lost_usd)
+    return spent_usd, lost_usd
+
+
+@pytest.mark.parametrize("death", entrant_kills(1500), ids=str)
+def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death: Death) -> None:
+    """All answer in the end; what is billed twice is told of, at most the eight under way."""
+    killed = begin(served, GENERATE, os.environ, death=death).wait()
+    done = run_warm(served, GENERATE, os.environ)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    require_all_told(served, maker)
+    lost = [each for each in charges_in(served) if each.fate == "perhaps billed"]
+    assert len(n_asked_in(served, maker)) == N_SERVED
+    assert len(maker.traffic.asked) - N_SERVED <= len(lost) <= 8
+
+
+@pytest.mark.parametrize("death", entrant_kills(600), ids=str)
+def test_killed_under_a_cap_the_bill_stays_below_it(
+    served: Path, maker: FakeOpenAI, death: Death
+) -> None:
+    """What was under way at the kill counts at its worst, also for the next command."""
+    capped = (*GENERATE, "--max-usd", "0.025")
+    killed = begin(served, capped, os.environ, death=death).wait()
+    done = run_warm(served, capped, os.environ)
+
+    assert killed.code == -signal.SIGKILL
+    assert done.code in {0, 5}, done.err  # 5: no further request is sure to stay below it
+    spent_usd, lost_usd = require_all_told(served, maker)
+    assert billed_usd(maker) <= spent_usd + lost_usd <= 0.025

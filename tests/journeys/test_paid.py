@@ -48,7 +48,7 @@ def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
 
     assert (first.code, second.code) == (5, 5), first.err + second.err
     assert "the cap is $0.4000: " in second.err
-    assert "perhaps billed, and the next query may cost" in second.err
+    assert "perhaps billed, and the next request may cost" in second.err
     assert len(fake_in_thread.bill().paid) == n_billed < 36
 
 

@@ -12,12 +12,7 @@ import pytest
 from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
-from commands.decisions.recorder import EvaluationRecorder, Recorder
-from commands.evaluating.evaluate import evaluate_owed, plan_evaluation
-from commands.ports import GeneratedText, no_progress
-from commands.settings.sections import EvaluationOptions
-from commands.spending.endpoints import spent_at_endpoints
-from commands.spending.price_table import price_table
+from commands.ports import GeneratedText
 from ledger.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
@@ -26,8 +21,6 @@ from projections.tournament.matches import planned_responses
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out
-from tests.support.builders.evaluating import Capitals, answering
-from tests.support.builders.events import STREAM, entrant, known, opened, responses
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields
@@ -347,16 +340,16 @@ def test_a_server_without_a_price_is_asked_at_once(
 def test_nothing_is_sent_that_nobody_agreed_to_pay(
     tourney_at_endpoint: Tourney, fake: FakeOpenAI
 ) -> None:
-    """The cap is kept even if every byte were a token."""
-    for words in (
-        ("apply", "generate"),
-        ("run",),
-        ("apply", "generate", "--yes", "--max-usd=1e-9"),
+    """Without consent, or where the cap is below what is expected."""
+    for words, why in (
+        (("apply", "generate"), MODEL),
+        (("run",), MODEL),
+        (("apply", "generate", "--yes", "--max-usd=1e-9"), "the cap is $0.0000: $0.00 is spent"),
     ):
         done = tourney_at_endpoint(*words)
 
         assert done.returncode == 5, done.stderr
-        assert MODEL in done.stderr
+        assert why in done.stderr
     assert not fake.traffic.asked
 
 
@@ -432,123 +425,81 @@ def test_a_sample_that_two_entrants_share_is_one_gap(
     assert "error: 1 sample could not be scored;" in done.stderr
 
 
-def test_a_cap_counts_what_evaluations_cost(tourney_at_endpoint: Tourney, billed: Path) -> None:
-    """Responses and answers come from the same purse."""
-    with (billed / "tournament.toml").open("a", encoding="utf-8") as settings:
-        settings.write(EVALUATIONS)
-    plan = fields(tourney_at_endpoint("plan", "generate", "--json"))
-    cap = f"--max-usd={sum(each['worst_usd'] for each in plan['served']) + 1e-6:.8f}"
-
-    evaluated = tourney_at_endpoint("apply", "evaluate", "--yes")
-    generated = tourney_at_endpoint("apply", "generate", "--yes", cap)
-
-    assert (evaluated.returncode, generated.returncode) == (0, 5)
-    assert (
-        "raise --max-usd, or send fewer requests with `tourney apply ... --limit`"
-        in generated.stderr
-    )
-
-
-PRICED = entrant("amy", loader="endpoint", weights="claude-opus-5-5", dtype=None)
-OPENING = opened(entrants=[PRICED, entrant("zoe", loader="endpoint", weights="mine", dtype=None)])
-RESPONSES = responses(known(*OPENING))  # of 3 tokens in and 3 out
-SHIPPED = price_table()
-USD = (3 * 4 + 3 * 20) / 1e6
-PRICED_SETTINGS = '[tournament]\nid = "main"\n[judge]\nprices = "mine.toml"\n[elo]\nk = "much"\n'
-OWN_PRICES = """\
-date = 2026-11-01
-batch_factor = 1
-cache_write_5m_factor = 1
-cache_write_1h_factor = 1
-[[models]]
-id = "mine"
-input = 100
-output = 100
-"""
-
-
-@pytest.fixture
-def tourney_after_answers(tmp_path: Path) -> Tourney:
-    """Give a function that runs the command line where two entrants have answered a prompt."""
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
-        ledger.append(STREAM, (*OPENING, *RESPONSES))
-    return partial(launch, tmp_path)
-
-
-def entrants(tourney: Tourney, *options: str) -> list[dict[str, Any]]:
+def at_entrants(tourney: Tourney, *options: str) -> list[dict[str, Any]]:
     """Return what entrants took, as data."""
     done = tourney("project", "spend", "--json", *options)
     found: list[dict[str, Any]] = fields(done)["entrants"]
     return found
 
 
-def test_what_entrants_were_served_is_told(tourney_after_answers: Tourney) -> None:
-    """It is money, too; where no price is known, that is said, and never `nothing was spent`."""
-    amy, zoe, remedy = tourney_after_answers("project", "spend").stdout.splitlines()
-
-    took = "3 tokens in, 3 out"
-    assert amy == (
-        f"amy (endpoint): 1 answer by claude-opus-5-5, {took}: $0.0001 by {SHIPPED.sheets[0].title}"
-    )
-    assert zoe == f"zoe (endpoint): 1 answer by mine, {took}: $?"
-    assert remedy == "mine has no price; add it to a table and set [judge] prices = FILE"
-    assert [each["usd"] for each in entrants(tourney_after_answers)] == [pytest.approx(USD), None]
-
-
-def test_a_ledger_alone_is_priced_by_the_shipped_table(
-    tourney_after_answers: Tourney, tmp_path: Path
+def test_a_cap_counts_what_evaluations_cost(
+    tourney_at_endpoint: Tourney, billed: Path, fake: FakeOpenAI
 ) -> None:
-    """A colleague's ledger comes without settings."""
-    (tmp_path / "tournament.db").rename(tmp_path / "theirs.db")
+    """Responses and answers come from the same purse."""
+    with (billed / "tournament.toml").open("a", encoding="utf-8") as settings:
+        settings.write(EVALUATIONS)
 
-    first, _ = entrants(tourney_after_answers, "--ledger", "theirs.db")
+    evaluated = tourney_at_endpoint("apply", "evaluate", "--yes")
+    (spent,) = at_entrants(tourney_at_endpoint)
+    cap = f"--max-usd={spent['usd'] + 1e-6:.8f}"
+    generated = tourney_at_endpoint("apply", "generate", "--yes", cap)
 
-    assert first["usd"] == pytest.approx(USD)
+    assert (evaluated.returncode, generated.returncode) == (0, 5)
+    assert spent["n_answers"] == len(fake.traffic.asked) == 2
+    assert "send fewer requests with `tourney apply ... --limit`" in generated.stderr
 
 
-def test_prices_of_the_settings_go_first_and_nothing_else_of_them_is_read(
-    tourney_after_answers: Tourney, tmp_path: Path
+def test_what_was_spent_does_not_change_with_the_prices(
+    tourney_at_endpoint: Tourney, billed: Path
 ) -> None:
-    """Spending is looked at while somebody edits the other sections."""
-    (tmp_path / "tournament.toml").write_text(PRICED_SETTINGS, encoding="utf-8")
-    (tmp_path / "mine.toml").write_text(OWN_PRICES, encoding="utf-8")
+    """The price that held when an answer came is on the ledger."""
+    generated = tourney_at_endpoint("apply", "generate", "--yes", "--max-usd", "1")
+    before, words = at_entrants(tourney_at_endpoint), tourney_at_endpoint("project", "spend").stdout
+    dear = PRICES.replace("input = 2.0", "input = 200.0")
+    (billed / "prices.toml").write_text(dear, encoding="utf-8")
 
-    _, second = entrants(tourney_after_answers)
+    greedy, sampled = before
+    used = greedy["n_input"] * 2.0 + greedy["n_output"] * 10.0
+    assert generated.returncode == 0, generated.stderr
+    assert greedy["usd"] == pytest.approx(used / 1e6)
+    assert f"greedy (endpoint): 2 answers by {MODEL}" in words
+    assert "by prices.toml of 2026-04-27" in words
+    assert [greedy["n_answers"], sampled["n_answers"]] == [2, 2]
+    assert at_entrants(tourney_at_endpoint) == before
 
-    assert second["usd"] == pytest.approx(600 / 1e6)
-    assert second["price_table"] == "mine.toml of 2026-11-01"
+
+def test_a_model_without_a_price_is_told_as_unknown(tourney_at_endpoint: Tourney) -> None:
+    """It is money, too, and never `nothing was spent`."""
+    generated = tourney_at_endpoint("apply", "generate")
+    told = tourney_at_endpoint("project", "spend").stdout
+
+    assert generated.returncode == 0, generated.stderr
+    assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
+    assert ": $?" in told
+    assert f"{MODEL} has no price; add it to a table and set [judge] prices = FILE" in told
+    assert "nothing was spent" not in told
 
 
-def test_it_is_as_of_a_position(tourney_after_answers: Tourney) -> None:
+def test_it_is_as_of_a_position(tourney_at_endpoint: Tourney, billed: Path) -> None:
     """What was answered later was not spent then."""
-    then = str(len(OPENING) + 1)
+    tourney_at_endpoint("apply", "generate", "--yes", "--limit", "1")
+    with Ledger.read_only(billed / "tournament.db") as ledger:
+        then, before = ledger.head.position, next(ledger.read(types=["RequestsSubmitted"])).position
+    tourney_at_endpoint("apply", "generate", "--yes")
 
-    assert [each["entrant_id"] for each in entrants(tourney_after_answers, "--as-of", then)] == [
-        "amy"
-    ]
-    assert entrants(tourney_after_answers, "--as-of", str(len(OPENING))) == []
+    assert [
+        each["n_answers"] for each in at_entrants(tourney_at_endpoint, "--as-of", str(then))
+    ] == [1]
+    assert at_entrants(tourney_at_endpoint, "--as-of", str(before - 1)) == []
 
 
+@pytest.mark.usefixtures("billed")
 @pytest.mark.parametrize("option", [("--judge", "reference"), ("--dimension", "factuality")])
 def test_it_is_on_no_judge_and_no_dimension(
-    tourney_after_answers: Tourney, option: tuple[str, str]
+    tourney_at_endpoint: Tourney, option: tuple[str, str]
 ) -> None:
     """All of them use the same responses."""
-    assert entrants(tourney_after_answers, *option) == []
+    tourney_at_endpoint("apply", "generate", "--yes")
 
-
-def test_answers_of_evaluations_count_as_the_cap_counts_them(
-    tourney_after_answers: Tourney, tmp_path: Path
-) -> None:
-    """Otherwise a cap is reached that the table knows nothing of."""
-    three = Capitals(*((f"{n}?", "yes") for n in range(3)))
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
-        plan = plan_evaluation(three, answering(lambda _: "yes", PRICED)[0], EvaluationOptions())
-        evaluate_owed(EvaluationRecorder(ledger, STREAM), plan, on_progress=no_progress)
-        state = Recorder(ledger, STREAM).state
-        counted_usd = spent_at_endpoints(ledger, state, SHIPPED)
-
-    first, _ = entrants(tourney_after_answers)
-
-    assert first["n_answers"] == 1 + 3
-    assert first["usd"] == pytest.approx(counted_usd)
+    assert at_entrants(tourney_at_endpoint) != []
+    assert at_entrants(tourney_at_endpoint, *option) == []

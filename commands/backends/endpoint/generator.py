@@ -1,24 +1,27 @@
 """A generator on a server with OpenAI's API, such as vLLM or SGLang."""
 
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from threading import Event
 from time import perf_counter
-from typing import TypedDict
-
-import openai
-from openai.types.chat import ChatCompletionUserMessageParam
 
 from commands.backends.endpoint._replies import text_of
+from commands.backends.endpoint.post import Poster, posting
+from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
 from commands.errors import LeftUnanswered
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell
-from ledger.identity import EntrantId
+from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell, Till
+from commands.spending.till import NO_TILL
+from ledger.events.money import Usage
+from ledger.events.registration import Entrant
+from ledger.events.requests import Charge
+from ledger.identity import EntrantId, Json
 
 
 @dataclass(frozen=True)
@@ -29,15 +32,7 @@ class EntrantEndpoint:
     n_at_a_time: int
 
 
-class _DecodingOptions(TypedDict):
-    model: str
-    max_tokens: int
-    temperature: float
-    seed: int | openai.Omit
-    stop: list[str] | openai.Omit
-    top_p: float | openai.Omit
-
-
+@dataclass(frozen=True)
 class EndpointGenerator:
     """Answers tasks entrant by entrant, one request per task.
 
@@ -45,13 +40,15 @@ class EndpointGenerator:
     for instance as too long, has no answer; no prompt is truncated.
     """
 
-    def __init__(
-        self, served: Mapping[EntrantId, EntrantEndpoint], tell: Tell | None = None
-    ) -> None:
-        """Take the entrants' servers, and who hears of long waits; None: there are none."""
-        self._served, self._tell = served, tell
-        self._paces: dict[str, Pace] = {}  # by server
-        self._held: dict[Endpoint, HeldRejections[GenerationTask]] = {}
+    served: Mapping[EntrantId, EntrantEndpoint]
+    tell: Tell | None = None  # hears of long waits; None: there are none
+    till: Till = NO_TILL
+    _paces: dict[str, Pace] = field(default_factory=dict)  # by server
+    _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
+
+    def paying(self, till: Till) -> "EndpointGenerator":
+        """Return the same generator, with a till that keeps account of its requests."""
+        return replace(self, till=till)
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -68,46 +65,75 @@ class EndpointGenerator:
             ProviderError: A server cannot be reached, is another API, rejects every request, or
                 fails too often in a row.
             LeftUnanswered: Some tasks got no answer.
+            Refused: The till lets no further request pass.
         """
-        by_entrant: dict[EntrantId, list[GenerationTask]] = {}
+        by_entrant: dict[Entrant, deque[GenerationTask]] = {}
         for task in tasks:
-            by_entrant.setdefault(task.entrant.entrant_id, []).append(task)
+            by_entrant.setdefault(task.entrant, deque()).append(task)
         details: dict[str, list[str]] = {}
-        for entrant_id, its_tasks in by_entrant.items():
-            served = self._served[entrant_id]
-            left = yield from self._answers(served, its_tasks)
-            if left:
-                details[f"entrant {entrant_id!r} at {served.server.base_url}"] = left
+        with self.till.sending() as stops:
+            for entrant, its_tasks in by_entrant.items():
+                served = self.served[entrant.entrant_id]
+                left = yield from self._answers(entrant, served, its_tasks, stops)
+                if left:
+                    name = f"entrant {entrant.entrant_id!r} at {served.server.base_url}"
+                    details.setdefault(name, []).extend(left)
+                if its_tasks:  # Ctrl-C or the cap: the till says which
+                    return
         if details:
             raise LeftUnanswered(details)
 
     def _answers(
-        self, served: EntrantEndpoint, tasks: Sequence[GenerationTask]
+        self,
+        entrant: Entrant,
+        served: EntrantEndpoint,
+        waiting: deque[GenerationTask],
+        stops: Event,
     ) -> Generator[tuple[GeneratedText | GenerationFailure, ...], None, list[str]]:
         """Yield answers in groups as they come; return the messages of unanswered requests."""
+
+        def take(n_at_most: int) -> Sequence[GenerationTask]:
+            sent = self.till.submit([*islice(waiting, n_at_most)])
+            for _ in sent:
+                waiting.popleft()
+            return sent
+
         details: list[str] = []
-        rest = iter(tasks)
-        with served.server.client() as client:
+        with served.server.client() as client, posting(client) as poster:
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
-                partial(_answer, served.server, client),
+                partial(_answer, served.server, poster),
                 self._paces.setdefault(served.server.base_url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
-                stops=Event(),
-                tell=self._tell or (lambda _: None),
+                stops=stops,
+                tell=self.tell or (lambda _: None),
                 patience=Patience(
-                    LONGEST_SILENT_S if self._tell is None else LONGEST_TOLD_S,
+                    LONGEST_SILENT_S if self.tell is None else LONGEST_TOLD_S,
                     served.server.timeout_s,
                 ),
             )
-            for group in sender.run(lambda n: tuple(islice(rest, n))):
+            for group in sender.run(take):
+                self.till.settle(entrant, [_ending(*each) for each in group])
                 results = [_result(task, answer) for task, answer in group]
                 details += [each.detail for each in results if isinstance(each, Unanswered)]
                 made = tuple(each for each in results if not isinstance(each, Unanswered))
                 if made:
                     yield made
         return details
+
+
+def _ending(task: GenerationTask, answer: GeneratedText | GenerationFailure | Unanswered) -> Charge:
+    """Return what became of a request; its cost is not known here."""
+    match answer:
+        case GeneratedText(n_prompt_tokens=n_input, n_generated_tokens=n_output):
+            return Charge(
+                request=task.response_key, fate="answered", usage=Usage(n_input, n_output)
+            )
+        case GenerationFailure(usage=usage):
+            return Charge(request=task.response_key, fate="answered", usage=usage)
+        case Unanswered(detail=detail, fate=fate):
+            return Charge(request=task.response_key, fate=fate, detail=detail)
 
 
 def _result(
@@ -120,34 +146,33 @@ def _result(
 
 
 def _answer(
-    server: Endpoint, client: openai.OpenAI, task: GenerationTask
+    server: Endpoint, poster: Poster, task: GenerationTask
 ) -> GeneratedText | GenerationFailure | Unanswered:
     began_at = perf_counter()
     return server.answer(
-        lambda: _send(client, task),
+        partial(poster.post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
         lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
     )
 
 
-def _send(client: openai.OpenAI, task: GenerationTask) -> bytes:
-    """Send a task, as a chat or as plain text; return the body."""
-    decoding = _decoding_options(task)
-    if task.options.is_chat:
-        turn: ChatCompletionUserMessageParam = {"role": "user", "content": task.prompt_text}
-        chats = client.chat.completions.with_raw_response
-        return chats.create(messages=[turn], **decoding).content
-    return client.completions.with_raw_response.create(prompt=task.prompt_text, **decoding).content
+def _body(task: GenerationTask) -> Mapping[str, Json]:
+    """Return the JSON of a task, as a chat or as plain text.
 
-
-def _decoding_options(task: GenerationTask) -> _DecodingOptions:
-    """Return the decoding options; those that greedy decoding ignores are left out."""
+    Options that greedy decoding ignores are left out.
+    """
     entrant, options = task.entrant, task.options
-    is_sampled = entrant.temperature is not None
-    return _DecodingOptions(
-        model=entrant.weights,
-        max_tokens=entrant.max_new_tokens,
-        temperature=entrant.temperature or 0.0,
-        seed=task.seed if is_sampled else openai.omit,
-        stop=list(options.stop) or openai.omit,
-        top_p=options.top_p if is_sampled and options.top_p < 1 else openai.omit,
-    )
+    body: dict[str, Json] = {
+        "model": entrant.weights,
+        "max_tokens": entrant.max_new_tokens,
+        "temperature": entrant.temperature or 0.0,
+    }
+    if options.is_chat:
+        body["messages"] = ({"role": "user", "content": task.prompt_text},)
+    else:
+        body["prompt"] = task.prompt_text
+    if entrant.temperature is not None:
+        body["seed"] = task.seed
+        body |= {"top_p": options.top_p} if options.top_p < 1 else {}
+    if options.stop:
+        body["stop"] = options.stop
+    return body

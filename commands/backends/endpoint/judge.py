@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-import httpx2
-import openai
-
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.post import Poster, posting
 from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
@@ -46,10 +44,10 @@ class EndpointJudge:
             ProviderError: The server cannot be reached, is another API, is too busy for too long,
                 or rejects every request.
         """
-        with self._server.client() as client:
+        with self._server.client() as client, posting(client) as poster:
             yield from send_queries(
                 self._server.name,
-                partial(self._answer, client),
+                partial(self._answer, poster),
                 self._pace,
                 asking,
                 n_at_a_time=self._n_at_a_time,
@@ -57,9 +55,6 @@ class EndpointJudge:
                 timeout_s=self._server.timeout_s,
             )
 
-    def _answer(self, client: openai.OpenAI, query: JudgeQuery) -> Answer | Unanswered:
-        send, read = partial(self._send, client, query), partial(reply_of, query.query_key)
-        return self._server.answer(send, read)
-
-    def _send(self, client: openai.OpenAI, query: JudgeQuery) -> bytes:
-        return client.post(PATH, body=self._form.body(query), cast_to=httpx2.Response).content
+    def _answer(self, poster: Poster, query: JudgeQuery) -> Answer | Unanswered:
+        send = partial(poster.post, PATH, self._form.body(query))
+        return self._server.answer(send, partial(reply_of, query.query_key))

@@ -11,7 +11,8 @@ from ledger.identity import Json
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 
 PATH: Final = "/chat/completions"
-"""Where requests go, below the server's base_url."""
+PLAIN_PATH: Final = "/completions"
+"""Where requests go, below the server's base_url: chats, and plain texts."""
 
 _VERDICT_FORMAT: Final[Mapping[str, Json]] = {
     "type": "json_schema",

@@ -1,12 +1,10 @@
 """`tourney project winrates`, `matches`, `responses`, `progress`, `spend` and `imported`."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 from commands.cli.shared import options
 from commands.cli.shared.command import command
-from commands.cli.shared.ledger import position_of, tournament_section
+from commands.cli.shared.ledger import position_of
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.shared.views import (
@@ -22,9 +20,7 @@ from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
-from commands.settings.lookup import price_file
-from commands.spending.endpoints import EndpointSpend, endpoint_spend, endpoint_usage
-from commands.spending.price_table import price_table
+from commands.spending.endpoints import endpoint_spend
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
@@ -114,16 +110,6 @@ def spend(selection: Selection) -> Table:
         if source.named_judge in {None, key.judge}
         and source.named_dimension in {None, key.dimension}
     )
-    return with_source(spend_table(spent, chosen, _at_endpoints(source, selection.config)), source)
-
-
-def _at_endpoints(source: JudgedTournament, config: Path) -> tuple[EndpointSpend, ...]:
-    """Return the spend of endpoint entrants; it belongs to no single judge or dimension."""
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
-    entrants = source.state.entrants.values()
-    if is_narrowed or not any(each.loader == "endpoint" for each in entrants):
-        return ()
-    with Ledger.read_only(source.ledger) as opened:
-        used = endpoint_usage(opened, source.state, until=source.until)
-    named = price_file(config, os.environ) if tournament_section(config) else None
-    return endpoint_spend(used, price_table(named))
+    served = () if is_narrowed else endpoint_spend(spent.entrants)
+    return with_source(spend_table(spent, chosen, served), source)

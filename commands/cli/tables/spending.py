@@ -10,7 +10,8 @@ from commands.spending.endpoints import EndpointSpend
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
-from projections.tournament.spend import Bill, Spend, SpendKey
+from projections.tournament.bill import Bill
+from projections.tournament.spend import Spend, SpendKey
 
 _FRACTIONS = 4  # of a dollar: a cached token is cheap
 _SHORT = Usage(n_input=0, n_output=0)
@@ -122,11 +123,7 @@ def _notes(total: Bill) -> Iterator[str]:
     if total.n_replies:
         yield from _on_replies(total)
     if total.n_maybe_billed:
-        requests = counted(total.n_maybe_billed, "request")
-        yield (
-            f"{requests} without an answer, or without its tokens, may be billed:"
-            f" {dollars(total.maybe_usd)} at most"
-        )
+        yield _maybe_billed(total.n_maybe_billed, total.maybe_usd)
 
 
 def _on_replies(total: Bill) -> Iterator[str]:
@@ -146,14 +143,25 @@ def _on_replies(total: Bill) -> Iterator[str]:
 
 
 def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
-    """Yield the spend of each endpoint entrant; the ledger records its tokens, not its prices."""
+    """Yield the spend of each endpoint entrant."""
     for each in served:
         answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
         took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
         by = f" by {each.price_table}" if each.price_table else ""
-        yield f"{each.entrant_id} (endpoint): {answers}, {took}: {dollars(each.usd)}{by}"
+        who = f"{each.entrant_id} (endpoint)"
+        yield f"{who}: {answers}, {took}: {dollars(each.usd)}{by}"
         if each.usd is None:
             yield no_price(each.model)
+        if each.n_maybe_billed:
+            yield f"{who}: {_maybe_billed(each.n_maybe_billed, each.maybe_usd)}"
+
+
+def _maybe_billed(n_requests: int, usd: float) -> str:
+    requests = counted(n_requests, "request")
+    return (
+        f"{requests} without an answer, or without its tokens, may be billed:"
+        f" {dollars(usd)} at most"
+    )
 
 
 def _replies(n: int) -> str:

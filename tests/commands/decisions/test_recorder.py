@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.decisions.commands import RecordResponse
+from commands.decisions.commands import RecordResponse, SettleRequests
 from commands.decisions.recorder import (
     MissingResponses,
     MissingVerdicts,
@@ -208,3 +208,20 @@ def test_each_dimension_is_planned_apart() -> None:
         MissingVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),
         MissingVerdicts(Dimension("calibration"), n_pairs=1, n_queries=2, n_waiting=0),
     )
+
+
+def test_a_deferred_command_is_recorded_with_the_next_ones(recorder: Recorder) -> None:
+    """All or none; it is recorded once, and also where another process was first."""
+    recorder.record(open_tournament(opened()))
+    before = recorder.state.version
+    settled = SettleRequests(EntrantId("base"), "m", ())
+
+    recorder.defer(settled)
+    is_held_back = recorder.state.version == before
+    recorder.ledger.append(STREAM, opened(prompts=[prompt("late")])[1:2])
+    n_recorded = recorder.record(SettleRequests(EntrantId("tuned"), "m", ()))
+
+    assert is_held_back
+    assert n_recorded == 2
+    assert recorder.record() == 0
+    assert types_of(recorder.ledger)[-2:] == ["RequestsSettled", "RequestsSettled"]

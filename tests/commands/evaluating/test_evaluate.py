@@ -24,7 +24,6 @@ from commands.evaluating.plan import EvaluationPlans, mixed_scorings
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
-from commands.spending.endpoints import evaluation_usage
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId, StreamId
@@ -32,7 +31,7 @@ from ledger.store import Ledger
 from projections.evaluations.state import Labels
 from tests.support.builders.commands import PowerCut, types_of
 from tests.support.builders.evaluating import Capitals, Echoes, Endings, Letters, answering, reading
-from tests.support.builders.events import STREAM, entrant, key
+from tests.support.builders.events import STREAM, entrant
 
 ITEMS = tuple((f"{n}?", "yes") for n in range(6))
 ATLAS = Capitals(*ITEMS)
@@ -430,53 +429,6 @@ class Unasked(Capitals):
     def get(self, index: int) -> tuple[str, str]:
         """Refuse."""
         raise AssertionError(index)
-
-
-def test_answers_to_earlier_plans_were_paid_too(recorder: EvaluationRecorder) -> None:
-    """Whoever tries another temperature, and then fewer items, has not got the money back."""
-    for options in (
-        EvaluationOptions(length=3),
-        EvaluationOptions(length=4, temperature=0.7),
-        EvaluationOptions(length=1),
-    ):
-        evaluate_owed(recorder, planned_at_endpoint(options), on_progress=no_progress)
-
-    used = [*evaluation_usage(recorder.state, REGISTERED)]
-
-    assert {each.entrant for each in used} == {SERVED}
-    assert len(used) == 3 + 4
-
-
-def test_an_answer_is_of_the_model_that_gave_it(recorder: EvaluationRecorder) -> None:
-    """Its label may stand for a dearer one by now."""
-    dear = replace(SERVED, weights="org/dear", weights_digest=key("dear"))
-    for who in (SERVED, dear):
-        evaluate_owed(
-            recorder,
-            planned_at_endpoint(EvaluationOptions(length=2), who=who),
-            on_progress=no_progress,
-        )
-    reference = Reference(label=dear.entrant_id, digest=dear.content_digest)
-
-    used = [*evaluation_usage(recorder.state, {**REGISTERED, reference: dear})]
-
-    assert [each.entrant.weights for each in used].count("org/dear") == 2
-    assert len(used) == 4
-
-
-@pytest.mark.parametrize("lengths", [(1, 5), (5, 1)])
-def test_a_run_under_two_labels_counts_in_full_and_once(
-    recorder: EvaluationRecorder, lengths: tuple[int, int]
-) -> None:
-    """The shorter plan, whichever it is, does not hide what the longer took."""
-    for who, length in zip((SERVED, TWIN), lengths, strict=True):
-        evaluate_owed(
-            recorder,
-            planned_at_endpoint(EvaluationOptions(length=length), who=who),
-            on_progress=no_progress,
-        )
-
-    assert len([*evaluation_usage(recorder.state, REGISTERED)]) == 5
 
 
 def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:

@@ -1,8 +1,6 @@
 """A ledger, a clock and a provider of batches whose time a test moves on."""
 
-import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -31,14 +29,6 @@ def ledger(clock: Clock) -> Iterator[Ledger]:
 def recorder(ledger: Ledger) -> Recorder:
     """Give a tournament of two entrants and two prompts, all answered."""
     return record_answers(Recorder(ledger, STREAM), opened(prompts=[prompt("p1"), prompt("p2")]))
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[Callable[[], None]]:
-    """Give what presses Ctrl-C, which interrupts even where whoever began the tests ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: os.kill(os.getpid(), signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(params=[False, True], ids=["Anthropic", "OpenAI"])

@@ -19,7 +19,7 @@ from commands.judging.session import (
     require_cap_can_be_kept,
     require_key,
 )
-from commands.ports import BatchJudge, Console, Generator, Judge, no_progress
+from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
 from commands.settings.keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
@@ -59,7 +59,7 @@ class Scripted(NamedTuple):
     direct: Judge
     batched: BatchJudge
 
-    def generator(self) -> Generator:
+    def generator(self, till: Till) -> Generator:  # noqa: ARG002  # a port's signature
         """Refuse: every response is there."""
         raise AssertionError
 

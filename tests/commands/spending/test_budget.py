@@ -60,8 +60,8 @@ def test_what_is_spent_and_what_is_in_flight_is_not_there_any_more() -> None:
 def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
     """The message says how much there was, and how to go on."""
     said = (
-        r"^the cap is \$3\.00: \$2\.5000 is spent, in flight or perhaps billed, and the next query"
-        r" may cost \$1\.0000; raise --max-usd or \[judge\] max_usd to go on$"
+        r"^the cap is \$3\.00: \$2\.5000 is spent, in flight or perhaps billed, and the next"
+        r" request may cost \$1\.0000; raise --max-usd or \[judge\] max_usd to go on$"
     )
 
     with pytest.raises(BudgetReached, match=said) as caught:

@@ -14,8 +14,9 @@ from ledger.events.registry import Event
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
+from projections.tournament.bill import Bill
+from projections.tournament.requests import NO_REQUESTS, evolve_requests
 from projections.tournament.spend import (
-    Bill,
     Spend,
     SpendKey,
     spend_of,
@@ -31,7 +32,7 @@ from tests.support.builders.events import (
     registrations,
     verdict,
 )
-from tests.support.builders.money import OPUS, paid, paid_in_vain, put
+from tests.support.builders.money import OPUS, paid, paid_in_vain, put, requests_of
 from tests.support.builders.worlds import RUBRICS, answered, cup, failure, matches_of
 from tests.support.strategies.events import histories as any_histories
 from tests.support.strategies.tournaments import tournament_histories
@@ -292,3 +293,16 @@ def test_sums_with_a_reply_of_unknown_price_are_unknown() -> None:
     assert priced["usd"] == priced["priced_usd"] == pytest.approx(WRITTEN_USD)
     assert (partly["usd"], partly["failed_usd"], partly["cache_saved_usd"]) == (None, None, None)
     assert partly["priced_usd"] == pytest.approx(WRITTEN_USD)
+
+
+def test_requests_to_entrants_are_apart_from_judges() -> None:
+    """They are of no dimension; another tournament's are on its own bill."""
+    submitted, settled = requests_of("base", 0.25)
+    events = [*opened(), submitted, settled]
+
+    spend, elsewhere = spent(*events), spent(*events, stream=StreamId("other"))
+
+    assert spend.entrants == evolve_requests(evolve_requests(NO_REQUESTS, submitted), settled)
+    assert spend.entrants.usd == 0.25
+    assert not spend.bills
+    assert elsewhere.entrants == NO_REQUESTS

@@ -17,6 +17,7 @@ from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId, StreamId
 from projections.fold import fold
+from projections.tournament.requests import NO_REQUESTS
 from projections.tournament.state import Tournament, tournament_of
 from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
 from tests.support.builders.events import (
@@ -34,6 +35,7 @@ from tests.support.builders.events import (
     rubric,
     verdict,
 )
+from tests.support.builders.money import requests_of
 from tests.support.builders.worlds import (
     answered,
     become,
@@ -397,3 +399,17 @@ def test_batches_of_its_own_are_known_in_order_and_while_they_are_open() -> None
 
     assert [batch.planned for batch in tournament.own_batches] == [first, second]
     assert [batch.planned for batch in tournament.open_batches] == [second]
+
+
+def test_requests_to_entrants_are_of_the_tournament_that_sent_them() -> None:
+    """Another one has a purse of its own; ratings know nothing of either."""
+    before = known(*opened())
+    submitted, settled = requests_of("base", 0.25)
+
+    under_way, after = known(*opened(), submitted), known(*opened(), submitted, settled)
+    other = fold(tournament_of(StreamId("other")), recorded([*opened(), submitted], stream=STREAM))
+
+    assert under_way.requests.at_risk_usd == 1.0
+    assert (after.requests.usd, after.requests.at_risk_usd) == (0.25, 0.0)
+    assert after.newest == before.newest
+    assert other.requests == NO_REQUESTS

@@ -21,7 +21,8 @@ from ledger.events.judging import (
 from ledger.events.money import Price, Usage
 from ledger.events.registration import JudgeSettings, Reference
 from ledger.events.registry import Event
-from ledger.identity import Digest, Dimension, JudgeId, digest_of
+from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, digest_of
 from projections.tournament.estimate import token_model
 from projections.tournament.matches import Match
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
@@ -172,3 +173,13 @@ def cost_of(
         retries=1,
     )
     return plan_cost(state, owed(state), pricing, cap_usd=cap_usd)
+
+
+def requests_of(who: str, usd: float) -> tuple[RequestsSubmitted, RequestsSettled]:
+    """Return a request to an entrant, and its end at a price."""
+    name, asked = EntrantId(who), digest_of([who, usd])
+    charge = Charge(request=asked, fate="answered", usage=Usage(3, 2), usd=usd)
+    return (
+        RequestsSubmitted(number=1, entrant=name, model="m", requests=(asked,), worst_usd=(1.0,)),
+        RequestsSettled(number=1, entrant=name, model="m", charges=(charge,), price_table=None),
+    )

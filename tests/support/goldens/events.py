@@ -58,6 +58,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.registry import EVENTS, Event
+from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
@@ -208,6 +209,28 @@ SAMPLES: Final[tuple[Event, ...]] = (
         reason="refused",
         detail='the server\'s "filter" kept the answer back',
         usage=USAGE,
+    ),
+    RequestsSubmitted(
+        number=3,
+        entrant=BASE,
+        model="org/base-7b",
+        requests=(key("response"), key("another response")),
+        worst_usd=(0.0125, None),
+    ),
+    RequestsSettled(
+        number=2,
+        entrant=BASE,
+        model="org/base-7b",
+        charges=(
+            Charge(request=key("response"), fate="answered", usage=USAGE, usd=0.0025),
+            Charge(
+                request=key("another response"),
+                fate="perhaps billed",
+                usd=None,
+                detail="the connection broke",
+            ),
+        ),
+        price_table="shipped prices of 2026-04-27",
     ),
     JudgeBatchPlanned(
         batch_key=key("batch"),

@@ -38,7 +38,12 @@ from tests.support.strategies.registration import (
     rubric_registered,
     tournament_opened,
 )
-from tests.support.strategies.responses import response_failed, response_generated
+from tests.support.strategies.responses import (
+    requests_settled,
+    requests_submitted,
+    response_failed,
+    response_generated,
+)
 
 
 def events() -> SearchStrategy[Event]:
@@ -63,6 +68,8 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "JudgeRegistered": judge_registered(),
     "ResponseGenerated": response_generated(),
     "ResponseFailed": response_failed(),
+    "RequestsSubmitted": requests_submitted(),
+    "RequestsSettled": requests_settled(),
     "JudgeBatchPlanned": judge_batch_planned(),
     "JudgeBatchSubmitted": judge_batch_submitted(),
     "JudgeBatchNotCreated": judge_batch_not_created(),

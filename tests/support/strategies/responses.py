@@ -1,10 +1,22 @@
-"""Strategies of the events of responses."""
+"""Strategies of the events of responses, and of the requests that they took."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from ledger.events.judging import Fate
+from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
-from tests.support.strategies.values import COUNTS, FINITE, LABELS, built, digests, tuples, usages
+from tests.support.strategies.values import (
+    COUNTS,
+    DOLLARS,
+    FINITE,
+    LABELS,
+    ORDINALS,
+    built,
+    digests,
+    tuples,
+    usages,
+)
 
 
 def response_generated() -> SearchStrategy[ResponseGenerated]:
@@ -46,3 +58,29 @@ def response_failed() -> SearchStrategy[ResponseFailed]:
         prompt_id=LABELS,
         usage=st.none() | usages(),
     )
+
+
+def requests_submitted() -> SearchStrategy[RequestsSubmitted]:
+    """Return requests under way."""
+    return built(
+        RequestsSubmitted,
+        number=ORDINALS,
+        entrant=LABELS,
+        requests=tuples(digests()),
+        worst_usd=tuples(st.none() | DOLLARS),
+    )
+
+
+def requests_settled() -> SearchStrategy[RequestsSettled]:
+    """Return requests that ended."""
+    fates: SearchStrategy[Fate] = st.sampled_from(
+        ["not sent", "refused", "answered", "perhaps billed"]
+    )
+    charges = built(
+        Charge,
+        request=digests(),
+        fate=fates,
+        usage=st.none() | usages(),
+        usd=st.none() | DOLLARS,
+    )
+    return built(RequestsSettled, number=ORDINALS, entrant=LABELS, charges=tuples(charges))

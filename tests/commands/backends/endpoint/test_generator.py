@@ -1,7 +1,7 @@
 """Entrants behind a server, through the real client and a server on loopback."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Barrier
 
 import pytest
@@ -28,8 +28,11 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
+from commands.spending.price_table import price_table
+from commands.spending.till import LedgerTill
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
+from ledger.events.requests import RequestsSettled
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from projections.evaluations.state import Evaluations
@@ -456,3 +459,61 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]
     assert unanswered in second.traffic.asked
     assert len(set(paid)) == len(paid) == types_of(ledger).count("ResponseGenerated") == 8
+
+
+def test_what_becomes_of_requests_is_told_to_the_till(recorder: Recorder) -> None:
+    """They are recorded before they are sent, and each ends once."""
+    under_way: list[int] = []
+
+    def say(body: Json) -> Said:
+        under_way.append(len(recorder.state.requests.under_way))
+        withheld = "Question 2?" in str(body["messages"])
+        return Said("No.", finish_reason="content_filter" if withheld else "stop")
+
+    recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
+    till = LedgerTill(recorder, price_table(), None, lambda _: None)
+    with FakeOpenAI(say) as fake:
+        fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
+        server = Endpoint(fake.url, "entrant", None)
+        served = {EntrantId("base"): EntrantEndpoint(server, 1)}
+        answers = EndpointGenerator(served).paying(till).generate(tasks(4))
+        with pytest.raises(LeftUnanswered):
+            list(answers)
+
+    fates = {
+        charge.request: (charge.fate, charge.usage is not None)
+        for each in recorder.ledger.read()
+        if isinstance(each.event, RequestsSettled)
+        for charge in each.event.charges
+    }
+    assert under_way == [1, 1, 1, 1]
+    assert fates == {
+        key("0"): ("answered", True),
+        key("1"): ("perhaps billed", False),
+        key("2"): ("answered", True),
+        key("3"): ("refused", False),
+    }
+    assert not recorder.state.requests.under_way
+
+
+def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
+    recorder: Recorder, ctrl_c: Callable[[], None]
+) -> None:
+    """They are paid for; the others are owed still."""
+
+    def say(_: Json) -> Said:
+        ctrl_c()
+        return Said()
+
+    recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
+    till = LedgerTill(recorder, price_table(), None, lambda _: None)
+    with FakeOpenAI(say) as fake:
+        served = {EntrantId("base"): EntrantEndpoint(Endpoint(fake.url, "entrant", None), 1)}
+        answers = EndpointGenerator(served).paying(till).generate(tasks(4))
+        first = next(answers)
+        with pytest.raises(KeyboardInterrupt):
+            next(answers)
+
+    assert [each.response_key for each in first] == [key("0")]
+    assert len(fake.traffic.asked) == 1
+    assert (recorder.state.requests.n_settled, len(recorder.state.requests.under_way)) == (1, 0)

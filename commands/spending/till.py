@@ -1,0 +1,152 @@
+"""Use case: keep account of the requests to endpoint entrants, and keep the cap.
+
+Each request is recorded with its worst cost before it is sent, and with its cost when it ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event
+from typing import Final
+
+from msgspec.structs import replace
+
+from commands.decisions.commands import SettleRequests, SubmitRequests
+from commands.decisions.recorder import Recorder
+from commands.errors import Refused
+from commands.ports import GenerationTask, Tell
+from commands.spending.budget import everything_usd, n_affordable
+from commands.spending.endpoints import request_worst_usd
+from commands.spending.price_table import PriceTable
+from commands.spending.stopping import stopping_gently
+from ledger.errors import StaleVersion
+from ledger.events.money import Usage, cost_usd
+from ledger.events.registration import Entrant
+from ledger.events.requests import Charge
+from projections.tournament.requests import EntrantKey, RequestKey
+
+
+class LedgerTill:
+    """Records the requests of one command; it lets none pass that the cap may not cover."""
+
+    def __init__(
+        self, recorder: Recorder, prices: PriceTable, cap_usd: float | None, tell: Tell
+    ) -> None:
+        """Take the tournament, the prices and the cap; None: there is no cap."""
+        self._recorder, self._prices, self._cap_usd, self._tell = recorder, prices, cap_usd, tell
+        self._stopped_by: Refused | None = None
+
+    @contextmanager
+    def sending(self) -> Iterator[Event]:
+        """Yield an event that Ctrl-C sets.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C stopped the requests; the answers under way are recorded.
+            Refused: The cap did.
+        """
+        with stopping_gently(self._tell) as stops:
+            try:
+                yield stops
+            finally:
+                self._recorder.record()  # what ended without an answer
+        if stops.is_set():
+            raise KeyboardInterrupt
+        if self._stopped_by is not None:
+            raise self._stopped_by
+
+    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+        """Record the first of one entrant's tasks as sent, and return them.
+
+        Returns:
+            As many as the cap allows in the worst case; none if that is none.
+        """
+        self._recorder.record()  # what ended frees its share of the cap
+        worst = {task.response_key: self._worst_usd(task) for task in tasks}
+        while worst:
+            try:
+                allowed = dict([*worst.items()][: self._n_affordable([*worst.values()])])
+                entrant = tasks[0].entrant
+                self._recorder.record(SubmitRequests(entrant.entrant_id, entrant.weights, allowed))
+            except Refused as stop:
+                self._stopped_by = stop
+                return ()
+            except StaleVersion:  # of a merge or a sample: the cap is checked again
+                continue
+            self._stopped_by = None
+            return tasks[: len(allowed)]
+        return ()
+
+    def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
+        """Let what became of an entrant's requests be recorded with its answers.
+
+        The prices are those that hold now.
+        """
+        self._recorder.record()  # what ended before, and brought no answer
+        priced = self._prices.of(entrant.weights)
+        self._recorder.defer(
+            SettleRequests(
+                entrant.entrant_id,
+                entrant.weights,
+                tuple(self._charged(entrant, each) for each in endings),
+                None if priced is None else priced.source.title,
+            )
+        )
+
+    def _n_affordable(self, worst: Sequence[float | None]) -> int:
+        """Return how many requests the cap allows; one without a price counts as nothing."""
+        if self._cap_usd is None:
+            return len(worst)
+        return n_affordable(
+            [usd or 0.0 for usd in worst],
+            cap_usd=self._cap_usd,
+            bound_usd=everything_usd(self._recorder.state),
+        )
+
+    def _worst_usd(self, task: GenerationTask) -> float | None:
+        return request_worst_usd(task.entrant, task.prompt_text, self._prices)
+
+    def _charged(self, entrant: Entrant, ending: Charge) -> Charge:
+        """Return what became of a request, with what it cost."""
+        match ending:
+            case Charge(fate="answered", usage=usage):
+                return replace(ending, usd=self._usd(entrant, usage))
+            case Charge(fate="perhaps billed", request=request):
+                awaited = self._recorder.state.requests.under_way
+                sent = awaited.get(RequestKey(entrant.entrant_id, request))
+                return replace(ending, usd=None if sent is None else sent.worst_usd)
+            case _:
+                return ending
+
+    def _usd(self, entrant: Entrant, usage: Usage | None) -> float | None:
+        priced = self._prices.of(entrant.weights)
+        if usage is None or priced is None:
+            return None
+        return cost_usd(usage, priced.price(usage, in_batch=False))
+
+
+class _NoTill:
+    """Lets every request pass, and keeps no account."""
+
+    def sending(self) -> AbstractContextManager[Event]:
+        """Yield an event that nobody sets."""
+        return nullcontext(Event())
+
+    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+        """Return all tasks."""
+        return tasks
+
+    def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
+        """Record nothing."""
+
+
+NO_TILL: Final = _NoTill()
+"""For answers that are not recorded, and so not paid for by a tournament."""
+
+
+def close_abandoned_requests(recorder: Recorder) -> None:
+    """Record that requests of a process that died may have been billed; they are open again."""
+    lost: dict[EntrantKey, list[Charge]] = {}
+    for (entrant, request), (model, worst_usd) in recorder.state.requests.under_way.items():
+        why = "the process ended before its answer"
+        charge = Charge(request=request, fate="perhaps billed", usd=worst_usd, detail=why)
+        lost.setdefault(EntrantKey(entrant, model), []).append(charge)
+    recorder.record(*(SettleRequests(*key, tuple(charges)) for key, charges in lost.items()))

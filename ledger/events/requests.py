@@ -1,0 +1,50 @@
+"""Events of requests to endpoint entrants, which may cost money: what is sent, and what it cost.
+
+They are the same for responses and evaluation samples. An answer that no evaluation can score was
+paid for all the same.
+"""
+
+from ledger.events.judging import Fate
+from ledger.events.money import Usage
+from ledger.events.values import Dollars, Fact, Ordinal, Value
+from ledger.identity import Digest, EntrantId, digest_of
+
+
+class RequestsSubmitted(Fact, frozen=True):
+    """Requests to an entrant are about to be sent; recorded before they can cost money."""
+
+    number: Ordinal  # 1, 2 ... of the tournament's
+    entrant: EntrantId
+    model: str  # the server's name for it
+    requests: tuple[Digest, ...]  # response keys, or keys of evaluation samples
+    worst_usd: tuple[Dollars | None, ...]  # of each; None: nobody knows the price
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """The same request may be sent again, under another number."""
+        return (digest_of([self.number, self.entrant, *self.requests]),)
+
+
+class Charge(Value, frozen=True):
+    """What became of a request, and what it cost."""
+
+    request: Digest
+    fate: Fate
+    usage: Usage | None = None  # None: not told, or there was no answer
+    usd: Dollars | None = 0.0  # without an answer at worst; None: the price or usage is unknown
+    detail: str = ""  # why there is no answer
+
+
+class RequestsSettled(Fact, frozen=True):
+    """Requests to an entrant ended, with or without an answer."""
+
+    number: Ordinal  # 1, 2 ... of the tournament's
+    entrant: EntrantId
+    model: str
+    charges: tuple[Charge, ...]
+    price_table: str | None  # which table the price is from, and of what date; None: none has it
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """Each of these requests ends once."""
+        return (digest_of([self.number, self.entrant, *(each.request for each in self.charges)]),)

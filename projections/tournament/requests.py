@@ -1,0 +1,121 @@
+"""Requests to endpoint entrants: what they cost, and which have not ended."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
+from ledger.identity import Digest, EntrantId
+from projections.tournament.bill import NO_TOKENS, Bill
+
+
+class EntrantKey(NamedTuple):
+    """An entrant, and the model that answered in its name."""
+
+    entrant: EntrantId
+    model: str  # the server's name for it
+
+
+class RequestKey(NamedTuple):
+    """A request to an entrant."""
+
+    entrant: EntrantId
+    request: Digest
+
+
+class Awaited(NamedTuple):
+    """A request that was sent and has not ended."""
+
+    model: str
+    worst_usd: float | None  # None: nobody knows the price
+
+
+@dataclass(frozen=True)
+class EntrantRequests:
+    """The requests of one tournament to its endpoint entrants, for responses and evaluations."""
+
+    n_submitted: int = 0  # events
+    n_settled: int = 0
+    settled: Map[EntrantKey, Bill] = Map()
+    price_tables: Map[EntrantKey, str] = Map()  # the newest that a price was from
+    under_way: Map[RequestKey, Awaited] = Map()
+
+    @property
+    def bills(self) -> Mapping[EntrantKey, Bill]:
+        """All bills; a request that has not ended may have been billed."""
+        bills = dict(self.settled)
+        for sent, (model, worst_usd) in self.under_way.items():
+            key = EntrantKey(sent.entrant, model)
+            bills[key] = bills.get(key, Bill()) + Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
+        return bills
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent on answers of known price."""
+        return fsum(bill.usd for bill in self.settled.values())
+
+    @property
+    def at_risk_usd(self) -> float:
+        """What requests without an answer cost at worst; those of unknown price count as nothing.
+
+        They are under way, or were perhaps billed.
+        """
+        lost = (bill.maybe_usd for bill in self.settled.values())
+        awaited = (each.worst_usd or 0.0 for each in self.under_way.values())
+        return fsum((*lost, *awaited))
+
+
+NO_REQUESTS: Final = EntrantRequests()
+
+
+def evolve_requests(
+    requests: EntrantRequests, step: RequestsSubmitted | RequestsSettled
+) -> EntrantRequests:
+    """Return the requests after one more event."""
+    if isinstance(step, RequestsSubmitted):
+        return _submit(requests, step)
+    return _settle(requests, step)
+
+
+def _submit(requests: EntrantRequests, step: RequestsSubmitted) -> EntrantRequests:
+    under_way = requests.under_way.mutate()
+    for request, worst_usd in zip(step.requests, step.worst_usd, strict=False):
+        under_way[RequestKey(step.entrant, request)] = Awaited(step.model, worst_usd)
+    return replace(requests, n_submitted=requests.n_submitted + 1, under_way=under_way.finish())
+
+
+def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests:
+    key, under_way = EntrantKey(step.entrant, step.model), requests.under_way.mutate()
+    for charge in step.charges:
+        under_way.pop(RequestKey(step.entrant, charge.request), None)
+    settled, tables = requests.settled, requests.price_tables
+    if (bill := _bill_of(step.charges)) != Bill():
+        settled = settled.set(key, settled.get(key, Bill()) + bill)
+    if step.price_table is not None:
+        tables = tables.set(key, step.price_table)
+    return EntrantRequests(
+        n_submitted=requests.n_submitted,
+        n_settled=requests.n_settled + 1,
+        settled=settled,
+        price_tables=tables,
+        under_way=under_way.finish(),
+    )
+
+
+def _bill_of(charges: Sequence[Charge]) -> Bill:
+    """Add up charges; a request that was refused or not sent is on no bill."""
+    answered = [each for each in charges if each.fate == "answered"]
+    lost = [each for each in charges if each.fate == "perhaps billed"]
+    usd = fsum(each.usd or 0.0 for each in answered)
+    return Bill(
+        n_replies=len(answered),
+        n_unpriced=sum(each.usd is None for each in answered),
+        n_maybe_billed=len(lost),
+        maybe_usd=fsum(each.usd or 0.0 for each in lost),
+        tokens=sum((each.usage for each in answered if each.usage is not None), NO_TOKENS),
+        usd=usd,
+        uncached_usd=usd,
+    )
