@@ -14,7 +14,7 @@ from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import Selection, read_verdicts
-from commands.cli.tables.bradley_terry import order_notes
+from commands.cli.tables.bradley_terry.notes import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament

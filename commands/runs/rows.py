@@ -98,11 +98,25 @@ class BradleyTerryRow(NamedTuple):
     rating: float | None
     low: float | None  # of the interval, by default of 95 %
     high: float | None
-    rank: int | None  # 1 + the number of significantly better entrants
-    worst_rank: int | None  # the number of entrants that are not significantly worse
+    rank: str | None  # within the group, such as "1" or "2-4"; None: no interval
+    rank_low: int | None  # 1 + the number of significantly better entrants
+    rank_high: int | None  # the number of entrants that are not significantly worse
     n_battles: int
     group: int | None  # ratings of different groups cannot be compared
     reason: str | None  # why there is no rating
+    no_interval: str | None  # why a rating has no interval
+
+
+class BradleyTerryPair(NamedTuple):
+    """The difference of two Bradley-Terry ratings, compared together with all other pairs."""
+
+    dimension: str
+    entrant_a: str  # the one with the higher rating
+    entrant_b: str
+    difference: float
+    low: float | None  # of an interval that holds for all pairs at once
+    high: float | None
+    p: float | None  # adjusted for the number of pairs
 
 
 class WinRateRow(NamedTuple):
