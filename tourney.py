@@ -9,12 +9,15 @@ The numbers are those of `tourney project ... --json`. Nothing is written and no
 What a method needs is imported when it is called, so that `import tourney` takes no time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.runs.rows import (
     BradleyTerryRow,
@@ -24,7 +27,6 @@ from commands.runs.rows import (
     MetricRow,
     OutcomeRow,
     ResponseRow,
-    Rows,
     SpendRow,
     WinRateRow,
 )
@@ -32,6 +34,9 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from commands.runs.judged_tournament import JudgedTournament, Perspective
     from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
     from ledger.identity import StreamId
@@ -53,6 +58,71 @@ __all__ = [
     "read",
 ]
 __version__ = VERSION
+
+
+Row = TypeVar("Row", bound=NamedTuple)
+_LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(Sequence[Row]):
+    """An immutable sequence of rows of one kind."""
+
+    kind: type[Row]
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Rows[Row]": ...
+
+    def __getitem__(self, index: int | slice) -> "Row | Rows[Row]":
+        """Return a row, or rows of the same kind."""
+        return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
+
+    def __repr__(self) -> str:
+        """Show one row a line."""
+        return "\n".join(map(repr, self.rows)) or f"no {self.kind.__name__}"
+
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> "pd.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> "pl.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: None = None) -> "pd.DataFrame | pl.DataFrame": ...
+
+    def to_frame(
+        self, library: Literal["pandas", "polars"] | None = None
+    ) -> "pd.DataFrame | pl.DataFrame":
+        """Return the rows as a data frame with a column for each field.
+
+        Args:
+            library: The library of the frame; None: pandas if it is installed, else polars.
+
+        Raises:
+            ModuleNotFoundError: The library is not installed; None: neither is.
+        """
+        chosen = next(
+            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
+        )
+        if chosen is None:
+            wanted = library or "pandas or polars"
+            lacking = f"it is not installed: pip install {library}"
+            neither = "neither is installed: pip install pandas"
+            raise ModuleNotFoundError(
+                f"to_frame() needs {wanted}, and {lacking if library else neither}"
+            )
+        module, columns = import_module(chosen), list(self.kind._fields)
+        if module.__name__ == "pandas":
+            return module.DataFrame(list(self.rows), columns=columns)
+        return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
 
 
 def read(

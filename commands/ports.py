@@ -3,7 +3,7 @@
 Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,7 @@ from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.identity import Digest, digest_of
+from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -179,11 +179,6 @@ class Judge(Protocol):
 
         After a failure, or when `stops` is set, answers to queries already sent are still yielded.
         """
-
-
-def queries_digest(keys: Iterable[Digest]) -> Digest:
-    """Return the digest by which a provider may tell whose queries a batch has."""
-    return digest_of(sorted(keys))
 
 
 @dataclass(frozen=True)

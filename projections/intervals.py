@@ -37,6 +37,9 @@ def too_few_resamples(resamples: int, level: float) -> str | None:
     return f"a {100 * level:g} % interval needs at least {fewest:,} resamples"
 
 
+FEWEST_CLUSTERS: Final = 5
+"""Prompts that an interval takes: on fewer, how much they differ is as good as unknown."""
+
 NORMAL_95: Final = 1.959963984540054  # half width of a 95 % interval in standard errors
 
 

@@ -1,4 +1,4 @@
-"""The composition root: makes backends from settings, and is the only module to import them.
+"""The composition root: makes backends from settings, the only module to import them.
 
 Imports are inside functions, so that commands that need no torch do not load it.
 """
@@ -22,7 +22,7 @@ from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, Till, TokenCounter
 from commands.settings.keys import key_in
-from commands.settings.schema import JurorSection, MaxTokensKey, Settings
+from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import OPENAI_URL, Server
 from ledger.events.registration import Entrant, JudgeSettings
@@ -53,10 +53,9 @@ class ConfiguredBackends:
 
     def generator(self, till: Till) -> Generator:
         """Return the generator of all entrants; each loader is imported with its first task."""
-        settings = self.settings
         return GeneratorByLoader(
-            lambda: _local(settings, settings.generation.device).generator,
-            lambda: _endpoint_generator(settings, self.tell).paying(till),
+            lambda: _local(self.settings, self.settings.generation.device).generator,
+            lambda: _endpoint_generator(self.settings, self.tell).paying(till),
         )
 
     def judge(self, judge: JudgeSettings) -> Judge:
@@ -75,7 +74,9 @@ class ConfiguredBackends:
             case "hf":
                 return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
             case "reference":
-                return _reference_judge(judge)
+                from commands.backends._reference_judge import ReferenceJudge
+
+                return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
             case _:
                 assert_never(judge.provider)
 
@@ -102,8 +103,8 @@ def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> "Endpoi
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
             name = f"{section.model!r} of entrant {section.id!r}"
-            key = key_in(section.api_key_env)
-            server = Endpoint(section.base_url, name, key, section.api_key_env)
+            variable = section.api_key_env
+            server = Endpoint(section.base_url, name, key_in(variable), variable)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
     return EndpointGenerator(served, tell)
 
@@ -240,18 +241,12 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
         case "endpoint" | "openai-batch":
             from commands.backends.endpoint.requests import ChatForm
 
-            section = section_of(settings, judge)
-            return ChatForm(judge, max_tokens_key=_max_tokens_key(section)).body
+            name = section_of(settings, judge).key_of_max_tokens
+            return ChatForm(judge, max_tokens_key=name).body
         case "hf" | "reference":
             return None
         case _:
             assert_never(judge.provider)
-
-
-def _reference_judge(judge: JudgeSettings) -> Judge:
-    from commands.backends._reference_judge import ReferenceJudge
-
-    return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
 
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
@@ -267,8 +262,8 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
-    section, server = section_of(settings, judge), _server_of(settings, judge)
-    n_at_a_time, name = settings.judge.concurrency, _max_tokens_key(section)
+    section, n_at_a_time = section_of(settings, judge), settings.judge.concurrency
+    server, name = _server_of(settings, judge), section.key_of_max_tokens
     return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
 
 
@@ -277,7 +272,7 @@ def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
         from commands.backends.endpoint.batches import OpenAIBatches
     section, server = section_of(settings, judge), _server_of(settings, judge)
     require_key(judge, section)
-    return OpenAIBatches(judge, server, max_tokens_key=_max_tokens_key(section))
+    return OpenAIBatches(judge, server, max_tokens_key=section.key_of_max_tokens)
 
 
 def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
@@ -291,11 +286,6 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
         key_variable=section.api_key_env,
         timeout_s=section.timeout_s,
     )
-
-
-def _max_tokens_key(section: JurorSection) -> MaxTokensKey:
-    is_openai = section.provider == "openai-batch"
-    return section.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:

@@ -14,12 +14,13 @@ from commands.decisions.commands import DropBatch, EndBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound
 from commands.judging.waiting import Polling
-from commands.ports import BatchJudge, BatchJudgeOf, BatchState, queries_digest
+from commands.ports import BatchJudge, BatchJudgeOf, BatchState
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
 from projections.tournament.batches import Batch
 from projections.tournament.progress import ANY_QUESTION, open_queries
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import queries_digest
 
 SKEW: Final = timedelta(days=1)  # how far this clock may be off the provider's
 _SAMPLE: Final = 100  # results that must be of planned queries

@@ -52,7 +52,7 @@ def bradley_terry_rows(
     require_anchor(parameters, source.roster)
     for board in by_dimension(source.settlements, parameters, source.roster):
         for place in board.rows:
-            yield rows.BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
+            yield rows.BradleyTerryRow.of(board.name, place)
 
 
 def fragility_rows(source: JudgedTournament) -> Iterator[rows.FragilityRow]:

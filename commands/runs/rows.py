@@ -1,86 +1,16 @@
-"""The typed rows of results, and their conversion to a data frame of pandas or polars."""
+"""The typed rows of results: ratings, outcomes, responses, spend and metrics."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
     from projections.evaluations.metrics import Metric, RunMetrics
+    from projections.ratings.bradley_terry.leaderboard import LeaderboardRow
     from projections.ratings.fragility import Fragility
     from projections.ratings.standings import WinRate
     from projections.tournament.matches import PlannedResponse
     from projections.tournament.settlement import Settlement
     from projections.tournament.state import Tournament
-
-Row = TypeVar("Row", bound=NamedTuple)
-_LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
-
-
-@dataclass(frozen=True, repr=False)
-class Rows(Sequence[Row]):
-    """An immutable sequence of rows of one kind."""
-
-    kind: type[Row]
-    rows: tuple[Row, ...]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "Rows[Row]": ...
-
-    def __getitem__(self, index: int | slice) -> "Row | Rows[Row]":
-        """Return a row, or rows of the same kind."""
-        return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
-
-    def __repr__(self) -> str:
-        """Show one row a line."""
-        return "\n".join(map(repr, self.rows)) or f"no {self.kind.__name__}"
-
-    @overload
-    def to_frame(self, library: Literal["pandas"]) -> "pd.DataFrame": ...
-
-    @overload
-    def to_frame(self, library: Literal["polars"]) -> "pl.DataFrame": ...
-
-    @overload
-    def to_frame(self, library: None = None) -> "pd.DataFrame | pl.DataFrame": ...
-
-    def to_frame(
-        self, library: Literal["pandas", "polars"] | None = None
-    ) -> "pd.DataFrame | pl.DataFrame":
-        """Return the rows as a data frame with a column for each field.
-
-        Args:
-            library: The library of the frame; None: pandas if it is installed, else polars.
-
-        Raises:
-            ModuleNotFoundError: The library is not installed; None: neither is.
-        """
-        chosen = next(
-            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
-        )
-        if chosen is None:
-            wanted = library or "pandas or polars"
-            lacking = f"it is not installed: pip install {library}"
-            neither = "neither is installed: pip install pandas"
-            raise ModuleNotFoundError(
-                f"to_frame() needs {wanted}, and {lacking if library else neither}"
-            )
-        module, columns = import_module(chosen), list(self.kind._fields)
-        if module.__name__ == "pandas":
-            return module.DataFrame(list(self.rows), columns=columns)
-        return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
 
 
 class EloRow(NamedTuple):
@@ -103,11 +33,40 @@ class BradleyTerryRow(NamedTuple):
     rating: float | None
     low: float | None  # of the interval, by default of 95 %
     high: float | None
-    rank: int | None  # 1 + the number of significantly better entrants
-    worst_rank: int | None  # the number of entrants that are not significantly worse
+    rank: str | None  # within the group, such as "1" or "2-4"; None: no interval
+    rank_low: int | None  # 1 + the number of significantly better entrants
+    rank_high: int | None  # the number of entrants that are not significantly worse
     n_battles: int
     group: int | None  # ratings of different groups cannot be compared
     reason: str | None  # why there is no rating
+    no_interval: str | None  # why a rating has no interval
+
+    @classmethod
+    def of(cls, dimension: str, place: "LeaderboardRow") -> "BradleyTerryRow":
+        """Return the row of an entrant."""
+        return cls(
+            dimension,
+            *place[:4],
+            place.rank,
+            place.rank_low,
+            place.rank_high,
+            place.n_battles,
+            place.group,
+            place.reason,
+            place.no_interval,
+        )
+
+
+class BradleyTerryPair(NamedTuple):
+    """The difference of two Bradley-Terry ratings, compared together with all other pairs."""
+
+    dimension: str
+    entrant_a: str  # the one with the higher rating
+    entrant_b: str
+    difference: float
+    low: float | None  # of an interval that holds for all pairs at once
+    high: float | None
+    p: float | None  # adjusted for the number of pairs
 
 
 class WinRateRow(NamedTuple):

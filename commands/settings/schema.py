@@ -126,6 +126,12 @@ class JurorSection(Section):
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
 
+    @property
+    def key_of_max_tokens(self) -> MaxTokensKey:
+        """The name under which `max_tokens` is sent."""
+        is_openai = self.provider == "openai-batch"
+        return self.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
+
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -42,7 +42,7 @@ def strengths(board: Leaderboard) -> str:
     parameters = board.ratings.parameters
     level, is_divided = f"{100 * parameters.level:g} %", len(board.groups) > 1
     headers = (
-        *("Entrant", "Rating", f"{level} low", f"{level} high", "Rank", "Worst rank", "Battles"),
+        *("Entrant", "Rating", f"{level} low", f"{level} high", "Rank", "Battles"),
         *(["Group"] if is_divided else []),
     )
     rows = (_cells(place)[: len(headers)] for place in board.rows)
@@ -56,8 +56,7 @@ def _cells(place: LeaderboardRow) -> tuple[str, ...]:
         f"not rated: {place.reason}" if place.rating is None else f"{place.rating:.1f}",
         rounded(place.lower, 1),
         rounded(place.upper, 1),
-        rounded(place.rank, 0),
-        rounded(place.worst_rank, 0),
+        place.rank or "",
         str(place.n_battles),
         rounded(place.group, 0),
     )
@@ -71,14 +70,14 @@ def _model(parameters: BradleyTerryParameters) -> str:
 
 def _notes(board: Leaderboard) -> Iterator[str]:
     parameters = board.ratings.parameters
+    sure = f"no difference is wrongly called sure in {100 * parameters.level:g} % of such boards"
     yield (
-        f"{_interval_note(parameters)}. Rank: 1 + the number of significantly better entrants;"
-        f" worst rank: the number that are not significantly worse. {_zero(parameters)}"
+        f"{_interval_note(parameters)}. Rank: from 1 + the number of significantly better entrants"
+        f" to the number that are not significantly worse; {sure}. {_zero(parameters)}"
     )
-    rated = [place for place in board.rows if place.rating is not None]
-    if any(None in {place.lower, place.upper} for place in rated):
-        why = f"no two {parameters.unit} differ, or it is infinite"
-        yield f"A bound is missing where {why}."
+    for place in board.rows:
+        if place.no_interval is not None:
+            yield f"{place.entrant} has no interval and no rank: {place.no_interval}."
     if board.ratings.n_without_fit:
         yield (
             f"Resamples without a finite fit: {board.ratings.n_without_fit};"

@@ -163,6 +163,7 @@ def _rating(place: LeaderboardRow, rating: float, sources: Mapping[str, RatingSo
         "ci_high": _rounded(place.upper),
         "n_battles": place.n_battles,
         "source": sources.get(place.entrant, "evaluated"),
+        **({"no_interval": place.no_interval} if place.no_interval else {}),
     }
 
 

@@ -11,7 +11,7 @@ from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import TOO_FAR, Scores
-from projections.ratings.bradley_terry.uncertainty import covariance_of, influences, sensitivity_of
+from projections.ratings.bradley_terry.sandwich import sandwich
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,13 @@ class Fit(NamedTuple):
     log_odds: Floats
 
 
+class Robust(NamedTuple):
+    """The covariance of m figures, (m, m), and the degrees of freedom of each, (m,)."""
+
+    covariance: Floats
+    freedom: Floats
+
+
 @dataclass(frozen=True)
 class AdjustedLikelihood:
     """The log-likelihood of battles, less penalty / 2 times the square of each parameter.
@@ -94,17 +101,23 @@ class AdjustedLikelihood:
                 return Fit(parameters, log_odds)
         raise CannotRate(*TOO_FAR)
 
-    def covariance(self, fit: Fit, figures: Floats) -> Floats:
-        """Return the covariance of linear functions of the parameters, (m, m), by the sandwich.
+    def covariance(self, fit: Fit, figures: Floats) -> Robust:
+        """Return the covariance of m linear functions of the parameters, by the sandwich.
 
-        As in projections/ratings/bradley_terry/uncertainty.py, penalties count as evidence whose
+        As in projections/ratings/bradley_terry/component.py, penalties count as evidence whose
         variance is known. figures: (m, K) coefficients; of strengths, each takes differences only.
         """
-        response = sensitivity_of(figures, self._information(fit.log_odds))
-        surprise = self._surprise(fit.log_odds)
-        scores = Scores(surprise, surprise[:, None] * self.design.features)
-        of_prior = (response * self.penalty) @ response.T
-        return covariance_of(influences(response, scores, self.units)) + of_prior
+        features = self.design.features
+        weights = self.units.weight * sigma(fit.log_odds) * sigma(-fit.log_odds)
+        rows = np.concatenate((np.ones((len(features), 1)), features), axis=1)
+        scores = Scores(
+            slope=self._surprise(fit.log_odds)[:, None] * rows,
+            information=weights[:, None, None] * rows[:, :, None] * rows[:, None, :],
+        )
+        fitted = sandwich(self.units, scores, self._information(fit.log_odds))
+        response = figures @ fitted.inverse
+        meat = fitted.meat() + np.diag(self.penalty)
+        return Robust(response @ meat @ response.T, fitted.freedom(response))
 
     def _step(self, parameters: Floats, log_odds: Floats) -> Floats:
         gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters

@@ -24,11 +24,8 @@ from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.bradley_terry.uncertainty import (
-    influences,
-    sensitivity_of,
-    single_battles,
-)
+from projections.ratings.bradley_terry.sandwich import influences, sensitivity_of
+from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
 _EVEN: Final = 1e-6  # of a strength: a smaller gap is one of rounding

@@ -13,13 +13,17 @@ import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
-from projections.intervals import Floats, known
+from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings._style_features import Features, require_independent, standardised
 from projections.ratings._style_fit import AdjustedLikelihood, Design
 from projections.ratings.bradley_terry.component import precision_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.bradley_terry.uncertainty import normal_interval, single_battles
+from projections.ratings.bradley_terry.uncertainty import (
+    freedom_of_ratings,
+    single_battles,
+    t_interval,
+)
 
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 
@@ -29,7 +33,7 @@ class Coefficient(NamedTuple):
 
     feature: str
     beta: float
-    lower: float | None  # None: of a single unit
+    lower: float | None  # None: of too few clusters
     upper: float | None
     deviation: float  # the feature's standard deviation: beta / deviation is for 1 more of it
 
@@ -110,10 +114,17 @@ def _adjusted(
     zero, points = plain.scale()
     figures = np.block([[points, np.zeros((n, k))], [np.zeros((k, n)), np.eye(k)]])
     fit = likelihood.fit()
-    values, covariance = figures @ fit.parameters, likelihood.covariance(fit, figures)
+    values, (covariance, freedom) = figures @ fit.parameters, likelihood.covariance(fit, figures)
     covariance[:n, :n][np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     values[:n] += zero
-    lower, upper, covariance, _ = normal_interval(values, covariance, plain.parameters.level)
+    is_anchor = np.array([name == plain.parameters.anchor for name in plain.entrants], dtype=bool)
+    freedom[:n] = freedom_of_ratings(plain.freedom, is_anchor)
+    lower, upper = t_interval(values, covariance, freedom, plain.parameters.level)
+    unknown = np.append(
+        np.isnan(plain.lower), np.full(k, len(likelihood.units.count) < FEWEST_CLUSTERS)
+    )
+    lower[unknown] = upper[unknown] = np.nan
+    lower[:n][is_anchor] = upper[:n][is_anchor] = values[:n][is_anchor]
     bounds = np.column_stack((values, lower, upper))
     rating, low, high = bounds[:n].T
     ratings = replace(plain, rating=rating, lower=low, upper=high, covariance=covariance[:n, :n])

@@ -5,13 +5,13 @@ give the verdict, the rubric. The user text holds the pair. Both responses stand
 a digest of their content, so that no response can close its own fence or pose as an instruction.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
 from ledger.events.judging import Order, query_key
 from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric
-from ledger.identity import Digest, Json, digest_of_bytes
+from ledger.identity import Digest, Json, digest_of, digest_of_bytes
 
 _PROTOCOLS: Final[Mapping[str, str]] = {
     "line": """\
@@ -109,3 +109,8 @@ def _digest(system: str) -> Digest:
 
 def _fenced(name: str, fence: str, text: str) -> str:
     return f"<<< {name} {fence}\n{text}\n>>> end of {name} {fence}"
+
+
+def queries_digest(keys: Iterable[Digest]) -> Digest:
+    """Return the digest by which a provider may tell whose queries a batch has."""
+    return digest_of(sorted(keys))

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.cli.project.bradley_terry import with_imported
-from commands.cli.project.bt_options import SoftOptions
+from commands.cli.project.bt_options import PairOptions, SoftOptions
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
@@ -210,11 +210,12 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     selection = pinned(now)
     source = read_verdicts(selection)
 
-    before = with_imported(source, selection, "people", PLAIN, SOFT)
+    before = with_imported(source, selection, "people", PLAIN, SOFT).table(PairOptions())
     tourney("import", "battles", "more.csv", "--name", "people")
 
-    assert with_imported(source, selection, "people", PLAIN, SOFT) == before
-    assert with_imported(source, pinned(now), "people", PLAIN, SOFT).rows != before.rows
+    assert with_imported(source, selection, "people", PLAIN, SOFT).table(PairOptions()) == before
+    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table(PairOptions())
+    assert after.rows != before.rows
 
 
 def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:

@@ -22,11 +22,10 @@ from commands.ports import (
     LikelihoodFailure,
     NoReply,
     Reply,
-    queries_digest,
 )
 from ledger.errors import TourneyError
 from ledger.store import utc_now
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, queries_digest
 
 
 class ScriptedGenerator:

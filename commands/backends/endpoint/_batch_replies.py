@@ -11,9 +11,10 @@ from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.requests import remedy_of
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
-from commands.ports import Answer, BatchState, NoReply, queries_digest
+from commands.ports import Answer, BatchState, NoReply
 from ledger.events.values import Count
 from ledger.identity import Digest
+from projections.verdicts.queries import queries_digest
 
 _LIFE: Final = timedelta(hours=24)
 _OF_ALL: Final = frozenset(

@@ -4,6 +4,7 @@ With soft scores, which say by how much a response won, they are JudgeArena's so
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from commands.cli.project import bt_options
 from commands.cli.shared.imported_set import read_set, require_no_tournament
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import table_command, with_source
-from commands.cli.tables import bradley_terry as tables
+from commands.cli.tables.bradley_terry import notes as said
+from commands.cli.tables.bradley_terry.pairs import pairs_table
+from commands.cli.tables.bradley_terry.ratings import bt_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
@@ -23,7 +26,8 @@ from projections.battles.imported import BattleTable
 from projections.battles.settled import BY_SCORES, scored_orders, settled_battles
 from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
-from projections.ratings.bradley_terry.leaderboard import board_of, leaderboard
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
+from projections.ratings.bradley_terry.rate import Zero
 from projections.tournament.settlement import account_of
 
 
@@ -33,6 +37,7 @@ def bt(
     model: bt_options.ModelOptions,
     kind: bt_options.TableKind,
     soft: bt_options.SoftOptions,
+    pairwise: bt_options.PairOptions,
 ) -> Table:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
 
@@ -41,14 +46,46 @@ def bt(
     kind.require_consistent(soft)
     if kind.name is not None:
         parameters = model.parameters({})
-        return _of_imported(selection, kind.name, parameters, soft.settled(parameters.ties))
+        imported = _of_imported(selection, kind.name, parameters, soft.settled(parameters.ties))
+        return imported.table(pairwise)
     if soft.temperature is not None:
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection)
     parameters = model.parameters(bradley_terry_settings(source.state))
     scoring = soft.settled(parameters.ties)
-    return with_source(_rated(source, selection, kind, parameters, scoring), source)
+    rated = _rated(source, selection, kind, parameters, scoring)
+    return with_source(rated.table(pairwise), source)
+
+
+class RatedBoards(NamedTuple):
+    """Leaderboards, and what is told beside them."""
+
+    boards: Sequence[Leaderboard]
+    parameters: BradleyTerryParameters
+    notes: Sequence[str]
+    facts: Mapping[str, Json]
+    sources: Mapping[str, str] | None = None  # who judged each entrant's battles
+    zeros: Sequence[Sequence[Zero]] | None = None  # the reference of each rating
+
+    def table(self, pairwise: bt_options.PairOptions) -> Table:
+        """Return the table of pairs, or that of ratings."""
+        if pairwise.adjustment is None:
+            return bt_table(
+                self.boards,
+                self.parameters,
+                notes=self.notes,
+                facts=self.facts,
+                sources=self.sources,
+                zeros=self.zeros,
+            )
+        return pairs_table(
+            self.boards,
+            self.parameters,
+            pairwise.adjustment,
+            notes=self.notes,
+            facts=self.facts,
+        )
 
 
 def _rated(
@@ -57,8 +94,8 @@ def _rated(
     kind: bt_options.TableKind,
     parameters: BradleyTerryParameters,
     scoring: bt_options.SoftOptions,
-) -> Table:
-    """Return the chosen table of a tournament."""
+) -> RatedBoards:
+    """Return the chosen ratings of a tournament."""
     if kind.overall_by is not None:
         weights = bt_options.weights_of(kind.overall_by, source.settlements)
         return _overall(source, weights, parameters)
@@ -80,7 +117,7 @@ def _require_scores(selection: Selection, *, is_plain: bool) -> None:
 
 def _by_dimension(
     source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
-) -> Table:
+) -> RatedBoards:
     """Rate the entrants on each dimension; a temperature turns scores into soft scores."""
     require_anchor(parameters, source.roster)
     boards = [
@@ -89,21 +126,21 @@ def _by_dimension(
     ]
     notes, facts = notes_of(source), _facts_of(source)
     if temperature is not None:
-        notes = (*notes, tables.soft_scores_note(temperature))
+        notes = (*notes, said.soft_scores_note(temperature))
         facts["temperature"] = temperature
-    return tables.bt_table(boards, parameters, notes=notes, facts=facts)
+    return RatedBoards(boards, parameters, notes, facts)
 
 
 def _overall(
     source: JudgedTournament, weights: Mapping[str, float], parameters: BradleyTerryParameters
-) -> Table:
+) -> RatedBoards:
     """Rate the entrants over dimensions."""
     board, ratings = tournament_ratings.overall(
         source.settlements, weights, parameters, source.roster
     )
-    weighed = (tables.weights_note(ratings), *tables.missing_notes(board, ratings))
+    weighed = (said.weights_note(ratings), *said.missing_notes(board, ratings))
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
-    return tables.bt_table(
+    return RatedBoards(
         [board],
         parameters,
         notes=(*notes_of(source), *weighed),
@@ -114,7 +151,7 @@ def _overall(
 
 def _controlled(
     source: JudgedTournament, features: Sequence[str], parameters: BradleyTerryParameters
-) -> Table:
+) -> RatedBoards:
     """Rate the entrants with control for style features."""
     found = tournament_ratings.style_controlled(
         source.settlements, features, parameters, source.roster
@@ -123,10 +160,10 @@ def _controlled(
     coefficients: dict[str, Json] = {
         board.name: [each._asdict() for each in ratings.coefficients] for board, ratings in found
     }
-    return tables.bt_table(
+    return RatedBoards(
         [board for board, _ in found],
         parameters,
-        notes=(*notes_of(source), *(tables.coefficient_note(*effect) for effect in effects)),
+        notes=(*notes_of(source), *(said.coefficient_note(*effect) for effect in effects)),
         facts=_facts_of(source) | {"coefficients": coefficients},
     )
 
@@ -157,7 +194,7 @@ def with_imported(
     name: str,
     parameters: BradleyTerryParameters,
     scoring: bt_options.SoftOptions,
-) -> Table:
+) -> RatedBoards:
     """Rate a tournament's entrants together with those of imported battles, as of one position.
 
     Raises:
@@ -171,13 +208,13 @@ def with_imported(
         for dimension, own in _battles_by_dimension(source, scoring.temperature).items()
     }
     boards = [board_of(dimension, each.ratings, source.roster) for dimension, each in rated.items()]
-    return tables.bt_table(
+    return RatedBoards(
         boards,
         parameters,
         notes=(
             *notes_of(source),
             *_imported_notes(name, battles, scoring),
-            *(tables.among_note(dimension, each) for dimension, each in rated.items()),
+            *(said.among_note(dimension, each) for dimension, each in rated.items()),
         ),
         facts={
             **_facts_of(source),
@@ -199,7 +236,7 @@ def _of_imported(
     name: str,
     parameters: BradleyTerryParameters,
     scoring: bt_options.SoftOptions,
-) -> Table:
+) -> RatedBoards:
     """Rate the entrants of imported battles alone."""
     require_no_tournament(selection)
     imported = read_set(selection, name)
@@ -210,20 +247,20 @@ def _of_imported(
     facts: dict[str, Json] = {**scoring._asdict(), "battles": name, "as_of": imported.as_of}
     among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
     if not battles.is_human.all():
-        notes.append(tables.among_note(name, among))
+        notes.append(said.among_note(name, among))
         facts["mae"] = {name: among.mae}
     board = board_of(name, among.ratings)
     sources = {place.entrant: among.source(place.entrant) for place in board.rows}
-    return tables.bt_table([board], parameters, notes=notes, facts=facts, sources=sources)
+    return RatedBoards([board], parameters, notes=notes, facts=facts, sources=sources)
 
 
 def _imported_notes(name: str, battles: BattleTable, scoring: bt_options.SoftOptions) -> list[str]:
     """Return the notes on what a set holds, and on how it is scored."""
-    note = tables.imported_note(name, battles, soft=scoring.is_soft)
+    note = said.imported_note(name, battles, soft=scoring.is_soft)
     if scoring.temperature is None:
         return [note]
     made_at = scoring.made_at if _has_preferences(battles) else None
-    return [note, tables.soft_scores_note(scoring.temperature, made_at)]
+    return [note, said.soft_scores_note(scoring.temperature, made_at)]
 
 
 def _has_preferences(battles: BattleTable) -> bool:

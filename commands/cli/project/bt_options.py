@@ -14,6 +14,7 @@ from ledger.events.ratings import BradleyTerryParameters, IntervalKind, Interval
 from ledger.events.values import MAX_POINTS
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.tournament import FEATURES
 
 STYLE = "style"
@@ -104,6 +105,29 @@ class TableKind(NamedTuple):
         for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
             if value is not None and self.with_set is None and self.name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
+
+
+class PairOptions(NamedTuple):
+    """Whether to compare all pairs, and how chances are adjusted for their number."""
+
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Show the difference of each pair, with adjusted p.")
+    ] = False
+    adjust: Annotated[
+        Adjustment | None,
+        typer.Option(help="How --pairs adjusts p for the number of pairs. Default: max-t."),
+    ] = None
+
+    @property
+    def adjustment(self) -> Adjustment | None:
+        """The adjustment of pairs; None: ratings are shown.
+
+        Raises:
+            ConfigurationError: There is an adjustment without pairs.
+        """
+        if self.adjust is not None and not self.pairs:
+            raise ConfigurationError(["--adjust needs --pairs"])
+        return self.adjust or ("max-t" if self.pairs else None)
 
 
 def _spelling(name: str) -> str:

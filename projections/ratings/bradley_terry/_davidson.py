@@ -99,7 +99,12 @@ class Davidson:
         win, loss, tie = _chances(theta[units.a], theta[units.b], log_nu)
         lead = 2 * units.score - 1 - (win - loss)
         tied = (units.score == TIE) - tie
-        return models.Scores(units.weight * lead / 2, (units.weight * tied)[:, None])
+        both = -tie * (win - loss) / 2
+        rows = ((win * loss + tie * (win + loss) / 4, both), (both, tie * (win + loss)))
+        return models.Scores(
+            slope=units.weight[:, None] * np.column_stack((lead / 2, tied)),
+            information=units.weight[:, None, None] * np.moveaxis(np.array(rows), 2, 0),
+        )
 
 
 PairModel: TypeAlias = models.BradleyTerry | Davidson

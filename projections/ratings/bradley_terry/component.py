@@ -5,22 +5,24 @@ from math import exp, log
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
-    FEWEST_UNITS,
     Uncertainty,
     bootstrap_strengths,
-    covariance,
-    normal_interval,
+    freedom_of_differences,
+    freedom_of_ratings,
     percentile_interval,
+    t_interval,
 )
 
 MEAN_RATING: Final = 1000.0
@@ -43,17 +45,21 @@ class Scale(NamedTuple):
 
 
 def scale_of(
-    entrants: Sequence[str], component: NDArray[np.intp], parameters: BradleyTerryParameters
+    entrants: Sequence[str],
+    component: NDArray[np.intp],
+    support: Support,
+    parameters: BradleyTerryParameters,
 ) -> Scale:
     """Fix the anchor's component at the anchor's rating, and every other at its mean.
 
     Args:
         entrants: (n,) names.
         component: (n,) the number of each one's component.
+        support: What their ratings rest on.
         parameters: The anchor, if any, and its rating.
     """
     n, together = len(entrants), component[:, None] == component
-    zero, hung_from = np.full(n, MEAN_RATING), together / together.sum(axis=1, keepdims=True)
+    zero, hung_from = np.full(n, MEAN_RATING), together * support.shares(component)
     if parameters.anchor in entrants:
         anchor = entrants.index(parameters.anchor)
         zero[together[anchor]] = parameters.anchor_rating
@@ -78,6 +84,7 @@ def rate_component(
     units: ClusteredBattles,
     members: NDArray[np.intp],
     entrants: Sequence[str],
+    support: Support,
     parameters: BradleyTerryParameters,
     rng: np.random.Generator,
 ) -> ComponentRating | None:
@@ -87,6 +94,7 @@ def rate_component(
         units: The battles of all entrants.
         members: (n,) the numbers of the component's.
         entrants: The names of all.
+        support: What the ratings of all rest on.
         parameters: The model, the anchor, and the interval.
         rng: Draws resamples, if any.
 
@@ -100,18 +108,24 @@ def rate_component(
     if n == 1 and not precision:
         return None
     within, names = units.within(members), [entrants[member] for member in members]
+    own = Support(support.n_clusters[members], support.weight[members])
     model = _model(within, parameters)
     likelihood = Likelihood(model, within, precision)
     fit = likelihood.fit()
     if fit is None:
         return None
-    scale = scale_of(names, np.zeros(n, dtype=np.intp), parameters)
-    uncertainty = _uncertainty(likelihood, fit, scale, parameters, rng)
+    uncertainty = _uncertainty(likelihood, fit, names, own, parameters, rng)
+    is_anchor = np.array([name == parameters.anchor for name in names], dtype=np.bool_)
     return ComponentRating(
-        scale.rating(fit[:n]),
-        uncertainty.without_certainty(names, parameters.anchor),
+        _scale(names, own, parameters).rating(fit[:n]),
+        uncertainty.without_certainty(own.is_enough, is_anchor),
         nu=exp(fit[n]) if model.n_parameters > n else 0.0,
     )
+
+
+def _scale(names: Sequence[str], support: Support, parameters: BradleyTerryParameters) -> Scale:
+    """Return the scale of a component."""
+    return scale_of(names, np.zeros(len(names), dtype=np.intp), support, parameters)
 
 
 def _model(units: ClusteredBattles, parameters: BradleyTerryParameters) -> PairModel:
@@ -121,21 +135,48 @@ def _model(units: ClusteredBattles, parameters: BradleyTerryParameters) -> PairM
     return BradleyTerry(units.n_entrants)
 
 
+class _Robust(NamedTuple):
+    """The sandwich covariance of strengths about their mean, and its degrees of freedom, (n, n)."""
+
+    covariance: Floats
+    freedom: Floats
+
+
 def _uncertainty(
     likelihood: Likelihood,
     fit: Floats,
-    scale: Scale,
+    names: Sequence[str],
+    support: Support,
     parameters: BradleyTerryParameters,
     rng: np.random.Generator,
 ) -> Uncertainty:
-    n = likelihood.model.n_entrants
-    if likelihood.units.count.sum() < FEWEST_UNITS:
-        unknown = np.full(n, np.nan)
-        return Uncertainty(unknown, unknown, np.full((n, n), np.nan), n_without_fit=0)
+    n, scale = likelihood.model.n_entrants, _scale(names, support, parameters)
+    about_mean = _scale(names, support, replace(parameters, anchor=None))
+    robust = _robust(likelihood, fit, about_mean)
+    is_anchor = np.array([name == parameters.anchor for name in names], dtype=np.bool_)
+    freedom = freedom_of_ratings(robust.freedom, is_anchor)
     if parameters.interval == "sandwich":
-        spread = scale.points @ covariance(likelihood, fit) @ scale.points.T
-        return normal_interval(scale.rating(fit[:n]), spread, parameters.level)
+        spread = scale.points @ robust.covariance @ scale.points.T / ELO**2
+        bounds = t_interval(scale.rating(fit[:n]), spread, freedom, parameters.level)
+        return Uncertainty(*bounds, spread, robust.freedom, n_without_fit=0)
     draws = bootstrap_strengths(
         likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng
     )
-    return percentile_interval(scale.rating(draws), parameters.level)
+    found = percentile_interval(scale.rating(draws), freedom, parameters.level)
+    return Uncertainty(*found.bounds, found.covariance, robust.freedom, found.n_without_fit)
+
+
+def _robust(likelihood: Likelihood, fit: Floats, scale: Scale) -> _Robust:
+    """Return the sandwich R (sum of g g' + P) R', R taking derivatives to ratings.
+
+    P is the prior's information: it counts as evidence of known variance. Without it, an entrant
+    that never lost would seem sure of a rating that is all prior.
+    """
+    n, units = likelihood.model.n_entrants, likelihood.units
+    fitted = sandwich(units, likelihood.model.scores(fit, units), likelihood.information(fit))
+    meat = fitted.meat()
+    meat[np.arange(n), np.arange(n)] += likelihood.precision
+    response = scale.points @ fitted.inverse[:n]
+    covariance = response @ meat @ response.T
+    freedom = freedom_of_differences(covariance.diagonal(), fitted.freedom(response))
+    return _Robust(covariance, freedom)

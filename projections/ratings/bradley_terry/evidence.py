@@ -7,15 +7,16 @@ known. Battles are grouped in clusters, by prompt or each alone; clusters are in
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import Battles
+from projections.intervals import FEWEST_CLUSTERS
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,17 @@ class ClusteredBattles:
     unit: NDArray[np.intp]
     count: NDArray[np.int64]
 
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "ClusteredBattles":
+        """Select battles; keep all entrants and clusters."""
+        return replace(
+            self,
+            a=self.a[chosen],
+            b=self.b[chosen],
+            score=self.score[chosen],
+            weight=self.weight[chosen],
+            unit=self.unit[chosen],
+        )
+
     def within(self, members: NDArray[np.intp]) -> "ClusteredBattles":
         """Return the battles among some entrants, (n_members,) ascending, renumbered."""
         inside = np.isin(self.a, members) & np.isin(self.b, members)
@@ -179,6 +191,45 @@ class ClusteredBattles:
             unit=unit,
             count=self.count[met],
         )
+
+
+class Support(NamedTuple):
+    """What ratings rest on, within each component.
+
+    n_clusters: (n,) in which an entrant fought; weight: (n,) of an entrant in the mean, 1 or less.
+    """
+
+    n_clusters: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+    @property
+    def is_enough(self) -> NDArray[np.bool_]:
+        """Where there are enough clusters for an interval, and a rank."""
+        return np.asarray(self.n_clusters >= FEWEST_CLUSTERS)
+
+    def shares(self, label: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the share of each entrant in the mean of its component, (n,)."""
+        return np.asarray(self.weight / np.bincount(label, self.weight)[label])
+
+
+def support_of(units: ClusteredBattles, label: NDArray[np.intp]) -> Support:
+    """Count clusters, given the number of each entrant's component, and weigh entrants by them.
+
+    An entrant of too few clusters has weight 0, one of less than half as many as the median of the
+    others a part of 1: so a newcomer hardly moves the mean. Where nobody has enough, all weigh 1.
+    """
+    n = units.n_entrants
+    own = units.take(label[units.a] == label[units.b])
+    entrant, unit = np.concatenate((own.a, own.b)), np.tile(own.unit, 2)
+    met, met_in = np.divmod(np.unique(entrant * len(own.count) + unit), max(len(own.count), 1))
+    n_clusters = np.bincount(met, own.count[met_in], minlength=n).astype(np.int64)
+    is_enough, weight = n_clusters >= FEWEST_CLUSTERS, np.ones(n)
+    for number in np.unique(label[is_enough]):
+        members = label == number
+        usual = np.median(n_clusters[members & is_enough])
+        weight[members] = np.minimum(1.0, 2 * n_clusters[members] / usual)
+        weight[members & ~is_enough] = 0.0
+    return Support(n_clusters, weight)
 
 
 def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:

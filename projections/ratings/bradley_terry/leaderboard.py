@@ -2,90 +2,40 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import erf, isfinite, sqrt
-from statistics import NormalDist
-from typing import Final, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
-from projections.intervals import Floats
+from projections.ratings.bradley_terry.comparisons import ranks
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, rate
-from projections.ratings.bradley_terry.uncertainty import NO_SPREAD
-
-_DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rounding
-
-
-class Ranks(NamedTuple):
-    """Ranks, (n,) each, among the entrants that one can be compared with.
-
-    best: its rank, 1 + the number of significantly better entrants; worst: the number that are not
-    significantly worse, itself included; among: how many are comparable, itself included.
-    """
-
-    best: NDArray[np.intp]
-    worst: NDArray[np.intp]
-    among: NDArray[np.intp]
-
-
-def ranks(ratings: BradleyTerryRatings) -> Ranks:
-    """Rank entrants.
-
-    An entrant is significantly better if its rating is higher by more than z standard errors of the
-    difference, z as for the level of the ratings' intervals; or if its component is above the
-    other's.
-    """
-    label, above = ratings.components.label, ratings.components.above
-    points, error = _differences(ratings)
-    z = NormalDist().inv_cdf((1 + ratings.parameters.level) / 2)
-    ordered = above[label[:, None], label]
-    comparable = (label[:, None] == label) | ordered | ordered.T
-    better = (points > z * error) | ordered
-    among = comparable.sum(axis=1)
-    return Ranks(best=1 + better.sum(axis=0), worst=among - better.sum(axis=1), among=among)
-
-
-def p_better(ratings: BradleyTerryRatings) -> Floats:
-    """Return the probability that each entrant is better than each other, (n, n).
-
-    The normal distribution function at the difference over its standard error; NaN between
-    components, without intervals, where no two clusters differ about both, and on the diagonal.
-    """
-    points, error = _differences(ratings)
-    normal = [(1 + erf(each / sqrt(2))) / 2 for each in (points / error).flat]
-    return np.reshape(normal, points.shape)
-
-
-def _differences(ratings: BradleyTerryRatings) -> tuple[Floats, Floats]:
-    """Return the rating of i minus that of j, and its standard error, (n, n) each.
-
-    NaN between components; an error is also NaN where no two clusters differ about i and j.
-    """
-    points = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
-    variance = ratings.covariance.diagonal()
-    squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
-    error = np.sqrt(np.maximum(squared, 0.0))
-    return points, np.where(error < NO_SPREAD, np.nan, error)
-
 
 Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]
 
 
 class LeaderboardRow(NamedTuple):
-    """One entrant; it can be compared with its component and those above or below it."""
+    """One entrant; its ranks are those within its component."""
 
     entrant: str
     rating: float | None
     lower: float | None  # None, too, where a bound is beyond all numbers
     upper: float | None
-    rank: int | None  # 1 + how many are surely better, of those that are comparable
-    worst_rank: int | None  # how many are not surely worse
+    rank_low: int | None  # 1 + how many are surely better; None: no interval, or nobody to compare
+    rank_high: int | None  # how many are not surely worse, itself included
     n_battles: int
     component: int | None  # None: it was not among those that were rated
     reason: Unrated | None  # why there is no rating
+    no_interval: str | None = None  # why a rating has no interval, and no rank
+
+    @property
+    def rank(self) -> str | None:
+        """Its ranks, as "1" or "2-4"."""
+        if self.rank_low == self.rank_high:
+            return None if self.rank_low is None else str(self.rank_low)
+        return f"{self.rank_low}-{self.rank_high}"
 
     @property
     def group(self) -> int | None:
@@ -138,21 +88,22 @@ def leaderboard(
 
 def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()) -> Leaderboard:
     """Order rated entrants, then list those of the roster that were not rated."""
-    best, worst, _ = ranks(ratings)
-    rows = zip(ratings.rows(), best.tolist(), worst.tolist(), strict=True)
+    low, high = ranks(ratings)
+    rows = zip(ratings.rows(), low.tolist(), high.tolist(), strict=True)
     placed = [
         LeaderboardRow(
             row.entrant,
             rating=row.rating,
             lower=_finite(row.lower),
             upper=_finite(row.upper),
-            rank=rank,
-            worst_rank=worst_rank,
+            rank_low=rank_low or None,
+            rank_high=rank_high or None,
             n_battles=row.n_battles,
             component=row.component,
             reason=row.reason if row.n_battles or row.rating is not None else "no battle",
+            no_interval=row.no_interval,
         )
-        for row, rank, worst_rank in rows
+        for row, rank_low, rank_high in rows
     ]
     idle = [
         LeaderboardRow(entrant, None, None, None, None, None, 0, None, "no battle")

@@ -50,14 +50,18 @@ Derivatives: TypeAlias = Callable[[Floats], Slopes]  # of parameters, (batch, k)
 
 
 class Scores(NamedTuple):
-    """Derivatives of each battle's log-likelihood.
+    """First derivatives of each battle's log-likelihood, and what the battle informs of.
 
-    strength: (n,) by the strength of a, that by b's being the opposite; others: (n, k -
-    n_entrants) by the other parameters.
+    The columns are the strength of a, that of b having the opposite derivative, then the other
+    parameters. slope: (n, few); information: (n, few, few), the expected product of two slopes.
     """
 
-    strength: Floats
-    others: Floats
+    slope: Floats
+    information: Floats
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "Scores":
+        """Select battles."""
+        return Scores(self.slope[chosen], self.information[chosen])
 
 
 @dataclass(frozen=True)
@@ -124,4 +128,7 @@ class BradleyTerry:
     def scores(self, parameters: Floats, units: ClusteredBattles) -> Scores:
         """By the strength of a: its score minus the expected one, times the weight."""
         expected = 1.0 / (1.0 + np.exp(parameters[units.b] - parameters[units.a]))
-        return Scores(units.weight * (units.score - expected), np.empty((len(units.a), 0)))
+        return Scores(
+            slope=(units.weight * (units.score - expected))[:, None],
+            information=(units.weight * expected * (1.0 - expected))[:, None, None],
+        )

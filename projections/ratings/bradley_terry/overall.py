@@ -18,16 +18,16 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.component import ELO, precision_of
-from projections.ratings.bradley_terry.evidence import Components
+from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
+from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
-    covariance_of,
-    influences,
-    normal_interval,
-    sensitivity_of,
+    Uncertainty,
+    freedom_of_ratings,
     single_battles,
+    t_interval,
 )
 
 
@@ -64,7 +64,7 @@ def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.int
     moved = np.zeros((len(prompts), len(members)))
     for each in contributions:
         moved[np.searchsorted(prompts, each.prompts)] += each.moved
-    return covariance_of(moved) + sum(each.of_prior for each in contributions)
+    return np.asarray(moved.T @ moved + sum(each.of_prior for each in contributions))
 
 
 def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contribution:
@@ -77,11 +77,12 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
     precision = precision_of(part.ratings.parameters)
     information = Likelihood(model, units, precision).information(fit)
-    response = sensitivity_of(figures, information)
+    robust = sandwich(units, model.scores(fit, units), information)
+    response = figures @ robust.inverse
     of_strengths = response[:, : len(peers)]
     return _Contribution(
         np.unique(part.battles.cluster[inside]),
-        influences(response, model.scores(fit, units), units),
+        np.concatenate([table @ response.T for table in robust.tables()]),
         of_prior=precision * of_strengths @ of_strengths.T,
     )
 
@@ -196,8 +197,17 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         members = components.members(number)
         if not np.isnan(rating[members[0]]):
             covariance[np.ix_(members, members)] = joint_covariance(parts, members)
-    uncertainty = normal_interval(rating, covariance, some.parameters.level)
-    known = uncertainty.without_certainty(some.entrants, some.parameters.anchor)
+    freedom = np.min([part.ratings.freedom for part in parts], axis=0)
+    support = Support(
+        np.min([part.ratings.support.n_clusters for part in parts], axis=0),
+        weight=np.mean([part.ratings.support.weight for part in parts], axis=0),
+    )
+    is_anchor = np.array([name == some.parameters.anchor for name in some.entrants], dtype=np.bool_)
+    of_ratings = freedom_of_ratings(freedom, is_anchor)
+    bounds = t_interval(rating, covariance, of_ratings, some.parameters.level)
+    known = Uncertainty(*bounds, covariance, freedom, n_without_fit=0).without_certainty(
+        support.is_enough, is_anchor
+    )
     return replace(
         some,
         components=components,
@@ -205,6 +215,8 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         lower=known.lower,
         upper=known.upper,
         covariance=known.covariance,
+        freedom=freedom,
+        support=support,
         nu=np.full(len(components), np.nan),
         n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
     )

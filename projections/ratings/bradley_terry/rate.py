@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
-from projections.intervals import Floats, known
+from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.component import (
     ComponentRating,
@@ -24,9 +24,11 @@ from projections.ratings.bradley_terry.component import (
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
     Components,
+    Support,
     clustered_battles,
     components_of,
     one_component,
+    support_of,
 )
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
@@ -40,11 +42,12 @@ class Rating(NamedTuple):
 
     entrant: str
     rating: float | None
-    lower: float | None  # None: no rating, or no two units differ; infinite: too few resamples fit
+    lower: float | None  # None: no rating or no interval; infinite: too few resamples fit
     upper: float | None  # likewise
     n_battles: int
     component: int
     reason: Reason | None  # why there is no rating
+    no_interval: str | None  # why a rating has no interval
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class BradleyTerryRatings:
         lower: (n,) the interval's lower bound.
         upper: (n,) its upper bound; where there is an anchor, both are about the difference.
         covariance: (n, n) of ratings, in squared Elo points; NaN between components.
+        freedom: (n, n) degrees of freedom of differences, on the diagonal of ratings about a mean.
+        support: What each rating rests on, within its component.
         nu: (n_components,) Davidson's parameter of ties; 0 where no tie is an outcome.
         n_battles: (n,) how often each entrant met another.
         n_without_fit: How many resamples had no finite fit; they count as beyond both bounds.
@@ -71,6 +76,8 @@ class BradleyTerryRatings:
     lower: Floats
     upper: Floats
     covariance: Floats
+    freedom: Floats
+    support: Support
     nu: Floats
     n_battles: NDArray[np.intp]
     n_without_fit: int
@@ -86,23 +93,43 @@ class BradleyTerryRatings:
                 n_battles=int(self.n_battles[i]),
                 component=int(self.components.label[i]),
                 reason=self._reason(i),
+                no_interval=self._no_interval(i),
             )
             for i, entrant in enumerate(self.entrants)
         )
 
     def scale(self) -> Scale:
         """Return the scale that turned strengths into ratings."""
-        zero, points = scale_of(self.entrants, self.components.label, self.parameters)
+        zero, points = scale_of(self.entrants, self.components.label, self.support, self.parameters)
         return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
 
     def zeros(self) -> tuple[frozenset[str], ...]:
         """Return what each rating is measured from, (n,): the anchor, or the mean of these."""
         labels, anchor = self.components.label, self.parameters.anchor
+        counts = self.support.weight > 0
         groups = [
-            frozenset(self.entrants[member] for member in self.components.members(number))
+            frozenset(self.entrants[i] for i in self.components.members(number) if counts[i])
             for number in range(len(self.components))
         ]
-        return tuple(group & {anchor} or group for group in (groups[label] for label in labels))
+        if anchor is not None:
+            groups[labels[self.entrants.index(anchor)]] = frozenset({anchor})
+        return tuple(groups[label] for label in labels)
+
+    def _no_interval(self, i: int) -> str | None:
+        if np.isnan(self.rating[i]) or np.isfinite((self.lower[i], self.upper[i])).all():
+            return None
+        if not np.isnan(self.lower[i]):
+            return f"too many resamples of {self.parameters.unit} have no fit"
+        if not self.support.is_enough[i]:
+            return self._too_few(i)
+        if np.isnan(self.covariance[i, i]):
+            return f"all {self.parameters.unit} agree"
+        anchor = self.entrants.index(str(self.parameters.anchor))
+        return f"the anchor has none: {self._too_few(anchor)}"
+
+    def _too_few(self, i: int) -> str:
+        n, unit = int(self.support.n_clusters[i]), self.parameters.unit
+        return f"{n} {unit if n != 1 else unit[:-1]}: at least {FEWEST_CLUSTERS} are needed"
 
     def _reason(self, i: int) -> Reason | None:
         if not np.isnan(self.rating[i]):
@@ -138,12 +165,13 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
         require_whole_outcomes(battles.score)
     units = clustered_battles(battles, parameters.unit)
     components = _components(units, parameters)
+    support = support_of(units, components.label)
     rng = np.random.default_rng(parameters.seed)
     rated = [
-        rate_component(units, members, battles.entrants, parameters, rng)
+        rate_component(units, members, battles.entrants, support, parameters, rng)
         for members in map(components.members, range(len(components)))
     ]
-    return _assembled(battles, parameters, components, rated)
+    return _assembled(battles, parameters, components, support, rated)
 
 
 def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> Components:
@@ -161,11 +189,13 @@ def _assembled(
     battles: Battles,
     parameters: BradleyTerryParameters,
     components: Components,
+    support: Support,
     rated: Sequence[ComponentRating | None],
 ) -> BradleyTerryRatings:
     n = len(battles.entrants)
     rating, lower, upper = np.full((3, n), np.nan)
-    covariance, nu = np.full((n, n), np.nan), np.full(len(components), np.nan)
+    covariance, freedom = np.full((2, n, n), np.nan)
+    nu = np.full(len(components), np.nan)
     for number, component in enumerate(rated):
         if component is not None:
             members = components.members(number)
@@ -173,6 +203,7 @@ def _assembled(
             rating[members], nu[number] = component.rating, component.nu
             lower[members], upper[members] = uncertainty.lower, uncertainty.upper
             covariance[np.ix_(members, members)] = uncertainty.covariance
+            freedom[np.ix_(members, members)] = uncertainty.freedom
     return BradleyTerryRatings(
         parameters,
         battles.entrants,
@@ -181,6 +212,8 @@ def _assembled(
         lower=lower,
         upper=upper,
         covariance=covariance,
+        freedom=freedom,
+        support=support,
         nu=nu,
         n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
         n_without_fit=sum(each.uncertainty.n_without_fit for each in rated if each is not None),

@@ -1,4 +1,4 @@
-"""Uncertainty of a fit: bootstrap resamples of clusters, and the sandwich covariance.
+"""Intervals of a fit: Student's from a covariance, and percentiles of bootstrap resamples.
 
 Multinomial: as many clusters as there are, drawn with replacement (Efron 1979). Bayesian: each
 cluster weighs as a draw of gamma(1, 1) (Rubin 1981; Newton and Raftery 1994); as none weighs 0,
@@ -6,7 +6,6 @@ there is a fit whenever there is one of the data. Equal clusters weigh together 
 gamma(count, 1), so distinct battles are drawn instead of all battles.
 """
 
-from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -17,7 +16,7 @@ from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import Scores
+from projections.student import critical_value
 
 Bootstrap: TypeAlias = Literal["bayesian", "multinomial"]
 
@@ -25,37 +24,40 @@ _BATCH: Final = 40_000  # numbers in a batch of square matrices: they stay in th
 _DRAWN: Final = 2_000_000  # numbers drawn at a time
 _CLOSE: Final = 1e-4  # of a strength: the square of it, what is missing, is nothing beside noise
 NO_SPREAD: Final = 1e-3  # Elo points: a smaller spread is that of rounding, and none was seen
-FEWEST_UNITS: Final = 2  # units that can differ from each other
 
 
 class Uncertainty(NamedTuple):
     """The uncertainty of ratings.
 
-    lower, upper: (n,) the interval; covariance: (n, n); n_without_fit: of resamples.
+    lower, upper: (n,) the interval; covariance: (n, n); freedom: (n, n) the degrees of freedom of
+    differences, on the diagonal those of ratings; n_without_fit: of resamples.
     """
 
     lower: Floats
     upper: Floats
     covariance: Floats
+    freedom: Floats
     n_without_fit: int
 
-    def without_certainty(self, entrants: Sequence[str], anchor: str | None) -> "Uncertainty":
-        """Replace bounds and covariance by NaN where no two clusters differ.
+    def without_certainty(
+        self, is_enough: NDArray[np.bool_], is_anchor: NDArray[np.bool_]
+    ) -> "Uncertainty":
+        """Replace bounds and covariance by NaN on thin evidence, and where no two clusters differ.
 
         Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
-        decree.
+        decree; if the evidence on it is thin, no rating that hangs from it has bounds.
 
         Args:
-            entrants: (n,) names.
-            anchor: The anchor, if any.
+            is_enough: (n,) whether there are enough clusters.
+            is_anchor: (n,) whether it is the anchor.
         """
-        is_free = np.array([entrant != anchor for entrant in entrants], dtype=np.bool_)
-        alike = (self.upper - self.lower < NO_SPREAD) & is_free
-        return Uncertainty(
-            np.where(alike, np.nan, self.lower),
-            np.where(alike, np.nan, self.upper),
-            np.where(alike[:, None] | alike, np.nan, self.covariance),
-            self.n_without_fit,
+        alike = (self.upper - self.lower < NO_SPREAD) & ~is_anchor
+        unknown = alike | ~is_enough
+        unbound = (unknown | (is_anchor & unknown).any()) & ~is_anchor
+        return self._replace(
+            lower=np.where(unbound, np.nan, self.lower),
+            upper=np.where(unbound, np.nan, self.upper),
+            covariance=np.where(unknown[:, None] | unknown, np.nan, self.covariance),
         )
 
 
@@ -92,19 +94,23 @@ def bootstrap_strengths(
     return np.concatenate([_batch(likelihood, parameters, kind, each, rng) for each in batches])
 
 
-def percentiles(draws: Floats, level: float) -> Bounds:
+def percentiles(draws: Floats, level: float | Floats) -> Bounds:
     """Return the bounds that leave out the same number of draws at either end.
 
     A NaN counts as beyond both bounds, so a bound is infinite if there are too many.
 
     Args:
         draws: (resamples, n).
-        level: The share of draws between the bounds.
+        level: The share of draws between the bounds, of all or (n,) of each column.
     """
-    n_below = int(len(draws) * (1 - level) / 2 + ROUNDING)
-    lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)[n_below]
-    upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)[-1 - n_below]
-    return Bounds(lower, upper)
+    n_below = (len(draws) * (1 - np.asarray(level)) / 2 + ROUNDING).astype(np.intp)
+    below = np.broadcast_to(n_below, draws.shape[1:])[None, :]
+    lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
+    upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)
+    return Bounds(
+        np.take_along_axis(lower, below, axis=0)[0],
+        np.take_along_axis(upper, len(draws) - 1 - below, axis=0)[0],
+    )
 
 
 def _batch(
@@ -153,138 +159,70 @@ def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBatt
     )
 
 
-def sensitivity_of(figures: Floats, information: Floats) -> Floats:
-    """Return the derivative of figures by each derivative of the log-likelihood, (m, k).
+def freedom_of_differences(variance: Floats, freedom: Floats) -> Floats:
+    """Return the degrees of freedom of each difference, (n, n); on the diagonal those given.
+
+    The harmonic mean of both entrants', weighted by the variances of their ratings: most depends on
+    who is less sure.
 
     Args:
-        figures: (m, k) each a linear function of parameters.
-        information: (k, k) at the fit.
+        variance: (n,) of ratings.
+        freedom: (n,) of ratings.
     """
-    return np.asarray(np.linalg.solve(information, figures.T).T, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lost = variance / freedom
+        return np.asarray((variance[:, None] + variance) / (lost[:, None] + lost))
 
 
-def influences(response: Floats, scores: Scores, units: ClusteredBattles) -> Floats:
-    """Return each cluster's influence on each of m figures, (n_clusters, m).
+def freedom_of_ratings(freedom: Floats, is_anchor: NDArray[np.bool_]) -> Floats:
+    """Return the degrees of freedom of ratings, (n,): those of the difference from the anchor."""
+    own = freedom.diagonal()
+    if not is_anchor.any():
+        return own
+    from_anchor = freedom[:, is_anchor.argmax()]
+    return np.where(np.isnan(from_anchor), own, from_anchor)
+
+
+def t_interval(rating: Floats, spread: Floats, freedom: Floats, level: float) -> Bounds:
+    """Return Student's interval of ratings, (n,), from a covariance, (n, n).
 
     Args:
-        response: (m, k) the sensitivity of the figures.
-        scores: The derivatives of each battle's log-likelihood.
-        units: The battles.
+        rating: (n,).
+        spread: (n, n) the covariance of ratings.
+        freedom: (n,) degrees of freedom; without meaning where the variance is 0.
+        level: How often the interval is to hold the truth.
     """
-    n, n_units = units.n_entrants, len(units.count)
-    moved = np.empty((n_units, len(response)))
-    for figure, row in enumerate(response):
-        of_battles = scores.strength * (row[units.a] - row[units.b]) + scores.others @ row[n:]
-        moved[:, figure] = np.bincount(units.unit, of_battles, minlength=n_units)
-    return moved
-
-
-def covariance_of(moved: Floats) -> Floats:
-    """Return the covariance of m figures, (m, m): C / (C - 1) times the sum over C clusters.
-
-    Args:
-        moved: (C, m) each cluster's influence on each figure.
-
-    Returns:
-        NaN throughout for a single cluster, which says nothing of how clusters vary.
-    """
-    n_units, m = moved.shape
-    if n_units == 1:
-        return np.full((m, m), np.nan)
-    return np.asarray(moved.T @ moved * (n_units / (n_units - 1)))
-
-
-_BLOCK: Final = 2_000_000  # numbers in a table of units by parameters, at a time
-
-
-class _Entries(NamedTuple):
-    """The nonzero derivatives of each battle's log-likelihood, in a few columns.
-
-    unit: (n,) the battle's cluster; parameter: (n, few); derivative: (n, few).
-    """
-
-    unit: NDArray[np.intp]
-    parameter: NDArray[np.intp]
-    derivative: Floats
-
-    def of(self, battles: NDArray[np.bool_ | np.intp]) -> "_Entries":
-        return _Entries(self.unit[battles], self.parameter[battles], self.derivative[battles])
-
-
-def covariance(likelihood: Likelihood, parameters: Floats) -> Floats:
-    """Return the sandwich covariance of strengths at a fit, (n_entrants, n_entrants).
-
-    H^-1 (C / (C - 1) sum of g g' + P) H^-1, where H is the information including the prior's, P the
-    prior's alone, and g the derivatives of the log-likelihood of one of C clusters. C / (C - 1)
-    corrects for a fit that is closest to its own data, which matters for few clusters. The prior
-    counts as evidence of known variance: without it, an entrant that never lost would seem sure of
-    a rating that is all prior. Without a prior only differences are determined, as in a fit.
-
-    Args:
-        likelihood: What was fitted, to at least two clusters.
-        parameters: (k,) the fit.
-    """
-    n, n_units = likelihood.model.n_entrants, likelihood.units.count.sum()
-    information = likelihood.information(parameters)
-    meat = _outer_products(likelihood, parameters) * n_units / (n_units - 1)
-    meat[np.arange(n), np.arange(n)] += likelihood.precision
-    half = np.linalg.solve(information, meat)
-    return np.asarray(np.linalg.solve(information, half.T)[:n, :n], dtype=np.float64)
-
-
-def _outer_products(likelihood: Likelihood, parameters: Floats) -> Floats:
-    """Return the sum over clusters of g g', (k, k)."""
-    model, units = likelihood.model, likelihood.units
-    scores = model.scores(parameters, units)
-    others = np.arange(model.n_entrants, model.n_parameters)
-    entries = _Entries(
-        units.unit,
-        np.column_stack((units.a, units.b, np.tile(others, (len(units.a), 1)))),
-        np.column_stack((scores.strength, -scores.strength, scores.others)),
-    )
-    alone = np.bincount(units.unit)[units.unit] == 1
-    apart = _of_single_battles(entries.of(alone), units.count, model.n_parameters)
-    return apart + _of_several_battles(entries.of(~alone), model.n_parameters)
-
-
-def _of_single_battles(entries: _Entries, count: NDArray[np.int64], k: int) -> Floats:
-    """Add up clusters of one battle, in which few products are not 0."""
-    unit, parameter, derivative = entries
-    place = parameter[:, :, None] * k + parameter[:, None, :]
-    product = derivative[:, :, None] * derivative[:, None, :] * count[unit][:, None, None]
-    sums = np.bincount(place.ravel(), product.ravel(), minlength=k * k)
-    return np.reshape(sums.astype(np.float64, copy=False), (k, k))
-
-
-def _of_several_battles(entries: _Entries, k: int) -> Floats:
-    """Add up clusters of several battles, in tables of clusters by parameters."""
-    unit, parameter, derivative = entries.of(np.argsort(entries.unit, kind="stable"))
-    starts = np.flatnonzero(np.diff(unit, prepend=-1))
-    number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(unit)))
-    products = np.zeros((k, k))
-    for first in range(0, len(starts), max(1, _BLOCK // k)):
-        n_units = min(len(starts) - first, max(1, _BLOCK // k))
-        rows = slice(*np.searchsorted(number, (first, first + n_units)))
-        place = (number[rows, None] - first) * k + parameter[rows]
-        flat = np.bincount(place.ravel(), derivative[rows].ravel(), minlength=n_units * k)
-        table = flat.reshape(n_units, k)  # their g
-        products += table.T @ table
-    return products
-
-
-def normal_interval(rating: Floats, spread: Floats, level: float) -> Uncertainty:
-    """Return the normal interval, z standard errors each way, from a covariance, (n, n)."""
     error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
-    margin = NormalDist().inv_cdf((1 + level) / 2) * error
-    return Uncertainty(rating - margin, rating + margin, spread, n_without_fit=0)
+    margin = np.where(error > 0, critical_value(level, freedom), 0.0) * error
+    return Bounds(rating - margin, rating + margin)
 
 
-def percentile_interval(draws: Floats, level: float) -> Uncertainty:
-    """Return the percentile interval of resamples, (draws, n); no covariance if it is unbounded."""
+class Percentiles(NamedTuple):
+    """Percentile bounds of resamples, (n,), and their covariance, NaN if a bound is infinite."""
+
+    bounds: Bounds
+    covariance: Floats
+    n_without_fit: int
+
+
+def percentile_interval(draws: Floats, freedom: Floats, level: float) -> Percentiles:
+    """Return the expanded percentile interval of resamples, (draws, n).
+
+    The percentiles are those of the normal distribution at sqrt(C / (C - 1)) t: resamples of C
+    clusters vary too little, and few clusters have long tails (Hesterberg 2015).
+
+    Args:
+        draws: Ratings by resample; NaN where it has no fit.
+        freedom: (n,) the C - 1 of each.
+        level: How often the interval is to hold the truth.
+    """
     n = draws.shape[1]
-    lower, upper = percentiles(draws, level)
+    few = np.maximum(np.nan_to_num(freedom, nan=np.inf), 1.0)
+    reach = np.sqrt(1 + 1 / few) * critical_value(level, few)
+    expanded = np.array([2 * NormalDist().cdf(each) - 1 for each in reach])
+    bounds = percentiles(draws, expanded)
     fitted = draws[~np.isnan(draws).any(axis=1)]
     spread = np.full((n, n), np.nan)
-    if len(fitted) >= FEWEST_UNITS and np.isfinite(lower).all() and np.isfinite(upper).all():
+    if len(fitted) > 1 and np.isfinite(bounds).all():
         spread = np.cov(fitted, rowvar=False).reshape(n, n)
-    return Uncertainty(lower, upper, spread, n_without_fit=len(draws) - len(fitted))
+    return Percentiles(bounds, spread, n_without_fit=len(draws) - len(fitted))

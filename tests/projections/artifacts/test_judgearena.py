@@ -119,6 +119,7 @@ FOUGHT = [
     Battle("bob", "ann", 1.0, 2),
     Battle("ann", "bob", 1.0, 3),
     Battle("zoe", "ann", 1.0, 4),
+    *(Battle("ann", "bob", float(n % 3 > 0), 10 + n) for n in range(6)),
 ]
 
 
@@ -136,8 +137,8 @@ def test_ratings_are_from_the_highest_down_each_with_its_interval() -> None:
 
     assert isinstance(rows, list)
     assert [(row["model"], row["source"], row["n_battles"]) for row in rows] == [
-        ("ann", "evaluated", 4),
-        ("bob", "human", 3),
+        ("ann", "evaluated", 10),
+        ("bob", "human", 9),
     ]
     assert set(rows[0]) == {
         *("model", "rating", "ci_low", "ci_high", "n_battles", "source", "dimension", "group")

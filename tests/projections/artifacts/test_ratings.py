@@ -153,7 +153,9 @@ def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
     }
     assert (fields["interval"], fields["unit"], fields["level"]) == ("sandwich", "prompts", 0.95)
     assert {row["model"] for row in rows} == {"zoe", "amy", "kim"}
-    assert all(row["ci_low"] <= row["rating"] <= row["ci_high"] for row in rows)
+    assert {(row["ci_low"], row["ci_high"], row["no_interval"]) for row in rows} == {
+        (None, None, "2 prompts: at least 5 are needed")
+    }
 
 
 def test_groups_that_cannot_be_compared_are_told_apart() -> None:

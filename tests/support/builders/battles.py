@@ -6,12 +6,12 @@ chances are averaged over prompts, Bradley-Terry strengths come out nearer to ea
 is put in.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from ledger.events.ratings import BradleyTerryParameters
@@ -19,6 +19,7 @@ from projections.battles.columns import Battle, Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.bradley_terry.sandwich import sandwich
 from tests.support.builders.events import key
 
 
@@ -73,11 +74,22 @@ def fitted(likelihood: Likelihood) -> Floats:
     return fit
 
 
+def strengths_covariance(likelihood: Likelihood, fit: Floats) -> Floats:
+    """Return the sandwich covariance of strengths, (n, n), of which differences are determined."""
+    found = sandwich(
+        likelihood.units,
+        likelihood.model.scores(fit, likelihood.units),
+        likelihood.information(fit),
+    )
+    n, meat = likelihood.model.n_entrants, found.meat()
+    meat[np.arange(n), np.arange(n)] += likelihood.precision
+    return (found.inverse @ meat @ found.inverse)[:n, :n]
+
+
 N_PROMPTS: Final = 143
 STRENGTHS: Final = np.array([-0.6, -0.2, 0.2, 0.6])  # logits
 OWN: Final = 1.0  # standard deviation of an answer's own strength, in logits
 _TIES: Final = 0.5  # Davidson's nu: a sixth of the battles are ties
-_A, _B = np.array([*combinations(range(len(STRENGTHS)), 2)]).T
 
 
 class Coverage(NamedTuple):
@@ -87,23 +99,34 @@ class Coverage(NamedTuple):
     error: float
 
 
-def tournaments(n: int, *, n_prompts: int = N_PROMPTS, own: float = OWN) -> list[Battles]:
+def tournaments(
+    n: int, *, n_prompts: int = N_PROMPTS, own: float = OWN, strengths: Floats = STRENGTHS
+) -> list[Battles]:
     """Return the battles of n tournaments, always the same."""
+    return [*draw_tournaments(n, n_prompts=n_prompts, own=own, strengths=strengths)]
+
+
+def draw_tournaments(
+    n: int, *, n_prompts: int, own: float = OWN, strengths: Floats = STRENGTHS
+) -> Iterator[Battles]:
+    """Yield the battles of n tournaments, always the same, one at a time."""
     rng = np.random.default_rng(2026)
-    return [_tournament(rng, n_prompts, own) for _ in range(n)]
+    for _ in range(n):
+        yield _tournament(rng, strengths, n_prompts, own)
 
 
-def truth(*, own: float = OWN) -> Floats:
+def truth(*, own: float = OWN, strengths: Floats = STRENGTHS) -> Floats:
     """Return the Bradley-Terry ratings of endless prompts, (n_entrants,).
 
     There each pair scores what is expected of it: the integral over the difference of two answers'
     own strengths, which is normal of variance 2 own^2, by Gauss and Hermite.
     """
     nodes, weights = np.polynomial.hermite.hermgauss(60)
-    usual = STRENGTHS[_A] - STRENGTHS[_B]
+    a, b = _pairs(strengths)
+    usual = strengths[a] - strengths[b]
     win, tie = _chances(usual[:, None] + 2 * own * nodes)  # sqrt(2 variance) = 2 own
     scores = (win + tie / 2) @ (weights / weights.sum())
-    return rate(_battles(scores[None, :]), BradleyTerryParameters()).rating
+    return rate(_battles(strengths, scores[None, :]), BradleyTerryParameters()).rating
 
 
 def coverage(intervals: Floats, true: Floats) -> Coverage:
@@ -126,11 +149,18 @@ def bradley_terry(drawn: list[Battles], parameters: BradleyTerryParameters) -> F
     return np.array([np.stack([each.lower, each.upper], axis=1) for each in rated])
 
 
-def _tournament(rng: np.random.Generator, n_prompts: int, own: float) -> Battles:
-    answers = STRENGTHS + rng.normal(scale=own, size=(n_prompts, len(STRENGTHS)))
-    win, tie = _chances(answers[:, _A] - answers[:, _B])
+def _tournament(rng: np.random.Generator, strengths: Floats, n_prompts: int, own: float) -> Battles:
+    a, b = _pairs(strengths)
+    answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
+    win, tie = _chances(answers[:, a] - answers[:, b])
     drawn = rng.random(win.shape)
-    return _battles(np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0)))
+    scores = np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
+    return _battles(strengths, scores)
+
+
+def _pairs(strengths: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    a, b = np.triu_indices(len(strengths), k=1)
+    return a, b
 
 
 def _chances(lead: Floats) -> tuple[Floats, Floats]:
@@ -140,9 +170,10 @@ def _chances(lead: Floats) -> tuple[Floats, Floats]:
     return up / total, _TIES / total
 
 
-def _battles(scores: Floats) -> Battles:
+def _battles(strengths: Floats, scores: Floats) -> Battles:
     """Return the battles of all pairs on each prompt, given (n_prompts, n_pairs) scores."""
     n_prompts, n_pairs = scores.shape
-    a, b = np.tile(_A, n_prompts), np.tile(_B, n_prompts)
+    a, b = (np.tile(each, n_prompts) for each in _pairs(strengths))
     prompt = np.repeat(np.arange(n_prompts), n_pairs)
-    return Battles(tuple("abcd"), a, b, scores.ravel(), prompt, np.ones(scores.size))
+    names = tuple(f"e{number:02}" for number in range(len(strengths)))
+    return Battles(names, a, b, scores.ravel(), prompt, np.ones(scores.size))

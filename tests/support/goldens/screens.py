@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
-from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.bradley_terry.ratings import bt_table
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
     checkpoint_table,

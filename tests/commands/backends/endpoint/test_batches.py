@@ -14,9 +14,10 @@ from commands.errors import (
     NoCredentials,
     SpendLimitReached,
 )
-from commands.ports import Answer, NoReply, Reply, queries_digest
+from commands.ports import Answer, NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
+from projections.verdicts.queries import queries_digest
 from tests.providers.openai import MODEL, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble

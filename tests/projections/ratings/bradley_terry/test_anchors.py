@@ -117,8 +117,8 @@ def test_preferences_count_as_such_or_as_who_won() -> None:
 def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
     """What is said twice of the same prompts is no more certain for coming from two sources."""
     ring = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"), ("a", "b")]
-    told = battles_of(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(ring))
-    elsewhere = battles_of(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(ring))
+    told = battles_of(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(6 * ring))
+    elsewhere = battles_of(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(6 * ring))
 
     both = (told, join_battles(told, told), join_battles(told, elsewhere))
     once, same, other = (rate(each, PLAIN) for each in both)

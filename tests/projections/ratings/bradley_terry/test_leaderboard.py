@@ -1,9 +1,7 @@
 """Entrants by Bradley-Terry rating: who stands where, how surely, and who has no number."""
 
 from math import isfinite
-from statistics import NormalDist
 
-import numpy as np
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
@@ -14,10 +12,7 @@ from projections.ratings.bradley_terry.leaderboard import (
     Leaderboard,
     LeaderboardRow,
     leaderboard,
-    p_better,
-    ranks,
 )
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.support.builders.battles import played
 from tests.support.strategies.battles import any_battles
 
@@ -59,8 +54,8 @@ def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> 
 
     assert [place.entrant for place in found.rows] == ["zoe", "ann", "bob", "cleo", "eve", "dan"]
     zoe, eve = places(found)["zoe"], places(found)["eve"]
-    assert (zoe.rating, zoe.reason, zoe.rank, zoe.worst_rank) == (None, "undefeated", 1, 1)
-    assert (eve.rating, eve.reason, eve.rank, eve.worst_rank) == (None, "winless", 5, 5)
+    assert (zoe.rating, zoe.reason, zoe.rank) == (None, "undefeated", None)
+    assert (eve.rating, eve.reason, eve.rank) == (None, "winless", None)
     assert found.groups == (("zoe",), ("ann", "bob", "cleo"), ("eve",))
 
 
@@ -76,8 +71,8 @@ def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
     """One dimension without a verdict on the anchor yet must not stop the others."""
     found = board(parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
 
-    rated = [place.rating for place in found.rows if place.rating is not None]
-    assert sum(rated) == pytest.approx(3000)
+    in_mean = [places(found)[name].rating or 0.0 for name in ("ann", "bob")]  # cleo: 4 prompts
+    assert sum(in_mean) == pytest.approx(2000)
     assert found.ratings.parameters.anchor is None
 
 
@@ -90,12 +85,15 @@ def test_an_anchor_is_at_its_rating() -> None:
 
 def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
     """JSON has no infinity, and a reader no use for it."""
-    few = [Battle("ann", "bob", 1.0, 1), Battle("bob", "ann", 1.0, 2)]
+    few = [Battle("ann", "bob", 1.0, n) for n in range(5)] + [Battle("bob", "ann", 1.0, 6)]
     parameters = replace(PLAIN, interval="multinomial", resamples=50)
 
     found = leaderboard("factuality", battles_of(few), parameters)
 
     assert found.ratings.n_without_fit > 5
+    assert {place.no_interval for place in found.rows} == {
+        "too many resamples of prompts have no fit"
+    }
     assert not any(map(isfinite, found.ratings.lower))
     assert {(place.lower, place.upper) for place in found.rows} == {(None, None)}
 
@@ -110,83 +108,60 @@ def test_every_entrant_stands_once_with_a_number_or_the_reason(rows: list[Battle
     assert all((place.rating is None) == (place.reason is not None) for place in found.rows)
 
 
-def fought(**games: tuple[int, int]) -> BradleyTerryRatings:
-    """Rate by games, given how often the first and how often the second of a pair won."""
-    rows = played({(pair[0], pair[1]): (won, lost, 0) for pair, (won, lost) in games.items()})
-    return rate(battles_of(rows), BradleyTerryParameters())
+MANY = dict.fromkeys((("ann", "bob"), ("bob", "cleo"), ("ann", "cleo")), (30, 20, 5))
 
 
-def test_a_rank_counts_those_who_are_surely_better() -> None:
-    """Two are too near each other to tell: b and c, below a and above d."""
-    ratings = fought(ab=(80, 20), ac=(80, 20), bc=(52, 48), cd=(80, 20), bd=(80, 20))
+def test_one_win_over_the_weakest_ranks_nobody_first() -> None:
+    """A newcomer's single win says little, and takes no rank from those of many battles."""
+    old = played(MANY)
+    new = [*old, Battle("zoe", "cleo", 1.0, 1_000)]
 
-    found = ranks(ratings)
+    before = leaderboard("factuality", battles_of(old), PLAIN)
+    after = leaderboard("factuality", battles_of(new), PLAIN)
 
-    assert found.best.tolist() == [1, 2, 2, 4]
-    assert found.worst.tolist() == [1, 3, 3, 4]
-    assert found.among.tolist() == [4, 4, 4, 4]
-
-
-def test_a_difference_may_be_sure_where_intervals_overlap() -> None:
-    """Both hang from the same others: what is unsure of those is unsure of both alike."""
-    ratings = fought(ab=(64, 36), bc=(9, 9), ac=(9, 9))
-
-    assert ratings.lower[0] < ratings.upper[1]
-    assert ranks(ratings).best.tolist()[:2] == [1, 2]
+    assert places(after)["zoe"].rank is None
+    assert {name: (each.rating, each.rank) for name, each in places(before).items()} == {
+        name: (each.rating, each.rank) for name, each in places(after).items() if name != "zoe"
+    }
 
 
-def test_being_better_is_as_likely_as_its_deviation_is_normal() -> None:
-    """Worked by hand: log odds log(3 / 2), of variance 1 / 30 + 1 / 20, and 50 / 49 of that."""
-    deviation = np.log(1.5) / ((1 / 30 + 1 / 20) * 50 / 49) ** 0.5
+def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
+    """Three wins and a loss on four prompts are a rating without an interval, off the mean."""
+    old = played(MANY)
+    games = [Battle("zoe", "ann", score, 1_000 + n) for n, score in enumerate([1.0, 1.0, 1.0, 0.0])]
 
-    p = p_better(fought(ab=(30, 20)))
+    before = places(leaderboard("factuality", battles_of(old), PLAIN))
+    after = places(leaderboard("factuality", battles_of([*old, *games]), PLAIN))
 
-    assert p[0, 1] == pytest.approx(NormalDist().cdf(deviation))
-    assert p[1, 0] == pytest.approx(1 - p[0, 1])
-    assert np.isnan(p.diagonal()).all()
-
-
-def test_between_components_their_order_ranks_and_no_chance_is_known() -> None:
-    """Who never lost is first; how likely that is the truth, battles alone do not say."""
-    ratings = fought(ab=(3, 0), bc=(5, 4), cd=(2, 0), xy=(2, 2))
-
-    found = ranks(ratings)
-
-    assert found.best.tolist() == [1, 2, 2, 4, 1, 1]
-    assert found.worst.tolist() == [1, 3, 3, 4, 2, 2]
-    assert found.among.tolist() == [4, 4, 4, 4, 2, 2]
-    known = ~np.isnan(p_better(ratings))
-    assert [*zip(*np.nonzero(known), strict=True)] == [(1, 2), (2, 1), (4, 5), (5, 4)]
+    zoe = after.pop("zoe")
+    assert zoe.rating is not None
+    assert (zoe.lower, zoe.upper, zoe.rank) == (None, None, None)
+    assert zoe.no_interval == "4 prompts: at least 5 are needed"
+    assert {name: each.rank for name, each in after.items()} == {
+        name: each.rank for name, each in before.items()
+    }
+    ratings = {name: each.rating for name, each in after.items()}
+    assert ratings == pytest.approx({name: each.rating for name, each in before.items()}, abs=1e-6)
 
 
-def test_equals_without_error_are_no_better_than_each_other() -> None:
-    """Rounding must not rank: prompts that all say the same leave a standard error of 0."""
-    rows = [(a, b, 1.0, prompt) for prompt in "pq" for a, b in ("ab", "bc", "ca")]
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
+def test_ranks_are_a_range_where_two_are_too_near_each_other() -> None:
+    """A reader sees which order is not known."""
+    found = leaderboard(
+        "factuality",
+        battles_of(
+            played(
+                {
+                    ("ann", "cleo"): (80, 20, 0),
+                    ("bob", "cleo"): (80, 20, 0),
+                    ("ann", "bob"): (51, 49, 0),
+                }
+            )
+        ),
+        PLAIN,
+    )
 
-    assert ranks(ratings).best.tolist() == [1, 1, 1]
-    assert ranks(ratings).worst.tolist() == [3, 3, 3]
-    assert np.isnan(p_better(ratings)).all()
-
-
-def test_three_prompts_that_say_the_same_make_nobody_surely_better() -> None:
-    """0.7 three times over is a rating; what a fourth prompt would say, they do not tell."""
-    rows = [("a", "b", 0.7, prompt) for prompt in range(3)]
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
-
-    assert ranks(ratings).best.tolist() == [1, 1]
-    assert np.isnan(p_better(ratings)).all()
-
-
-@given(rows=any_battles())
-def test_ranks_lie_among_those_who_can_be_compared(rows: list[Battle]) -> None:
-    """And where one chance is known, the other is what is missing from 1."""
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
-
-    best, worst, among = ranks(ratings)
-    p = p_better(ratings)
-
-    assert (best >= 1).all()
-    assert (best <= worst).all()
-    assert (worst <= among).all()
-    assert p + p.T == pytest.approx(np.where(np.isnan(p), np.nan, 1.0), nan_ok=True)
+    assert {name: each.rank for name, each in places(found).items()} == {
+        "ann": "1-2",
+        "bob": "1-2",
+        "cleo": "3",
+    }

@@ -77,13 +77,20 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
     at = drawn[-model.n_parameters :]
     counts = counted(model, units)
 
-    strength, others = model.scores(at, units)
+    slope, of_battles = model.scores(at, units)
 
-    gradient, number = np.zeros(model.n_parameters), units.count[units.unit]
-    np.add.at(gradient, units.a, number * strength)
-    np.add.at(gradient, units.b, -number * strength)
-    gradient[units.n_entrants :] = number @ others
-    assert gradient == pytest.approx(model.derivatives(counts)(at[None, :]).gradient[0], abs=1e-9)
+    number, k = units.count[units.unit], model.n_parameters
+    columns = np.zeros((len(number), slope.shape[1], k))  # how a battle's columns are parameters
+    every = np.arange(len(number))
+    columns[every, 0, units.a], columns[every, 0, units.b] = 1.0, -1.0
+    columns[:, 1:, units.n_entrants :] = np.eye(k - units.n_entrants)
+    gradient = (number[:, None] * (slope[:, None, :] @ columns)[:, 0]).sum(axis=0)
+    information = (number[:, None, None] * (columns.swapaxes(1, 2) @ of_battles @ columns)).sum(
+        axis=0
+    )
+    expected = model.derivatives(counts)(at[None, :])
+    assert gradient == pytest.approx(expected.gradient[0], abs=1e-9)
+    assert information == pytest.approx(expected.information[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])

@@ -1,40 +1,21 @@
 """Bradley-Terry ratings as a table, with notes on intervals, groups and imported battles."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import exp
 from typing import Final
 
 import numpy as np
 
+from commands.cli.tables.bradley_terry.notes import order_notes
 from commands.cli.tables.table import Table, columns
-from commands.errors import MOST_NAMES, counted, joined_names
+from commands.errors import counted, joined_names
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.battles.imported import WINNERS, BattleTable
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.anchors import AnchoredRatings
+from projections.ratings.bradley_terry.comparisons import p_better
 from projections.ratings.bradley_terry.component import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated, p_better
-from projections.ratings.bradley_terry.overall import OverallRatings
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated
 from projections.ratings.bradley_terry.rate import Zero
-from projections.ratings.style import Coefficient
-
-
-def order_notes(board: Leaderboard) -> Iterator[str]:
-    """Yield notes on the order of groups whose ratings do not compare."""
-    groups, above = board.groups, board.ratings.components.above
-    if len(groups) <= 1:
-        return
-    yield f"{board.name}: {len(groups)} groups; ratings compare only within a group."
-    for upper, group in enumerate(groups[:MOST_NAMES]):
-        lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
-        if lower:
-            yield f"{board.name}: {joined_names(group)} above {joined_names(lower)}."
-        elif not above[:, upper].any() and len(group) > 1:
-            yield f"{board.name}: {joined_names(group)} not comparable with others."
-    if len(groups) > MOST_NAMES:
-        yield f"{board.name}: JSON output has the order of all groups."
 
 
 def _unanchored_notes(
@@ -53,74 +34,15 @@ def _unanchored_notes(
         )
 
 
-def _spread_notes(board: Leaderboard) -> Iterator[str]:
-    """Yield a note on ratings without an interval, where all clusters agree."""
-    ratings = board.ratings
-    unknown = np.isnan(ratings.lower) & ~np.isnan(ratings.rating)
-    if unknown.any():
-        names = [ratings.entrants[place] for place in np.flatnonzero(unknown)]
-        have = "has" if len(names) == 1 else "have"
-        yield (
-            f"{board.name}: {joined_names(names)} {have} no interval: all {ratings.parameters.unit}"
-            " agree, so the spread is unknown."
-        )
-
-
-def weights_note(ratings: OverallRatings) -> str:
-    """Return the note on the weights of an overall rating."""
-    shares = " + ".join(f"{part.share:.3g} {part.dimension}" for part in ratings.parts)
-    return f"overall = {shares}; its interval keeps the dimensions of a prompt together."
-
-
-def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
-    """Yield notes on the dimensions that an entrant has no rating on."""
+def _no_interval_notes(board: Leaderboard) -> Iterator[str]:
+    """Yield notes on ratings without an interval, by reason."""
+    reasons: dict[str, list[str]] = {}
     for place in board.rows:
-        if place.rating is None and place.component is not None:
-            for dimension, reason in ratings.missing(place.entrant):
-                yield f"{place.entrant} has no rating on {dimension}: {reason}."
-
-
-def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
-    """Return the note on the effect of a style feature."""
-    said = (
-        f"{board.name}: one standard deviation more of {coefficient.feature} multiplies the odds by"
-        f" {exp(coefficient.beta):.2f}"
-    )
-    if coefficient.lower is None or coefficient.upper is None:
-        return f"{said} (no interval: all battles are on one prompt)."
-    return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
-
-
-def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
-    """Return the note on how many imported battles have which outcome, and on preferences."""
-    counts = [int((battles.winner == place).sum()) for place in range(len(WINNERS))]
-    n = dict(zip(WINNERS, counts, strict=True))
-    decided, tied = n["model_a"] + n["model_b"], n["tie"] + n["tie (bothbad)"]
-    said = (
-        f"{name}: {len(battles.winner)} battles = {decided} decided + {tied} tied"
-        f" + {n['no verdict']} without a verdict"
-    )
-    n_prefs = int((~np.isnan(battles.pref)).sum())
-    if not n_prefs:
-        return said
-    how = "count as preferences (soft)" if soft else "count only who won (hard)"
-    return f"{said}; {n_prefs} with a preference {how}"
-
-
-def soft_scores_note(temperature: float, made_at: float | None = None) -> str:
-    """Return the note on the temperature of soft scores."""
-    made = "" if made_at is None else f", from preferences made at {made_at:g}"
-    return f"Soft scores: a judge's scores at temperature {temperature:g}{made}."
-
-
-def among_note(name: str, among: AnchoredRatings) -> str:
-    """Return the note on how far the anchors' ratings are from those by human votes alone."""
-    if among.mae is None:
-        return f"{name}: no MAE (human votes alone compare no two anchors)."
-    return (
-        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against human votes"
-        " alone."
-    )
+        if place.no_interval is not None:
+            reasons.setdefault(place.no_interval, []).append(place.entrant)
+    for reason, names in reasons.items():
+        have = "has" if len(names) == 1 else "have"
+        yield f"{board.name}: {joined_names(names)} {have} no interval ({reason})."
 
 
 _WHY: Final[Mapping[Unrated, str]] = {
@@ -168,7 +90,7 @@ def bt_table(
             *(columns("group") if is_divided else ()),
             *columns("entrant"),
             *columns("rating", digits=1, low=f"{percent} low", high=f"{percent} high"),
-            *columns("rank", worst_rank="At worst", n_battles="Battles"),
+            *columns("rank", n_battles="Battles"),
             *(columns("source") if sources else ()),
         ),
         rows=tuple(_rows(boards, sources)),
@@ -206,7 +128,7 @@ def _rows(
 ) -> Iterator[Mapping[str, Json]]:
     for board in boards:
         for place in board.rows:
-            row = BradleyTerryRow(board.name, *place[:-2], place.group, place.reason)
+            row = BradleyTerryRow.of(board.name, place)
             yield row._asdict() | ({"source": sources[place.entrant]} if sources else {})
 
 
@@ -224,8 +146,8 @@ def _interval(parameters: BradleyTerryParameters) -> str:
         else f"{parameters.resamples:,} {parameters.interval} resamples of {parameters.unit}"
     )
     return (
-        f"Low and high: {100 * parameters.level:g} % interval, {kind}. Rank: 1 + how many are"
-        " significantly better; at worst: how many are not significantly worse."
+        f"Low and high: {100 * parameters.level:g} % interval, {kind}. Rank: from 1 + how many are"
+        " significantly better to how many are not significantly worse, all pairs compared at once."
     )
 
 
@@ -246,7 +168,7 @@ def _notes(
     for reason, entrants in reasons.items():
         be = "is" if len(entrants) == 1 else "are"
         yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
-    yield from _spread_notes(board)
+    yield from _no_interval_notes(board)
     if board.ratings.n_without_fit:
         resamples = counted(board.ratings.n_without_fit, "resample")
         yield f"{board.name}: {resamples} had no finite fit and count as beyond both bounds."

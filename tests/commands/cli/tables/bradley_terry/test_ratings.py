@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.bradley_terry.ratings import bt_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters
@@ -15,7 +15,7 @@ from tests.support.builders.battles import beaten
 from tests.support.goldens.screens import rendered
 
 PLAIN = BradleyTerryParameters()
-RING = (("ann", "bob"), ("bob", "cleo"), ("cleo", "ann"), ("ann", "bob"))
+RING = (("ann", "bob"), ("bob", "cleo"), ("cleo", "ann"), ("ann", "bob")) * 3
 
 
 def notes(*pairs: tuple[str, str], parameters: BradleyTerryParameters = PLAIN) -> str:
@@ -113,10 +113,10 @@ def test_whom_the_anchor_does_not_hold_is_told() -> None:
 
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
-    alike = [Battle(a, b, 1.0, prompt) for prompt in "pq" for a, b in (("x", "y"), ("y", "x"))]
+    alike = [Battle(a, b, 1.0, prompt) for prompt in "pqrst" for a, b in (("x", "y"), ("y", "x"))]
     table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
 
-    assert "utility: x, y have no interval: all prompts agree" in "\n".join(table.notes)
+    assert "utility: x, y have no interval (all prompts agree)." in "\n".join(table.notes)
     assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
         (1000.0, None, None)
     }
@@ -129,14 +129,14 @@ def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
 def test_a_change_is_told_of_who_hangs_from_the_same(anchor: str | None, told: set[str]) -> None:
     """Groups that are one by now have one mean: nobody came nearer to it by a verdict."""
     parameters = replace(PLAIN, anchor=anchor)
-    islands = [*RING, ("x", "y"), ("y", "x")]
+    islands = [*RING, *[("x", "y"), ("y", "x")] * 3]
     then, now = (
         bt_table(
             [leaderboard("utility", battles_of(beaten(*those)), parameters)],
             parameters,
             facts={"as_of": len(those)},
         )
-        for those in (islands, [*islands, ("x", "ann"), ("ann", "x")])
+        for those in (islands, [*islands, *[("x", "ann"), ("ann", "x")] * 3])
     )
 
     found = difference_table(then, now)

@@ -1,0 +1,1 @@
+"""Bradley-Terry ratings, and differences of all pairs, as tables."""

@@ -1,0 +1,86 @@
+"""What is said beside Bradley-Terry ratings: groups, weights, imported battles, style."""
+
+from collections.abc import Iterator
+from math import exp
+
+import numpy as np
+
+from commands.errors import MOST_NAMES, joined_names
+from projections.battles.imported import WINNERS, BattleTable
+from projections.ratings.bradley_terry.anchors import AnchoredRatings
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.bradley_terry.overall import OverallRatings
+from projections.ratings.style import Coefficient
+
+
+def order_notes(board: Leaderboard) -> Iterator[str]:
+    """Yield notes on the order of groups whose ratings do not compare."""
+    groups, above = board.groups, board.ratings.components.above
+    if len(groups) <= 1:
+        return
+    yield f"{board.name}: {len(groups)} groups; ratings compare only within a group."
+    for upper, group in enumerate(groups[:MOST_NAMES]):
+        lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
+        if lower:
+            yield f"{board.name}: {joined_names(group)} above {joined_names(lower)}."
+        elif not above[:, upper].any() and len(group) > 1:
+            yield f"{board.name}: {joined_names(group)} not comparable with others."
+    if len(groups) > MOST_NAMES:
+        yield f"{board.name}: JSON output has the order of all groups."
+
+
+def weights_note(ratings: OverallRatings) -> str:
+    """Return the note on the weights of an overall rating."""
+    shares = " + ".join(f"{part.share:.3g} {part.dimension}" for part in ratings.parts)
+    return f"overall = {shares}; its interval keeps the dimensions of a prompt together."
+
+
+def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
+    """Yield notes on the dimensions that an entrant has no rating on."""
+    for place in board.rows:
+        if place.rating is None and place.component is not None:
+            for dimension, reason in ratings.missing(place.entrant):
+                yield f"{place.entrant} has no rating on {dimension}: {reason}."
+
+
+def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
+    """Return the note on the effect of a style feature."""
+    said = (
+        f"{board.name}: one standard deviation more of {coefficient.feature} multiplies the odds by"
+        f" {exp(coefficient.beta):.2f}"
+    )
+    if coefficient.lower is None or coefficient.upper is None:
+        return f"{said} (no interval: all battles are on one prompt)."
+    return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
+
+
+def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
+    """Return the note on how many imported battles have which outcome, and on preferences."""
+    counts = [int((battles.winner == place).sum()) for place in range(len(WINNERS))]
+    n = dict(zip(WINNERS, counts, strict=True))
+    decided, tied = n["model_a"] + n["model_b"], n["tie"] + n["tie (bothbad)"]
+    said = (
+        f"{name}: {len(battles.winner)} battles = {decided} decided + {tied} tied"
+        f" + {n['no verdict']} without a verdict"
+    )
+    n_prefs = int((~np.isnan(battles.pref)).sum())
+    if not n_prefs:
+        return said
+    how = "count as preferences (soft)" if soft else "count only who won (hard)"
+    return f"{said}; {n_prefs} with a preference {how}"
+
+
+def soft_scores_note(temperature: float, made_at: float | None = None) -> str:
+    """Return the note on the temperature of soft scores."""
+    made = "" if made_at is None else f", from preferences made at {made_at:g}"
+    return f"Soft scores: a judge's scores at temperature {temperature:g}{made}."
+
+
+def among_note(name: str, among: AnchoredRatings) -> str:
+    """Return the note on how far the anchors' ratings are from those by human votes alone."""
+    if among.mae is None:
+        return f"{name}: no MAE (human votes alone compare no two anchors)."
+    return (
+        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against human votes"
+        " alone."
+    )

@@ -1,0 +1,49 @@
+"""Differences of Bradley-Terry ratings, all pairs compared at once, as a table."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from commands.cli.tables.table import Column, Table, columns
+from commands.runs.rows import BradleyTerryPair
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Json
+from projections.ratings.bradley_terry.comparisons import Adjustment, pairs
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+
+_TOGETHER: Final = "Low, high and p hold for all pairs at once"
+_METHOD: Final[Mapping[Adjustment, str]] = {
+    "max-t": "single-step max-t, simulated from the covariance of all ratings with seed {seed}",
+    "holm": "p by Holm's step-down method, intervals by Bonferroni's",
+}
+
+
+def pairs_table(
+    boards: Iterable[Leaderboard],
+    parameters: BradleyTerryParameters,
+    adjustment: Adjustment,
+    *,
+    notes: Iterable[str] = (),
+    facts: Mapping[str, Json] | None = None,
+) -> Table:
+    """Return a row for each pair of entrants of a group, the largest difference first."""
+    percent = f"{100 * parameters.level:g} %"
+    return Table(
+        schema="tourney/bt-pairs@1",
+        title="Bradley-Terry, differences of all pairs",
+        columns=(
+            *columns("dimension", entrant_a="Higher", entrant_b="Lower"),
+            Column("difference", "Difference", 1, is_signed=True),
+            Column("low", f"{percent} low", 1, is_signed=True),
+            Column("high", f"{percent} high", 1, is_signed=True),
+            *columns(digits=4, p="Adjusted p"),
+        ),
+        rows=tuple(
+            BradleyTerryPair(board.name, *pair)._asdict()
+            for board in boards
+            for pair in pairs(board.ratings, adjustment)
+        ),
+        notes=(*notes, f"{_TOGETHER}: {_METHOD[adjustment].format(seed=parameters.seed)}."),
+        facts={"parameters": parameters.fields, "adjustment": adjustment, **(facts or {})},
+        named_by=("dimension", "entrant_a", "entrant_b"),
+        compared=("difference",),
+    )

@@ -1,0 +1,214 @@
+"""Comparisons of all pairs of entrants at once: which differences are sure, and ranks.
+
+Among n equal entrants, one of n (n - 1) / 2 differences is soon beyond 1.96 standard errors. So the
+largest |z| of all pairs is simulated, z being normal with the covariance of the ratings; what it
+exceeds with a chance of 5 % is the critical value of every pair (max-t, single step: Hothorn, Bretz
+and Westfall 2008). Then, with a chance of 95 %, no difference is wrongly called sure, and all ranks
+hold the true ones (Mogstad, Romano, Shaikh and Wilhelm 2024).
+
+A covariance from few clusters is unsure itself: a critical value is taken over to Student's t with
+the pair's degrees of freedom, at the same chance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.intervals import Floats, known
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.bradley_terry.uncertainty import NO_SPREAD
+from projections.student import critical_value, two_sided_p
+
+Adjustment: TypeAlias = Literal["max-t", "holm"]
+
+_DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rounding
+_MOST_DRAWS: Final = 9_999
+_FEWEST_DRAWS: Final = 999
+_WORK: Final = 20_000_000  # draws times pairs; from 200 entrants on, the fewest draws
+_SECOND_STREAM: Final = (1,)  # of a seed; resamples are its first
+_JITTER: Final = 1e-9  # of a variance: a covariance of few clusters is singular
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The differences of n ratings, (n, n) each: row minus column, in Elo points.
+
+    points: NaN between components; error: their standard error, also NaN without an interval and
+    where no two clusters differ about both; freedom: degrees of freedom.
+    """
+
+    points: Floats
+    error: Floats
+    freedom: Floats
+
+    def p(self) -> Floats:
+        """Return the chance of a difference at least as large between equals, (n, n)."""
+        return two_sided_p(np.abs(self.points) / self.error, self.freedom)
+
+
+def differences(ratings: BradleyTerryRatings) -> Differences:
+    """Return the differences of all pairs."""
+    points = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
+    variance = ratings.covariance.diagonal()
+    squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
+    error = np.sqrt(np.maximum(squared, 0.0))
+    known_error = np.where(error < NO_SPREAD, np.nan, error)
+    return Differences(points, known_error, np.maximum(ratings.freedom, 1.0))
+
+
+def p_better(ratings: BradleyTerryRatings) -> Floats:
+    """Return the probability that each entrant is better than each other, (n, n).
+
+    Student's distribution function at the difference over its standard error; NaN between
+    components, without intervals, where no two clusters differ about both, and on the diagonal.
+    """
+    found = differences(ratings)
+    tail = found.p() / 2
+    return np.asarray(np.where(found.points > 0, 1 - tail, tail))
+
+
+class Ranks(NamedTuple):
+    """Ranks, (n,) each, among the entrants of a component that have an interval; 0: no rank.
+
+    low: 1 + how many are surely better; high: how many are not surely worse, itself included.
+    """
+
+    low: NDArray[np.intp]
+    high: NDArray[np.intp]
+
+
+def ranks(ratings: BradleyTerryRatings) -> Ranks:
+    """Rank entrants by the differences that are sure at the level of the ratings' intervals."""
+    low, high = np.zeros((2, len(ratings.entrants)), dtype=np.intp)
+    found = differences(ratings)
+    for members in _ranked(ratings):
+        inside = np.ix_(members, members)
+        each = _simulated(ratings, found, members).of_one(1 - ratings.parameters.level)
+        reach = critical_value(1 - each, found.freedom[inside]) * found.error[inside]
+        better = found.points[inside] > reach
+        low[members], high[members] = 1 + better.sum(axis=0), len(members) - better.sum(axis=1)
+    return Ranks(low, high)
+
+
+class Pair(NamedTuple):
+    """Two entrants of one component, the higher rating first, and their difference in Elo points.
+
+    The interval and p hold for all pairs at once.
+    """
+
+    entrant_a: str
+    entrant_b: str
+    difference: float
+    low: float | None  # None: one has no interval, or no two clusters differ about both
+    high: float | None
+    p: float | None
+
+
+def pairs(ratings: BradleyTerryRatings, adjustment: Adjustment) -> tuple[Pair, ...]:
+    """Compare all pairs of each component, from the largest difference down.
+
+    Args:
+        ratings: The ratings.
+        adjustment: max-t: the largest difference of all; holm: step-down (Holm 1979), with the
+            intervals of Bonferroni, which hold whatever the correlation.
+    """
+    found, alpha = differences(ratings), 1 - ratings.parameters.level
+    adjusted, reach = np.full((2, *found.points.shape), np.nan)
+    for members in _ranked(ratings):
+        inside = np.ix_(members, members)
+        p = found.p()[inside]
+        if adjustment == "max-t":
+            chance = _simulated(ratings, found, members)
+            adjusted[inside], each = chance.of(p), chance.of_one(alpha)
+        else:
+            adjusted[inside], each = _holm(p), alpha / max(1, np.isfinite(p).sum() // 2)
+        reach[inside] = critical_value(1 - each, found.freedom[inside]) * found.error[inside]
+    return tuple(sorted(_rows(ratings, found, adjusted, reach), key=lambda row: -row.difference))
+
+
+def _rows(
+    ratings: BradleyTerryRatings, found: Differences, adjusted: Floats, reach: Floats
+) -> Iterator[Pair]:
+    for i, j in combinations(range(len(ratings.entrants)), 2):
+        if not np.isnan(found.points[i, j]):
+            a, b = (i, j) if found.points[i, j] >= 0 else (j, i)
+            difference = float(found.points[a, b])
+            yield Pair(
+                ratings.entrants[a],
+                ratings.entrants[b],
+                difference,
+                low=known(difference - reach[a, b]),
+                high=known(difference + reach[a, b]),
+                p=known(adjusted[a, b]),
+            )
+
+
+def _ranked(ratings: BradleyTerryRatings) -> Iterator[NDArray[np.intp]]:
+    """Yield the entrants of each component that have a covariance, two at least."""
+    has_covariance = ~np.isnan(ratings.covariance.diagonal())
+    for number in range(len(ratings.components)):
+        members = np.flatnonzero((ratings.components.label == number) & has_covariance)
+        if len(members) > 1:
+            yield members
+
+
+def _holm(p: Floats) -> Floats:
+    """Adjust p, (n, n) symmetric with NaN where unknown, by Holm's step-down method (1979)."""
+    upper = np.triu(np.isfinite(p), k=1)
+    order = np.argsort(p[upper])
+    steps = p[upper][order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    found = np.full(p.shape, np.nan)
+    found[upper] = adjusted
+    return np.where(upper.T, found.T, found)
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    """The largest |z| of all pairs in each draw, (n_draws,), ascending."""
+
+    largest: Floats
+
+    def of_one(self, alpha: float) -> float:
+        """Return the p that a single pair must stay below, for all pairs to keep alpha.
+
+        Of n draws, at most alpha (n + 1) - 1 may be as large as what is called sure.
+        """
+        place = len(self.largest) - int(alpha * (len(self.largest) + 1) + _JITTER)
+        return 2 * NormalDist().cdf(-float(self.largest[min(place, len(self.largest) - 1)]))
+
+    def of(self, p: Floats) -> Floats:
+        """Return the chance that the smallest p of all pairs is at least as small as each."""
+        tail = np.clip(np.nan_to_num(p, nan=1.0) / 2, 1e-300, 0.5)
+        z = -np.array([NormalDist().inv_cdf(each) for each in tail.flat]).reshape(p.shape)
+        n_beyond = len(self.largest) - np.searchsorted(self.largest, z)
+        return np.where(np.isnan(p), np.nan, (1 + n_beyond) / (1 + len(self.largest)))
+
+
+def _simulated(
+    ratings: BradleyTerryRatings, found: Differences, members: NDArray[np.intp]
+) -> _Simulated:
+    """Simulate the ratings of equals, with the covariance and the seed of the ratings.
+
+    Pairs are taken row by row, so that memory grows with draws times entrants.
+    """
+    n, inside = len(members), np.ix_(members, members)
+    covariance = ratings.covariance[inside]
+    variance = covariance.diagonal().mean() + _JITTER
+    root = np.linalg.cholesky(covariance + _JITTER * variance * np.eye(n))
+    seed = np.random.SeedSequence(ratings.parameters.seed, spawn_key=_SECOND_STREAM)
+    n_draws = min(_MOST_DRAWS, max(_FEWEST_DRAWS, 2 * _WORK // n**2))
+    drawn = np.random.default_rng(seed).standard_normal((n_draws, n), dtype=np.float32)
+    z = (drawn @ root.T).astype(np.float32)
+    scale = np.nan_to_num(1 / found.error[inside], nan=0.0).astype(np.float32)
+    largest = np.zeros(n_draws, dtype=np.float32)
+    for i in range(n - 1):
+        beyond = np.abs(z[:, i + 1 :] - z[:, i : i + 1]) * scale[i, i + 1 :]
+        largest = np.maximum(largest, beyond.max(axis=1))
+    return _Simulated(np.sort(largest).astype(np.float64))

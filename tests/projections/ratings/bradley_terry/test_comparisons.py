@@ -1,0 +1,171 @@
+"""Which differences are sure when all pairs are compared at once, and the ranks that follow."""
+
+from dataclasses import replace as dataclass_replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.bradley_terry.comparisons import differences, p_better, pairs, ranks
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.student import two_sided_p
+from tests.support.builders.battles import played, tournaments
+from tests.support.builders.events import valid
+from tests.support.strategies.battles import any_battles
+
+
+def fought(**games: tuple[int, int]) -> BradleyTerryRatings:
+    """Rate by games, given how often the first and how often the second of a pair won."""
+    rows = played({(pair[0], pair[1]): (won, lost, 0) for pair, (won, lost) in games.items()})
+    return rate(battles_of(rows), BradleyTerryParameters())
+
+
+def test_a_rank_counts_those_who_are_surely_better() -> None:
+    """Two are too near each other to tell: b and c, below a and above d."""
+    ratings = fought(ab=(80, 20), ac=(80, 20), bc=(52, 48), cd=(80, 20), bd=(80, 20))
+
+    found = ranks(ratings)
+
+    assert found.low.tolist() == [1, 2, 2, 4]
+    assert found.high.tolist() == [1, 3, 3, 4]
+
+
+def test_a_difference_may_be_sure_where_intervals_overlap() -> None:
+    """Both hang from the same others: what is unsure of those is unsure of both alike."""
+    games = {("a", "b"): (66, 34, 0), ("b", "c"): (9, 9, 0), ("a", "c"): (9, 9, 0)}
+    ratings = rate(battles_of(played(games)), valid(BradleyTerryParameters, {"anchor": "c"}))
+
+    assert ratings.lower[0] < ratings.upper[1]
+    assert ranks(ratings).high[0] < ranks(ratings).high[1]
+
+
+def test_being_better_is_as_likely_as_its_deviation_is() -> None:
+    """Worked by hand: log odds log(3 / 2), of variance 1 / 30 + 1 / 20, and 50 / 49 of that.
+
+    Student's t has 49 degrees of freedom.
+    """
+    deviation = np.log(1.5) / ((1 / 30 + 1 / 20) * 50 / 49) ** 0.5
+
+    p = p_better(fought(ab=(30, 20)))
+
+    assert p[0, 1] == pytest.approx(1 - two_sided_p(deviation, np.array(49.0)) / 2)
+    assert p[1, 0] == pytest.approx(1 - p[0, 1])
+    assert np.isnan(p.diagonal()).all()
+
+
+def test_ranks_are_those_within_a_component() -> None:
+    """Who never lost is above the others, by nobody knows how much, and takes no rank from them."""
+    ratings = fought(ab=(3, 0), bc=(500, 400), cd=(20, 0), xy=(5, 5))
+
+    found = ranks(ratings)
+
+    assert found.low.tolist() == [0, 1, 2, 0, 1, 1]
+    assert found.high.tolist() == [0, 1, 2, 0, 2, 2]
+    known = ~np.isnan(p_better(ratings))
+    assert [*zip(*np.nonzero(known), strict=True)] == [(1, 2), (2, 1), (4, 5), (5, 4)]
+
+
+def test_equals_without_error_are_no_better_than_each_other() -> None:
+    """Rounding must not rank: prompts that all say the same leave a standard error of 0."""
+    rows = [(a, b, 1.0, prompt) for prompt in range(6) for a, b in ("ab", "bc", "ca")]
+    ratings = rate(battles_of(rows), BradleyTerryParameters())
+
+    assert ranks(ratings).low.tolist() == [0, 0, 0]
+    assert np.isnan(p_better(ratings)).all()
+    assert {row.no_interval for row in ratings.rows()} == {"all prompts agree"}
+
+
+def test_two_of_which_no_prompt_differs_are_no_better_than_each_other() -> None:
+    """Each varies against a third, and they never against each other: 0.5 of each battle."""
+    rows = [
+        (a, "c", won, prompt) for prompt, won in enumerate([1.0, 0.0, 1.0, 1.0, 0.5]) for a in "ab"
+    ]
+    ratings = rate(battles_of(rows), BradleyTerryParameters())
+
+    assert np.isnan(p_better(ratings)[0, 1])
+    found = {(pair.entrant_a, pair.entrant_b): pair.p for pair in pairs(ratings, "max-t")}
+    assert found["a", "b"] is None
+    assert found["a", "c"] is not None
+
+
+@given(rows=any_battles())
+def test_ranks_lie_among_those_who_can_be_compared(rows: list[Battle]) -> None:
+    """And where one chance is known, the other is what is missing from 1."""
+    ratings = rate(battles_of(rows), BradleyTerryParameters())
+
+    low, high = ranks(ratings)
+    p = p_better(ratings)
+
+    assert (low <= high).all()
+    assert ((low > 0) <= ratings.support.is_enough).all()
+    assert p + p.T == pytest.approx(np.where(np.isnan(p), np.nan, 1.0), nan_ok=True)
+
+
+def equal_boards(n: int, n_entrants: int, n_prompts: int) -> list[BradleyTerryRatings]:
+    """Rate tournaments of equal entrants."""
+    drawn = tournaments(n, n_prompts=n_prompts, strengths=np.zeros(n_entrants))
+    return [rate(each, BradleyTerryParameters()) for each in drawn]
+
+
+@pytest.mark.parametrize(("n_entrants", "n_prompts"), [(4, 40), (8, 30)])
+def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
+    n_entrants: int, n_prompts: int
+) -> None:
+    """5 % by design, to what 150 boards can tell; single intervals would rank in 19 and 53 %."""
+    boards = equal_boards(150, n_entrants, n_prompts)
+
+    ranked = np.mean([(ranks(each).low > 1).any() for each in boards])
+
+    assert 0.01 <= ranked <= 0.1
+
+
+def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
+    """The table of pairs and the ranks say the same."""
+    for board in equal_boards(10, 6, 30):
+        sure = sum((pair.p or 1.0) <= 0.05 for pair in pairs(board, "max-t"))
+        beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board, "max-t"))
+
+        assert sure == beyond == (ranks(board).low - 1).sum()
+
+
+def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
+    """Of 10 equally sure means of many degrees of freedom, the studentized range at 5 % is 4.474.
+
+    Harter (1960), table of the studentized range: q(0.05; 10, infinity) = 4.474; |t| is q / sqrt 2.
+    """
+    ratings = rate(
+        tournaments(1, n_prompts=4000, strengths=np.zeros(10))[0], BradleyTerryParameters()
+    )
+
+    found = pairs(ratings, "max-t")
+
+    margins = [(pair.high or 0.0) - pair.difference for pair in found]
+    errors = differences(ratings).error
+    typical = np.nanmean(errors[~np.eye(10, dtype=np.bool_)])
+    assert np.mean(margins) / typical == pytest.approx(4.474 / np.sqrt(2), rel=0.02)
+
+
+def test_holm_multiplies_the_smallest_p_by_how_many_are_left() -> None:
+    """Worked by hand (Holm 1979): the k-th of m smallest by m - k + 1, never less than before."""
+    ratings = fought(ab=(60, 40), bc=(55, 45), ac=(70, 30))
+    alone = differences(ratings).p()[np.triu_indices(3, k=1)]
+
+    found = [pair.p for pair in pairs(ratings, "holm")]
+
+    first, second, third = sorted(alone)
+    expected = [3 * first, max(3 * first, 2 * second), max(3 * first, 2 * second, third)]
+    assert found == pytest.approx(expected)
+
+
+def test_more_draws_of_the_same_seed_are_the_same() -> None:
+    """A rank must not change from one look to the next."""
+    ratings = fought(ab=(60, 40), bc=(55, 45), ac=(70, 30))
+    other = replace(ratings.parameters, seed=1)
+
+    first, second = pairs(ratings, "max-t"), pairs(ratings, "max-t")
+
+    assert first == second
+    assert first != pairs(dataclass_replace(ratings, parameters=other), "max-t")

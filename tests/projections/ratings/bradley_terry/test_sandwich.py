@@ -1,0 +1,163 @@
+"""Bias-reduced covariances are those of the textbook, and say how many clusters count."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from ledger.events.ratings import IntervalUnit
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry.evidence import clustered_battles
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
+from tests.support.builders.battles import fitted, strengths_covariance
+from tests.support.strategies.battles import SOFT, comparable
+
+
+def likelihood_of(battles: Battles, unit: IntervalUnit) -> Likelihood:
+    """Return the likelihood of battles with ties as half."""
+    return Likelihood(BradleyTerry(len(battles.entrants)), clustered_battles(battles, unit))
+
+
+def sandwich_of(likelihood: Likelihood) -> Sandwich:
+    """Return a fit's sandwich."""
+    fit = fitted(likelihood)
+    scores = likelihood.model.scores(fit, likelihood.units)
+    return sandwich(likelihood.units, scores, likelihood.information(fit))
+
+
+def of_differences(covariances: Floats) -> Floats:
+    """Return what a covariance of strengths says about strengths less their mean."""
+    n = len(covariances)
+    centred = np.eye(n) - 1 / n
+    return np.asarray(centred @ covariances @ centred)
+
+
+def by_the_textbook(battles: Battles, unit: IntervalUnit, theta: Floats) -> Floats:
+    """Return CR2 as in Pustejovsky and Tipton (2018), equation 6: one matrix for each cluster.
+
+    The working model is that of the fit: W = diag(w p q), residuals weighted by 1 / (p q).
+    """
+    groups = battles.cluster if unit == "prompts" else np.arange(len(battles))
+    x = np.zeros((len(battles), len(battles.entrants)))  # +1 for a, -1 for b
+    x[np.arange(len(battles)), battles.a] = 1
+    x[np.arange(len(battles)), battles.b] = -1
+    expected = 1 / (1 + np.exp(-x @ theta))
+    root = np.sqrt(battles.weight * expected * (1 - expected))
+    z = x * root[:, None]
+    residual = battles.weight * (battles.score - expected) / root
+    bread = np.linalg.pinv(z.T @ z, rcond=1e-10)
+    meat = np.zeros_like(bread)
+    for group in np.unique(groups):
+        own = groups == group
+        values, vectors = np.linalg.eigh(np.eye(own.sum()) - z[own] @ bread @ z[own].T)
+        adjusted = vectors @ ((vectors.T @ residual[own]) / np.sqrt(values))
+        g = z[own].T @ adjusted
+        meat += np.outer(g, g)
+    return np.asarray(bread @ meat @ bread)
+
+
+@pytest.mark.parametrize("unit", ["prompts", "battles"])
+@given(rows=comparable(scores=SOFT))
+def test_it_is_that_of_the_textbook(unit: IntervalUnit, rows: list[Battle]) -> None:
+    """Counting what is alike once, what is alone apart, and a power series only save time."""
+    battles = battles_of(
+        row._replace(prompt=f"{copy} {row.prompt}") for copy in range(3) for row in rows
+    )
+    likelihood = likelihood_of(battles, unit)
+    fit = fitted(likelihood)
+
+    found = of_differences(strengths_covariance(likelihood, fit))
+
+    assert found == pytest.approx(by_the_textbook(battles, unit, fit), rel=1e-6, abs=1e-8)
+
+
+def test_thousands_of_prompts_of_many_entrants_add_up() -> None:
+    """They are added up in blocks, so that memory does not grow with them."""
+    rng = np.random.default_rng(8)
+    n, n_battles = 200, 21_000
+    a = rng.integers(n, size=n_battles)
+    b = (a + rng.integers(1, n, size=n_battles)) % n
+    score, prompt = rng.integers(2, size=n_battles).astype(np.float64), np.arange(n_battles) // 2
+    names = tuple(f"{i:03}" for i in range(n))
+    battles = Battles(names, a, b, score, prompt, np.ones(n_battles))
+    likelihood = likelihood_of(battles, "prompts")
+    fit = fitted(likelihood)
+
+    found = of_differences(strengths_covariance(likelihood, fit))
+
+    assert found == pytest.approx(by_the_textbook(battles, "prompts", fit), rel=1e-6, abs=1e-8)
+
+
+def test_prompts_that_move_together_leave_less_evidence() -> None:
+    """Ten copies of a battle are ten battles, and one prompt."""
+    scores = [1.0, 1.0, 0.0, 1.0, 0.0]
+    rows = [("a", "b", score, n) for n, score in enumerate(scores) for _ in range(10)]
+
+    variance = {
+        unit: of_differences(strengths_covariance(each, fitted(each)))[0, 0]
+        for unit in ("prompts", "battles")
+        for each in [likelihood_of(battles_of(rows), unit)]
+    }
+
+    allowances = (5 / 4) / (50 / 49)
+    assert variance["prompts"] / variance["battles"] == pytest.approx(10 * allowances)
+
+
+def test_the_error_of_a_log_odds_is_that_of_its_counts() -> None:
+    """Worked by hand: 1 / won + 1 / lost, and C / (C - 1) for C battles that inform alike."""
+    rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20)]
+    likelihood = likelihood_of(battles_of(rows), "battles")
+
+    found = strengths_covariance(likelihood, fitted(likelihood))
+
+    variance = found[0, 0] + found[1, 1] - 2 * found[0, 1]
+    assert variance == pytest.approx((1 / 30 + 1 / 20) * 50 / 49)
+
+
+def test_ties_inform_of_their_number_and_not_of_the_difference() -> None:
+    """Worked by hand: Davidson's log odds are of the decided; leverage is a little less than 1."""
+    rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5] * 10)]
+    likelihood = Likelihood(Davidson(2), clustered_battles(battles_of(rows), "battles"))
+
+    found = strengths_covariance(likelihood, fitted(likelihood))
+
+    variance = found[0, 0] + found[1, 1] - 2 * found[0, 1]
+    assert variance == pytest.approx((1 / 30 + 1 / 20) * 60 / 59, rel=0.02)
+    assert variance > 1 / 30 + 1 / 20
+
+
+@pytest.mark.parametrize("model", [BradleyTerry(3), Davidson(3)])
+def test_clusters_that_inform_alike_leave_one_degree_of_freedom_less(
+    model: BradleyTerry | Davidson,
+) -> None:
+    """C - 1, as for a mean of C numbers."""
+    pairs = [("a", "b"), ("b", "c"), ("c", "a")]
+    scores = [1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.5, 0.0]
+    rows = [(a, b, score, n) for n, score in enumerate(scores) for a, b in pairs]
+    found = sandwich_of(Likelihood(model, clustered_battles(battles_of(rows), "prompts")))
+
+    freedom = found.freedom((np.eye(3) - 1 / 3) @ found.inverse[:3])
+
+    assert freedom == pytest.approx([7.0] * 3)
+
+
+def test_who_fought_on_few_prompts_has_few_degrees_of_freedom() -> None:
+    """A newcomer of 6 prompts, among those of 60."""
+    rows = [("a", "b", float(n % 2), n) for n in range(60)]
+    rows += [("new", "a", float(n % 2), n) for n in range(6)]
+    found = sandwich_of(likelihood_of(battles_of(rows), "prompts"))
+
+    _, _, new = found.freedom((np.eye(3) - np.array([0.5, 0.5, 0.0])) @ found.inverse)
+
+    assert 4.9 < new < 6
+
+
+def test_a_figure_that_is_fixed_has_no_degrees_of_freedom() -> None:
+    """An anchor's rating does not vary."""
+    rows = [("a", "b", float(n % 2), n) for n in range(6)]
+    found = sandwich_of(likelihood_of(battles_of(rows), "prompts"))
+
+    assert np.isnan(found.freedom(np.zeros((1, 2)))).all()
