@@ -65,14 +65,13 @@ class ConfiguredBackends:
             NoCredentials: The provider needs a key, and none is set.
             MissingExtra: A package that the provider needs is not installed.
         """
-        settings = self.settings
         match judge.provider:
             case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
-                return _anthropic_judge(settings, judge)
+                return _anthropic_judge(self.settings, judge)
             case "endpoint" | "openai-batch":
-                return _endpoint_judge(settings, judge)
+                return _endpoint_judge(self.settings, judge)
             case "hf":
-                return _hf_judge(settings, judge, weights_of(settings, judge, self.folder))
+                return _hf_judge(self.settings, judge, self.folder)
             case "reference":
                 from commands.backends._reference_judge import ReferenceJudge
 
@@ -91,8 +90,8 @@ class ConfiguredBackends:
         from commands.backends.anthropic.batches import AnthropicBatches
         from commands.backends.anthropic.client import with_client
 
-        cache = self.settings.judge.cache
-        return with_client(lambda client: AnthropicBatches(client, judge, cache=cache))
+        how = self.settings.judge
+        return with_client(lambda client: AnthropicBatches(client, judge, cache=how.cache))
 
 
 def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> "EndpointGenerator":
@@ -129,8 +128,7 @@ def inferences_on_replicas(settings: Settings) -> Iterator[Callable[[Entrant], I
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield make_inference_factory(settings)
         return
-    replicas = _replicas(settings)
-    if not replicas.is_main:
+    if not (replicas := _replicas(settings)).is_main:
         replicas.serve()
         yield None
         return
@@ -288,12 +286,12 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
     )
 
 
-def _hf_judge(settings: Settings, judge: JudgeSettings, weights: Path) -> Judge:
+def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
     with _extra("models", "torch"):
         from commands.backends.huggingface.judge import HfJudge
     parameters = dict(judge.parameters)
     return HfJudge(
-        weights,
+        weights_of(settings, judge, folder),
         dtype=str(parameters["dtype"]),
         max_tokens=int(parameters["max_tokens"]),
         batch_tokens=settings.generation.batch_tokens,
