@@ -84,7 +84,7 @@ def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:
     return marks.a - marks.b if order == "forward" else marks.b - marks.a
 
 
-_Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
+Meeting: TypeAlias = tuple[Hashable, frozenset[str]]
 """A prompt's name, and the two entrants."""
 
 
@@ -118,12 +118,12 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
     Raises:
         CannotCalibrate: No vote is on what the judge scored, or the margins are not finite.
     """
-    marked: dict[_Meeting, list[tuple[str, float]]] = defaultdict(list)
-    for place, a, meeting in _named(judged.battles):
+    marked: dict[Meeting, list[tuple[str, float]]] = defaultdict(list)
+    for place, a, meeting in named_battles(judged.battles):
         marked[meeting].append((a, float(judged.margin[place])))
     rows = [
         (place, margin if a == first else -margin)
-        for place, first, meeting in _named(votes)
+        for place, first, meeting in named_battles(votes)
         for a, margin in marked.get(meeting, ())
     ]
     places = np.array([place for place, _ in rows], dtype=np.intp)
@@ -132,8 +132,8 @@ def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:
     return ScoredBattles(votes.take(places), margins)
 
 
-def _named(battles: Battles) -> Iterator[tuple[int, str, _Meeting]]:
-    """Yield place, a and meeting of the battles whose prompt has an id."""
+def named_battles(battles: Battles) -> Iterator[tuple[int, str, Meeting]]:
+    """Yield the place, a, and what met where, of the battles whose prompt has an id."""
     names, prompts = battles.entrants, battles.prompts
     columns = (battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist())
     for place, (a, b, prompt) in enumerate(zip(*columns, strict=True)):

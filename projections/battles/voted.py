@@ -1,0 +1,101 @@
+"""A judge's battles, with the scores that people gave where they voted on the same ones."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import TIE, Battle, Battles, battles_of
+from projections.battles.settled import Meeting, named_battles
+from projections.intervals import Floats
+from projections.tournament.settlement import Settlement
+
+
+@dataclass(frozen=True)
+class VotedBattles:
+    """A judge's battles, with people's scores where they voted.
+
+    Attributes:
+        judged: Of n battles; every cluster is a prompt.
+        human: (n,) the mean score of a by people's votes; NaN without one.
+        n_votes: How many votes that is.
+        n_unmatched: Votes on what the judge has no verdict about, which are not used.
+    """
+
+    judged: Battles
+    human: Floats
+    n_votes: int
+    n_unmatched: int
+
+    @property
+    def has_vote(self) -> NDArray[np.bool_]:
+        """Whether people voted on each battle, (n,)."""
+        return ~np.isnan(self.human)
+
+    @property
+    def n_prompts(self) -> int:
+        """On how many prompts people voted."""
+        return len(np.unique(self.judged.cluster[self.has_vote]))
+
+    @property
+    def correlation(self) -> float:
+        """Of the judge's scores with people's, over the battles voted on; NaN if one is constant.
+
+        Pairs have no order: so each counts from both sides, and the mean score is 1/2.
+        """
+        judge, human = self.judged.score[self.has_vote] - 0.5, self.human[self.has_vote] - 0.5
+        product = float(np.sqrt((judge**2).sum() * (human**2).sum()))
+        return float((judge * human).sum() / product) if product else np.nan
+
+
+class Vote(NamedTuple):
+    """A vote on a battle: the score of one entrant, and how often the vote counts."""
+
+    a: str
+    score: float
+    weight: float
+
+
+def with_votes(judged: Battles, votes: Battles) -> VotedBattles:
+    """Look up people's votes on what a judge judged: same prompt id, same two entrants.
+
+    Several votes on a battle become their weighted mean. Where the judge's orders count each, a
+    vote is on both.
+    """
+    given: dict[Meeting, list[Vote]] = defaultdict(list)
+    for place, a, meeting in named_battles(votes):
+        given[meeting].append(Vote(a, float(votes.score[place]), float(votes.weight[place])))
+    human = np.full(len(judged), np.nan)
+    met: set[Meeting] = set()
+    for place, first, meeting in named_battles(judged):
+        if meeting in given:
+            met.add(meeting)
+            human[place] = _mean_score(given[meeting], first)
+    n_votes = sum(len(given[meeting]) for meeting in met)
+    return VotedBattles(judged, human, n_votes, n_unmatched=len(votes) - n_votes)
+
+
+def _mean_score(votes: Sequence[Vote], entrant: str) -> float:
+    scores = [vote.score if vote.a == entrant else 1 - vote.score for vote in votes]
+    return fmean(scores, weights=[vote.weight for vote in votes])
+
+
+def judged_battles(settlements: Iterable[Settlement]) -> Battles:
+    """Return the battles that a judge judged, an inconsistent pair as half a win for each.
+
+    Left out, as in a rating by the judge alone, the pairs that it finds hard would be missing.
+    """
+    return battles_of(
+        Battle(
+            settlement.pairing.a.entrant.entrant_id,
+            settlement.pairing.b.entrant.entrant_id,
+            TIE if settlement.score is None else settlement.score,
+            settlement.pairing.prompt.prompt_id,
+        )
+        for settlement in settlements
+        if settlement.outcome is not None
+    )

@@ -1,0 +1,182 @@
+"""Prediction-powered Bradley-Terry: a judge's verdicts on all battles, corrected by human votes.
+
+A judge that favours one entrant makes narrow intervals about a wrong rating; votes alone make wide
+ones about the right rating. With both, strengths theta solve
+
+    sum over all battles of   l x (judge - p) / N
+  + sum over those voted on of  x ((human - l judge) - (1 - l) p) / n  =  0,
+
+where x is +1 for one entrant and -1 for the other, p = P(the one beats the other), and N and n are
+the sums of weights. Whatever the judge's bias, the votes take it out; l, from 0 (votes alone) to 1,
+is how far the judge is used, chosen for the least variance (Angelopoulos et al. 2023, Science 382;
+PPI++: arXiv 2311.01453). The battles voted on must be a random sample of all.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import Battles, CannotRate
+from projections.battles.voted import VotedBattles
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.likelihood import maximise
+from projections.ratings.bradley_terry.models import Slopes
+
+FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
+_CLOSE: Final = 1e-6  # of a strength
+_ROUNDS: Final = 3  # the share of the judge hardly changes after the first
+
+
+class PredictionPowered(NamedTuple):
+    """The fit of n entrants.
+
+    strengths: (n,) log odds, the first 0; covariance: (n, n) of strengths, of which differences
+    matter; share: how far the judge is used, from 0 to 1.
+    """
+
+    strengths: Floats
+    covariance: Floats
+    share: float
+
+
+def fit(battles: VotedBattles) -> PredictionPowered:
+    """Fit strengths to a judge's verdicts and people's votes.
+
+    Raises:
+        CannotRate: There are too few votes, or the strengths are not finite.
+    """
+    if battles.n_prompts < FEWEST_PROMPTS:
+        raise CannotRate(
+            f"people voted on {battles.n_prompts} of the prompts that the judge judged",
+            f"collect votes on at least {FEWEST_PROMPTS}, drawn at random",
+        )
+    equation = _Equation.of(battles)
+    share = 0.5
+    for _ in range(_ROUNDS):
+        strengths = equation.solved(share)
+        moved = equation.influences(strengths, share)
+        share = moved.best_share()
+    strengths = equation.solved(share)
+    moved = equation.influences(strengths, share)
+    return PredictionPowered(strengths, moved.covariance(share), share)
+
+
+class _Influences(NamedTuple):
+    """The influences of prompts on centred strengths, (n_prompts, n): of votes, of the judge.
+
+    They add up as votes + share * judge.
+    """
+
+    votes: Floats
+    judge: Floats
+
+    def best_share(self) -> float:
+        """Return the share of least total variance, in [0, 1]."""
+        spread = float((self.judge**2).sum())
+        return float(np.clip(-(self.votes * self.judge).sum() / spread, 0, 1)) if spread else 0.0
+
+    def covariance(self, share: float) -> Floats:
+        """Return the covariance of strengths at a share, (n, n)."""
+        moved = self.votes + share * self.judge
+        return np.asarray(moved.T @ moved)
+
+
+@dataclass(frozen=True)
+class _Equation:
+    """The estimating equation; weight and weight_voted: (n_battles,), each of sum 1."""
+
+    battles: Battles
+    human: Floats
+    weight: Floats
+    weight_voted: Floats
+
+    @classmethod
+    def of(cls, battles: VotedBattles) -> "_Equation":
+        weight, has_vote = battles.judged.weight, battles.has_vote
+        human = np.where(has_vote, battles.human, 0.0)
+        voted = np.where(has_vote, weight, 0.0)
+        return cls(battles.judged, human, weight / weight.sum(), voted / voted.sum())
+
+    def solved(self, share: float) -> Floats:
+        """Return the strengths at a share of the judge, (n,), the first 0.
+
+        The equation is that of a concave function, as 0 <= share <= 1.
+
+        Raises:
+            CannotRate: The strengths are not finite.
+        """
+        n = len(self.battles.entrants)
+        start, fitted = np.zeros((1, n)), np.empty((0, n))
+        with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # then it diverges
+            found = maximise(
+                lambda at: self._slopes(at[0], share), start, n_strengths=n, tolerance=_CLOSE
+            )
+            fitted = found.parameters[found.converged]
+        if not len(fitted):
+            raise CannotRate(
+                "the votes and verdicts together give no finite strengths",
+                "collect votes on more battles, of every entrant",
+            )
+        return np.asarray(fitted[0])
+
+    def influences(self, strengths: Floats, share: float) -> _Influences:
+        """Return what each prompt moves.
+
+        The prompts voted on are a sample of their own, so each sum is centred within its prompts.
+        """
+        chance = self._chance(strengths)
+        judge = self._by_prompt(self.weight * (self.battles.score - chance))
+        of_voted = self._by_prompt(self.weight_voted * (self.battles.score - chance))
+        votes = self._by_prompt(self.weight_voted * (self.human - chance))
+        is_voted = np.bincount(self.battles.cluster, self.weight_voted) > 0
+        is_judged = np.bincount(self.battles.cluster) > 0
+        response = np.linalg.pinv(self._information(chance, share))
+        return _Influences(
+            votes=_centred(votes, is_voted) @ response,
+            judge=(_centred(judge, is_judged) - _centred(of_voted, is_voted)) @ response,
+        )
+
+    def _slopes(self, strengths: Floats, share: float) -> Slopes:
+        chance = self._chance(strengths)
+        gradient = self._by_entrant(
+            share * self.weight * (self.battles.score - chance)
+            + self.weight_voted * (self.human - share * self.battles.score - (1 - share) * chance)
+        )
+        information = self._information(chance, share)
+        information[0, 0] *= 2  # holds the first strength where it is
+        return Slopes(gradient[None, :], information[None, :, :])
+
+    def _information(self, chance: Floats, share: float) -> Floats:
+        n, a, b = len(self.battles.entrants), self.battles.a, self.battles.b
+        weight = share * self.weight + (1 - share) * self.weight_voted
+        met = np.bincount(a * n + b, weight * chance * (1 - chance), minlength=n * n).reshape(n, n)
+        information = -(met + met.T)
+        information[np.arange(n), np.arange(n)] -= information.sum(axis=1)
+        return np.asarray(information)
+
+    def _chance(self, strengths: Floats) -> Floats:
+        gap = strengths[self.battles.b] - strengths[self.battles.a]
+        return np.asarray(1.0 / (1.0 + np.exp(gap)))
+
+    def _by_entrant(self, residual: Floats) -> Floats:
+        n = len(self.battles.entrants)
+        forth = np.bincount(self.battles.a, residual, minlength=n)
+        return np.asarray(forth - np.bincount(self.battles.b, residual, minlength=n))
+
+    def _by_prompt(self, residual: Floats) -> Floats:
+        """Return the sum of x times residuals, (n_prompts, n_entrants)."""
+        n, cluster = len(self.battles.entrants), self.battles.cluster
+        size = (int(cluster.max()) + 1) * n
+        forth = np.bincount(cluster * n + self.battles.a, residual, minlength=size)
+        back = np.bincount(cluster * n + self.battles.b, residual, minlength=size)
+        return np.asarray((forth - back).reshape(-1, n))
+
+
+def _centred(sums: Floats, chosen: NDArray[np.bool_]) -> Floats:
+    """Subtract the mean of some prompts from them, scaled for the mean that was estimated."""
+    n = chosen.sum()
+    centred = np.where(chosen[:, None], sums - sums[chosen].mean(axis=0), 0.0)
+    return np.asarray(centred * np.sqrt(n / max(n - 1, 1)))

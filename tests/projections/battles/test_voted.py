@@ -1,0 +1,80 @@
+"""People's votes beside what a judge said of the same battles."""
+
+import numpy as np
+import pytest
+
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.voted import judged_battles, with_votes
+from tests.support.builders.events import known
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, court, heard, settled
+
+JUDGED = battles_of(
+    [
+        Battle("ann", "bob", 1.0, "p1"),
+        Battle("ann", "bob", 0.0, "p2"),
+        Battle("cat", "bob", 0.5, "p2"),
+        Battle("bob", "ann", 1.0, "p2"),
+    ]
+)
+
+
+def votes(*rows: Battle) -> Battles:
+    """Return people's votes."""
+    return battles_of(rows)
+
+
+def test_a_vote_is_on_the_battle_of_the_same_prompt_and_entrants_in_any_order() -> None:
+    """Whoever stood first on the screen, and in both orders of a judge."""
+    found = with_votes(
+        JUDGED, votes(Battle("bob", "ann", 1.0, "p1"), Battle("ann", "bob", 1.0, "p2"))
+    )
+
+    assert found.human == pytest.approx([0.0, 1.0, np.nan, 0.0], nan_ok=True)
+    assert found.has_vote.tolist() == [True, True, False, True]
+    assert (found.n_votes, found.n_unmatched, found.n_prompts) == (2, 0, 2)
+
+
+def test_several_votes_are_their_mean_by_weight() -> None:
+    """Three people of four."""
+    found = with_votes(
+        JUDGED,
+        votes(Battle("bob", "ann", 0.0, "p1", weight=3.0), Battle("ann", "bob", 0.0, "p1")),
+    )
+
+    assert found.human[0] == 0.75
+    assert found.n_votes == 2
+
+
+def test_votes_on_what_was_not_judged_are_counted_and_not_used() -> None:
+    """Another prompt, another pair, or no prompt at all."""
+    nameless = battles_of([Battle("ann", "bob", 1.0, "p1")])
+    nameless = Battles(*(getattr(nameless, name) for name in nameless.__match_args__[:-1]))
+
+    found = with_votes(
+        JUDGED, votes(Battle("ann", "bob", 1.0, "p9"), Battle("ann", "cat", 1.0, "p2"))
+    )
+
+    assert (found.n_votes, found.n_unmatched) == (0, 2)
+    assert not found.has_vote.any()
+    assert with_votes(JUDGED, nameless).n_unmatched == 1
+
+
+def test_correlation_does_not_depend_on_who_is_named_first() -> None:
+    """And is undefined where the judge calls everything a tie."""
+    rows = [Battle("ann", "bob", 1.0, "p1"), Battle("ann", "bob", 0.0, "p2")]
+    swapped = [Battle("bob", "ann", 1 - row.score, row.prompt) for row in rows]
+    said = votes(Battle("ann", "bob", 1.0, "p1"), Battle("ann", "bob", 0.5, "p2"))
+    tied = battles_of(row._replace(score=0.5) for row in rows)
+
+    assert with_votes(battles_of(rows), said).correlation == pytest.approx(0.5**0.5)
+    assert with_votes(battles_of(swapped), said).correlation == pytest.approx(0.5**0.5)
+    assert np.isnan(with_votes(tied, said).correlation)
+
+
+def test_an_inconsistent_pair_is_judged_as_half_a_win_for_each() -> None:
+    """People may be asked about it, and it is one that the judge finds hard."""
+    state = known(*heard(court(1), [A, TIE, SLOT_A, B, B]))
+
+    found = judged_battles(settled(state))
+
+    assert found.score.tolist() == [1.0, 0.5, 0.5, 0.0, 0.0]
