@@ -41,6 +41,13 @@ class VotedBattles:
         """On how many prompts people voted."""
         return len(np.unique(self.judged.cluster[self.has_vote]))
 
+    def prompts_voted_on(self) -> NDArray[np.int64]:
+        """Return on how many prompts people voted about each entrant, (n_entrants,)."""
+        n, voted = len(self.judged.entrants), self.judged.take(self.has_vote)
+        met, prompt = np.concatenate((voted.a, voted.b)), np.tile(voted.cluster, 2)
+        width = int(prompt.max(initial=-1)) + 1
+        return np.bincount(np.unique(met * width + prompt) // width, minlength=n).astype(np.int64)
+
     @property
     def correlation(self) -> float:
         """Of the judge's scores with people's, over the battles voted on; NaN if one is constant.

@@ -14,16 +14,22 @@ PPI++: arXiv 2311.01453). The battles voted on must be a random sample of all.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
+from projections.ratings.bradley_terry.component import scale_of
+from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.bradley_terry.uncertainty import Uncertainty, t_interval
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
 _CLOSE: Final = 1e-6  # of a strength
@@ -62,6 +68,66 @@ def fit(battles: VotedBattles) -> PredictionPowered:
     strengths = equation.solved(share)
     moved = equation.influences(strengths, share)
     return PredictionPowered(strengths, moved.covariance(share), share)
+
+
+class CorrectedRatings(NamedTuple):
+    """Ratings by a judge that votes correct.
+
+    least_correlation: of judge and people, below which the judge is no help (Mani et al. 2026).
+    """
+
+    ratings: BradleyTerryRatings
+    battles: VotedBattles
+    share: float
+    least_correlation: float
+
+
+def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -> CorrectedRatings:
+    """Rate entrants by a judge's verdicts and people's votes.
+
+    Args:
+        battles: Those that the judge judged, with votes on a random sample.
+        parameters: The anchor, and the level of intervals; their degrees of freedom are the number
+            of prompts voted on minus one.
+
+    Raises:
+        CannotRate: As for `fit`, or the parameters ask for another model or interval.
+    """
+    asked = (parameters.ties, parameters.prior_sd, parameters.interval, parameters.unit)
+    if asked != ("half", None, "sandwich", "prompts"):
+        raise CannotRate(
+            "human votes correct ratings with ties as half, no prior, and sandwich intervals by"
+            " prompts",
+            "leave out the options for others",
+        )
+    found, n = fit(battles), len(battles.judged.entrants)
+    support = Support(battles.prompts_voted_on(), np.ones(n))
+    alone = np.zeros(n, dtype=np.intp)
+    scale = scale_of(battles.judged.entrants, alone, support, parameters)
+    rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
+    spread = scale.points @ found.covariance @ scale.points.T
+    bounds = t_interval(rating, spread, freedom.diagonal(), parameters.level)
+    is_anchor = np.array([each == parameters.anchor for each in battles.judged.entrants])
+    known = Uncertainty(*bounds, spread, freedom, n_without_fit=0).without_certainty(
+        support.is_enough, is_anchor
+    )
+    met = np.concatenate((battles.judged.a, battles.judged.b))
+    ratings = BradleyTerryRatings(
+        parameters,
+        battles.judged.entrants,
+        one_component(n),
+        rating=rating,
+        lower=known.lower,
+        upper=known.upper,
+        covariance=known.covariance,
+        freedom=freedom,
+        support=support,
+        nu=np.zeros(1),
+        n_battles=np.bincount(met, minlength=n),
+        n_without_fit=0,
+    )
+    n_voted = int(battles.has_vote.sum())
+    return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))
 
 
 class _Influences(NamedTuple):

@@ -4,31 +4,26 @@ With soft scores, which say by how much a response won, they are JudgeArena's so
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from functools import partial
 
 from commands.cli.project import bt_options
-from commands.cli.shared.imported_set import read_set, require_no_tournament
+from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, facts_of
+from commands.cli.project.bt_imported import corrected_set, of_imported, with_imported
+from commands.cli.shared.imported_set import votes_of
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import table_command, with_source
 from commands.cli.tables.bradley_terry import notes as said
-from commands.cli.tables.bradley_terry.pairs import pairs_table
-from commands.cli.tables.bradley_terry.ratings import bt_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_settings, require_anchor
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Dimension, Json
-from projections.battles.columns import Battles
-from projections.battles.imported import BattleTable
-from projections.battles.settled import BY_SCORES, scored_orders, settled_battles
+from ledger.identity import Json
+from projections.battles.settled import BY_SCORES
+from projections.battles.voted import judged_battles, with_votes
 from projections.ratings import tournament as tournament_ratings
-from projections.ratings.bradley_terry.anchors import rate_with_anchors
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
-from projections.ratings.bradley_terry.rate import Zero
-from projections.tournament.settlement import account_of
+from projections.ratings.bradley_terry.leaderboard import board_of, leaderboard
+from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 
 
 @table_command
@@ -46,8 +41,9 @@ def bt(
     kind.require_consistent(soft)
     if kind.name is not None:
         parameters = model.parameters({})
-        imported = _of_imported(selection, kind.name, parameters, soft.settled(parameters.ties))
-        return imported.table(pairwise)
+        scoring = soft.settled(parameters.ties)
+        rate = of_imported if kind.truth is None else partial(corrected_set, truth=kind.truth)
+        return rate(selection, kind.name, parameters, scoring).table(pairwise)
     if soft.temperature is not None:
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)
@@ -56,36 +52,6 @@ def bt(
     scoring = soft.settled(parameters.ties)
     rated = _rated(source, selection, kind, parameters, scoring)
     return with_source(rated.table(pairwise), source)
-
-
-class RatedBoards(NamedTuple):
-    """Leaderboards, and what is told beside them."""
-
-    boards: Sequence[Leaderboard]
-    parameters: BradleyTerryParameters
-    notes: Sequence[str]
-    facts: Mapping[str, Json]
-    sources: Mapping[str, str] | None = None  # who judged each entrant's battles
-    zeros: Sequence[Sequence[Zero]] | None = None  # the reference of each rating
-
-    def table(self, pairwise: bt_options.PairOptions) -> Table:
-        """Return the table of pairs, or that of ratings."""
-        if pairwise.adjustment is None:
-            return bt_table(
-                self.boards,
-                self.parameters,
-                notes=self.notes,
-                facts=self.facts,
-                sources=self.sources,
-                zeros=self.zeros,
-            )
-        return pairs_table(
-            self.boards,
-            self.parameters,
-            pairwise.adjustment,
-            notes=self.notes,
-            facts=self.facts,
-        )
 
 
 def _rated(
@@ -103,7 +69,33 @@ def _rated(
         return _controlled(source, bt_options.features_of(kind.control), parameters)
     if kind.with_set is not None:
         return with_imported(source, selection, kind.with_set, parameters, scoring)
+    if kind.truth is not None:
+        return _corrected(source, selection, kind.truth, parameters)
     return _by_dimension(source, parameters, scoring.temperature)
+
+
+def _corrected(
+    source: JudgedTournament,
+    selection: Selection,
+    truth: str,
+    parameters: BradleyTerryParameters,
+) -> RatedBoards:
+    """Rate the entrants on each dimension by the judge, corrected by people's votes."""
+    require_anchor(parameters, source.roster)
+    votes = votes_of(selection, truth, "--truth")
+    found: dict[str, CorrectedRatings] = {
+        dimension: rate_with_votes(with_votes(judged_battles(group), votes), parameters)
+        for dimension, group in source.settlements.items()
+    }
+    return RatedBoards(
+        [board_of(name, each.ratings, source.roster) for name, each in found.items()],
+        parameters,
+        notes=(
+            *notes_of(source),
+            *(note for each in found.items() for note in said.truth_notes(*each, truth)),
+        ),
+        facts=facts_of(source) | {"truth": truth} | said.truth_facts(found),
+    )
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:
@@ -122,9 +114,9 @@ def _by_dimension(
     require_anchor(parameters, source.roster)
     boards = [
         leaderboard(dimension, battles, parameters, source.roster)
-        for dimension, battles in _battles_by_dimension(source, temperature).items()
+        for dimension, battles in battles_by_dimension(source, temperature).items()
     ]
-    notes, facts = notes_of(source), _facts_of(source)
+    notes, facts = notes_of(source), facts_of(source)
     if temperature is not None:
         notes = (*notes, said.soft_scores_note(temperature))
         facts["temperature"] = temperature
@@ -144,7 +136,7 @@ def _overall(
         [board],
         parameters,
         notes=(*notes_of(source), *weighed),
-        facts=_facts_of(source) | {"weights": shares},
+        facts=facts_of(source) | {"weights": shares},
         zeros=[ratings.zeros()],
     )
 
@@ -164,105 +156,5 @@ def _controlled(
         [board for board, _ in found],
         parameters,
         notes=(*notes_of(source), *(said.coefficient_note(*effect) for effect in effects)),
-        facts=_facts_of(source) | {"coefficients": coefficients},
+        facts=facts_of(source) | {"coefficients": coefficients},
     )
-
-
-def _battles_by_dimension(
-    source: JudgedTournament, temperature: float | None
-) -> Mapping[Dimension, Battles]:
-    """Return a tournament's battles by dimension: outcomes, or soft scores at a temperature."""
-    return {
-        dimension: settled_battles(group, ties="half")
-        if temperature is None
-        else scored_orders(source.state, group).soft(temperature)
-        for dimension, group in source.settlements.items()
-    }
-
-
-def _facts_of(source: JudgedTournament) -> dict[str, Json]:
-    """Return the judge, and how many pairs have which outcome, for JSON."""
-    accounts: dict[str, Json] = {
-        name: account_of(group).fields() for name, group in source.settlements.items()
-    }
-    return {"judge": source.judge_id, "accounts": accounts}
-
-
-def with_imported(
-    source: JudgedTournament,
-    selection: Selection,
-    name: str,
-    parameters: BradleyTerryParameters,
-    scoring: bt_options.SoftOptions,
-) -> RatedBoards:
-    """Rate a tournament's entrants together with those of imported battles, as of one position.
-
-    Raises:
-        ConfigurationError: No such battles were imported.
-        CannotRate: There is no such rating.
-    """
-    imported = read_set(selection, name)
-    battles = scoring.applied_to(imported.battles)
-    rated = {
-        dimension: rate_with_anchors(battles, parameters, own, soft=scoring.is_soft)
-        for dimension, own in _battles_by_dimension(source, scoring.temperature).items()
-    }
-    boards = [board_of(dimension, each.ratings, source.roster) for dimension, each in rated.items()]
-    return RatedBoards(
-        boards,
-        parameters,
-        notes=(
-            *notes_of(source),
-            *_imported_notes(name, battles, scoring),
-            *(said.among_note(dimension, each) for dimension, each in rated.items()),
-        ),
-        facts={
-            **_facts_of(source),
-            **scoring._asdict(),
-            "as_of": imported.as_of,
-            "battles": name,
-            "mae": {dimension: each.mae for dimension, each in rated.items()},
-        },
-        sources={
-            place.entrant: each.source(place.entrant)
-            for each, board in zip(rated.values(), boards, strict=True)
-            for place in board.rows
-        },
-    )
-
-
-def _of_imported(
-    selection: Selection,
-    name: str,
-    parameters: BradleyTerryParameters,
-    scoring: bt_options.SoftOptions,
-) -> RatedBoards:
-    """Rate the entrants of imported battles alone."""
-    require_no_tournament(selection)
-    imported = read_set(selection, name)
-    battles = scoring.applied_to(imported.battles)
-    if scoring.temperature is not None and not _has_preferences(battles):
-        raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
-    notes = _imported_notes(name, battles, scoring)
-    facts: dict[str, Json] = {**scoring._asdict(), "battles": name, "as_of": imported.as_of}
-    among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
-    if not battles.is_human.all():
-        notes.append(said.among_note(name, among))
-        facts["mae"] = {name: among.mae}
-    board = board_of(name, among.ratings)
-    sources = {place.entrant: among.source(place.entrant) for place in board.rows}
-    return RatedBoards([board], parameters, notes=notes, facts=facts, sources=sources)
-
-
-def _imported_notes(name: str, battles: BattleTable, scoring: bt_options.SoftOptions) -> list[str]:
-    """Return the notes on what a set holds, and on how it is scored."""
-    note = said.imported_note(name, battles, soft=scoring.is_soft)
-    if scoring.temperature is None:
-        return [note]
-    made_at = scoring.made_at if _has_preferences(battles) else None
-    return [note, said.soft_scores_note(scoring.temperature, made_at)]
-
-
-def _has_preferences(battles: BattleTable) -> bool:
-    """Return whether a judge gave preferences."""
-    return not np.isnan(battles.pref[~battles.is_human]).all()

@@ -93,6 +93,10 @@ class TableKind(NamedTuple):
     name: Annotated[
         str | None, options.of_set("Rate this imported set of battles instead of the tournament.")
     ] = None
+    truth: Annotated[
+        str | None,
+        options.of_set("Correct the judge by the human votes of this imported set."),
+    ] = None
 
     def require_consistent(self, soft: "SoftOptions") -> None:
         """Refuse several kinds, and options for imported battles without any.
@@ -100,8 +104,11 @@ class TableKind(NamedTuple):
         Raises:
             ConfigurationError: They are given.
         """
-        if sum(each is not None for each in self) > 1:
+        others = (self.overall_by, self.control, self.with_set)
+        if sum(each is not None for each in (*others, self.name)) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
+        if self.truth is not None and any(each is not None for each in others):
+            raise ConfigurationError(["--truth works with none of --overall, --control, --with"])
         for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
             if value is not None and self.with_set is None and self.name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])

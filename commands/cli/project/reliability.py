@@ -9,7 +9,7 @@ import typer
 
 from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import read_set, require_no_tournament
+from commands.cli.shared.imported_set import read_set, require_no_tournament, votes_of
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import (
     outcomes_view,
@@ -30,7 +30,6 @@ from commands.runs.results import fragility_rows
 from commands.runs.rows import FragilityRow
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import settled
-from projections.battles.columns import Battles
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.fragility import fragility as fragility_of
 from projections.reliability.agreement import agreement as agreement_of
@@ -134,7 +133,7 @@ def temperature(
     judged = read_set(selection, name)
     marked = settled.scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [settled.calibrate_judge(name, marked, _votes(selection, against))],
+        [settled.calibrate_judge(name, marked, votes_of(selection, against, "--against"))],
         notes=[f"{name}: preferences are taken as made at temperature {made_at:g} (--made-at)."],
         facts={
             "battles": name,
@@ -148,20 +147,10 @@ def temperature(
 
 def _of_tournament(selection: Selection, against: str) -> Table:
     source = read_verdicts(selection._replace(**settled.BY_SCORES._asdict()))
-    votes = _votes(selection, against)
+    votes = votes_of(selection, against, "--against")
     found = [
         settled.calibrate_judge(dimension, settled.scored_orders(source.state, group), votes)
         for dimension, group in source.settlements.items()
     ]
     facts = {"judge": source.judge_id, "against": against}
     return with_source(temperature_table(found, notes=notes_of(source), facts=facts), source)
-
-
-def _votes(selection: Selection, name: str) -> Battles:
-    """Return the human votes of an imported set, at least one."""
-    table = read_set(selection, name).battles
-    if not table.is_human.any():
-        raise ConfigurationError(
-            [f"--against {name!r} has no human votes: its source is llm-judge"]
-        )
-    return table.where(table.is_human).battles(soft=False)

@@ -9,6 +9,7 @@ from commands.cli.shared.reading import Selection
 from commands.errors import ConfigurationError
 from ledger.events.imports import BattlesImported
 from ledger.store import Ledger
+from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
@@ -50,6 +51,19 @@ def read_set(selection: Selection, name: str) -> SelectedSet:
         known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
         raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
     return SelectedSet(name, battles.of([name]).events, as_of)
+
+
+def votes_of(selection: Selection, name: str, option: str) -> Battles:
+    """Return the human votes of an imported set, at least one.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set, or it has no human votes.
+    """
+    table = read_set(selection, name).battles
+    if not table.is_human.any():
+        raise ConfigurationError([f"{option} {name!r} has no human votes: its source is llm-judge"])
+    return table.where(table.is_human).battles(soft=False)
 
 
 def require_no_tournament(selection: Selection) -> None:

@@ -1,17 +1,25 @@
 """A judge's verdicts corrected by people's votes: the right rating, by narrower intervals."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import CannotRate
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.prediction_powered import FEWEST_PROMPTS, PredictionPowered, fit
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.prediction_powered import (
+    FEWEST_PROMPTS,
+    PredictionPowered,
+    fit,
+    rate_with_votes,
+)
 from tests.support.builders.votes import election, true_ratings
 
 PLAIN = BradleyTerryParameters()
@@ -113,3 +121,65 @@ def test_an_entrant_that_met_nobody_has_no_strength() -> None:
 
     with pytest.raises(CannotRate, match="no finite strengths"):
         fit(replace(voted, judged=judged, human=voted.human[met]))
+
+
+def test_ratings_hang_from_the_mean_or_from_the_anchor() -> None:
+    """As those of the judge alone do, so that both can stand side by side."""
+    voted = election(9).voted
+
+    plain = rate_with_votes(voted, PLAIN).ratings
+    anchored = rate_with_votes(
+        voted, structs.replace(PLAIN, anchor="b", anchor_rating=1200.0)
+    ).ratings
+
+    assert plain.rating == pytest.approx(ratings(fit(voted)))
+    assert anchored.rating - plain.rating == pytest.approx(1200 - plain.rating[1])
+    assert (anchored.lower[1], anchored.upper[1]) == (1200, 1200)
+    assert plain.n_battles.tolist() == [429] * 4
+    assert (plain.lower < plain.rating).all()
+
+
+def test_an_entrant_that_few_prompts_with_votes_know_has_no_interval() -> None:
+    """The judge may favour it, and nobody could tell."""
+    voted = election(10).voted
+    about_d = np.flatnonzero(voted.has_vote & (voted.judged.b == 3))
+    human = voted.human.copy()
+    human[about_d[4:]] = np.nan
+
+    found = rate_with_votes(with_human(voted, human), PLAIN).ratings
+
+    assert np.isnan(found.upper).tolist() == [False, False, False, True]
+    assert found.rows()[3].no_interval == "4 prompts: at least 5 are needed"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"ties": "davidson"}, {"prior_sd": 200.0}, {"interval": "bayesian"}, {"unit": "battles"}],
+)
+def test_other_models_are_not_corrected(fields: dict[str, Any]) -> None:
+    """Their equations have other terms."""
+    with pytest.raises(CannotRate, match="leave out the options for others"):
+        rate_with_votes(election(11).voted, structs.replace(PLAIN, **fields))
+
+
+@pytest.mark.parametrize("n", [20, pytest.param(200, marks=pytest.mark.nightly)])
+def test_intervals_hold_the_truth_where_the_judges_do_not(n: int) -> None:
+    """And they are narrower than those of the votes alone."""
+    true, drawn = true_ratings(), [election(seed) for seed in range(n)]
+    corrected = [rate_with_votes(each.voted, PLAIN).ratings for each in drawn]
+    judged = [rate(each.voted.judged, PLAIN) for each in drawn]
+    votes = [rate(each.votes, PLAIN) for each in drawn]
+
+    assert 0.9 <= coverage(corrected, true) <= 0.99
+    assert coverage(judged, true) < 0.6
+    assert width(corrected) < 0.9 * width(votes)
+
+
+def coverage(rated: Sequence[BradleyTerryRatings], true: Floats) -> float:
+    """Return the share of intervals that hold the truth."""
+    return float(np.mean([(each.lower <= true) & (true <= each.upper) for each in rated]))
+
+
+def width(rated: Sequence[BradleyTerryRatings]) -> float:
+    """Return how wide intervals are in the mean, in Elo points."""
+    return float(np.mean([each.upper - each.lower for each in rated]))

@@ -1,15 +1,18 @@
 """What is said beside Bradley-Terry ratings: groups, weights, imported battles, style."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import exp
 
 import numpy as np
 
-from commands.errors import MOST_NAMES, joined_names
+from commands.errors import MOST_NAMES, counted, joined_names
+from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
+from projections.intervals import known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.overall import OverallRatings
+from projections.ratings.prediction_powered import CorrectedRatings
 from projections.ratings.style import Coefficient
 
 
@@ -84,3 +87,37 @@ def among_note(name: str, among: AnchoredRatings) -> str:
         f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against human votes"
         " alone."
     )
+
+
+def truth_notes(name: str, found: CorrectedRatings, truth: str) -> Iterator[str]:
+    """Yield notes on how votes correct a judge, and on whether the judge is any help."""
+    battles = found.battles
+    unmatched = f" ({battles.n_unmatched:,} on other battles left out)" * bool(battles.n_unmatched)
+    yield (
+        f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{unmatched} on"
+        f" {counted(battles.n_prompts, 'prompt')} correct"
+        f" {counted(len(battles.judged), 'battle')} of the judge, which counts by"
+        f" {found.share:.2f}; correlation {battles.correlation:.2f}."
+    )
+    if not battles.correlation >= found.least_correlation:
+        yield (
+            f"{name}: the judge agrees too little with people to help (a correlation of"
+            f" {found.least_correlation:.2f} is needed): the votes alone are as good."
+        )
+
+
+def truth_facts(found: Mapping[str, CorrectedRatings]) -> dict[str, Json]:
+    """Return how votes correct a judge, for JSON."""
+    return {
+        "correction": {
+            name: {
+                "share": each.share,
+                "correlation": known(each.battles.correlation),
+                "least_correlation": each.least_correlation,
+                "n_votes": each.battles.n_votes,
+                "n_unmatched": each.battles.n_unmatched,
+                "n_prompts": each.battles.n_prompts,
+            }
+            for name, each in found.items()
+        }
+    }
