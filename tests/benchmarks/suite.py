@@ -11,7 +11,7 @@ from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.commands import asking, cold, importing, judging, limited, status
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
-from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility, sureness
+from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility, sureness, truth
 from tests.benchmarks.table import Row
 
 Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
@@ -33,6 +33,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "bradley-terry": bradley_terry.measure,
     "fragility": fragility.measure,
     "coverage": coverage.measure,
+    "truth": truth.measure,
     "sureness": sureness.measure,
     "cold": cold.measure,
     "importing": importing.measure,

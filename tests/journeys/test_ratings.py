@@ -2,7 +2,9 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from functools import partial
+from itertools import combinations, cycle
 from math import log10
 from pathlib import Path
 
@@ -15,9 +17,23 @@ from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
+from projections.battles.columns import Battle, Battles
+from projections.ratings.prediction_powered import rate_with_votes
 from projections.verdicts.parsers import JudgeScores
 from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
-from tests.support.builders.worlds import TIE, A, B, court, heard, marked
+from tests.support.builders.votes import election
+from tests.support.builders.worlds import (
+    TIE,
+    A,
+    B,
+    Fate,
+    answered,
+    become,
+    court,
+    heard,
+    marked,
+    matches_of,
+)
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
 
@@ -494,3 +510,102 @@ def test_fragility_is_of_the_tournament_or_of_an_imported_set(tourney: Tourney) 
     assert [row["decisive"] for row in people["rows"]] == [[], [], []]  # all are level
     assert "no longer comparable" in shown
     assert refused.returncode == 2
+
+
+def of_people(judged: Sequence[Battle], source: str) -> str:
+    """Return battles as a CSV file, by people or by a judge."""
+    took = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
+    lines = [
+        f"{each.a},{each.b},{took[each.score]},{each.prompt},{source},"
+        + ("opus" if source == "llm-judge" else "")
+        for each in judged
+    ]
+    return "\n".join([VOTES_BY_SOURCE.partition("\n")[0], *lines, ""])
+
+
+def rows_of(battles: Battles) -> list[Battle]:
+    """Return battles one by one."""
+    columns = (battles.a.tolist(), battles.b.tolist(), battles.score, battles.cluster.tolist())
+    return [
+        Battle(battles.entrants[a], battles.entrants[b], float(score), battles.prompts[cluster])
+        for a, b, score, cluster in zip(*columns, strict=True)
+    ]
+
+
+def test_votes_correct_the_judge_of_an_imported_set(folder: Path, tourney: Tourney) -> None:
+    """By another set, or by the same one that holds both."""
+    drawn = election(3)
+    (folder / "judged.csv").write_text(of_people(rows_of(drawn.voted.judged), "llm-judge"))
+    (folder / "people.csv").write_text(of_people(rows_of(drawn.votes), "human"))
+    tourney("import", "battles", "judged.csv", "--name", "judged")
+    tourney("import", "battles", "people.csv", "--name", "people")
+    corrected = rate_with_votes(drawn.voted, PLAIN).ratings
+
+    found = fields(tourney("project", "bt", "--name", "judged", "--truth", "people", "--json"))
+    pairs = tourney("project", "bt", "--name", "judged", "--truth", "people", "--pairs").stdout
+    tourney("import", "battles", "people.csv", "--name", "judged")
+    both = fields(tourney("project", "bt", "--name", "judged", "--truth", "judged", "--json"))
+
+    ratings = {row["entrant"]: row["rating"] for row in found["rows"]}
+    assert ratings == pytest.approx(dict(zip("abcd", corrected.rating.tolist(), strict=True)))
+    assert found["correction"]["judged"]["n_votes"] == 120
+    assert "judged: 120 votes of 'people' on" in pairs
+    assert [row["low"] for row in both["rows"]] == [row["low"] for row in found["rows"]]
+
+
+def test_votes_correct_the_judge_of_a_tournament(tmp_path: Path) -> None:
+    """On each dimension; a judge that agrees with nobody is said to be no help."""
+    roster, prompts = ("zoe", "amy", "kim"), [f"p{n}" for n in range(12)]
+    opening = opened(
+        prompts=[prompt(name) for name in prompts], entrants=[entrant(name) for name in roster]
+    )
+    events = answered(opening)
+    fates: list[Fate] = ["a", "b", "a", "tie", "inconsistent", "b", "a"]
+    matches = matches_of(known(*events))
+    outcomes = [each for match, fate in zip(matches, cycle(fates)) for each in become(match, fate)]
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, [*events, *outcomes])
+    votes = [
+        Battle(a, b, float((n + i) % 3 == 1), name)
+        for n, name in enumerate(prompts)
+        for i, (a, b) in enumerate(combinations(roster, 2))
+    ]
+    (tmp_path / "votes.csv").write_text(
+        of_people([*votes, votes[0]._replace(prompt="p99")], "human")
+    )
+    launch(tmp_path, "import", "battles", "votes.csv", "--name", "people")
+
+    found = fields(launch(tmp_path, "project", "bt", "--truth", "people", "--json"))
+    shown = launch(tmp_path, "project", "bt", "--truth", "people").stdout
+
+    correction = found["correction"]["factuality"]
+    assert (correction["n_votes"], correction["n_unmatched"]) == (36, 1)
+    assert all(row["low"] < row["rating"] < row["high"] for row in found["rows"])
+    assert "36 votes of 'people' (1 on other battles left out) on 12 prompts correct" in shown
+    assert "the judge agrees too little with people to help" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--truth people --with people", "--truth works with none of --overall, --control, --with"),
+        ("--truth nobody", "no battles were imported as 'nobody'"),
+        ("--truth judged", "--truth 'judged' has no human votes"),
+        ("--truth people --ties davidson", "leave out the options for others"),
+        ("--truth people", "people voted on 2 of the prompts"),
+    ],
+)
+def test_what_votes_cannot_correct_is_refused(
+    folder: Path, tourney: Tourney, words: str, why: str
+) -> None:
+    """Before anything is shown."""
+    (folder / "judged.csv").write_text(PREFERRED)
+    tourney("import", "battles", "judged.csv", "--name", "judged")
+    votes = [Battle("zoe", "amy", 1.0, name) for name in ("p1", "p2")]
+    (folder / "people.csv").write_text(of_people(votes, "human"))
+    tourney("import", "battles", "people.csv", "--name", "people")
+
+    done = tourney("project", "bt", *words.split())
+
+    assert done.returncode in {1, 2}
+    assert why in done.stderr
