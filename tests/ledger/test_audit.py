@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ledger.audit import Fault, _audit_apart, audit, audit_chain, read_with_faults
+from ledger.audit import (
+    Fault,
+    _audit_apart,
+    audit,
+    audit_chain,
+    audit_file,
+    read_with_faults,
+)
 from ledger.events.registry import Event
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
@@ -228,6 +235,13 @@ def test_what_sqlite_finds_damaged_is_told(filed: Path) -> None:
 
     assert [position for position, _ in faults] == [0]
     assert faults[0][1].startswith("SQLite finds the file damaged: ")
+
+
+def test_a_file_that_cannot_be_read_at_all_is_a_fault_and_no_crash(ledger: Ledger) -> None:
+    """As where its disk is gone."""
+    ledger.connection.close()
+
+    assert [fault.position for fault in audit_file(ledger)] == [0]
 
 
 @pytest.mark.parametrize(("field", "value"), MISTYPED)

@@ -8,6 +8,7 @@ from projections.verdicts.queries import (
     VERDICT_SCHEMA,
     JudgeQuery,
     build_query,
+    queries_digest,
     system_text,
 )
 from tests.support.builders.events import instructions, judge, prompt, rubric
@@ -285,3 +286,11 @@ def test_the_judge_is_not_shown_what_is_written_for_the_program() -> None:
     assert shown.endswith("\n\n# Truth\n\nPrefer it.\n")
     assert "+++" not in shown
     assert "version:" not in shown
+
+
+def test_a_digest_of_queries_does_not_depend_on_their_order() -> None:
+    """A provider lists them as it likes."""
+    keys = [forward(a=text).query_key for text in ("yes", "no", "perhaps")]
+
+    assert queries_digest(keys) == queries_digest(reversed(keys))
+    assert queries_digest(keys) != queries_digest(keys[1:])

@@ -131,6 +131,13 @@ def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
         assert sure == beyond == (ranks(board).low - 1).sum()
 
 
+def test_pairs_without_a_link_are_no_pairs() -> None:
+    """Nobody knows their difference."""
+    found = pairs(fought(ab=(9, 6), cd=(9, 6)), "max-t")
+
+    assert [(each.entrant_a, each.entrant_b) for each in found] == [("a", "b"), ("c", "d")]
+
+
 def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
     """Of 10 equally sure means of many degrees of freedom, the studentized range at 5 % is 4.474.
 
