@@ -53,7 +53,9 @@ class Differences:
 
 def differences(ratings: BradleyTerryRatings) -> Differences:
     """Return the differences of all pairs."""
-    points = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
+    label = ratings.components.label
+    gaps = np.round(ratings.rating[:, None] - ratings.rating, _DECIMALS)
+    points = np.where(label[:, None] == label, gaps, np.nan)
     variance = ratings.covariance.diagonal()
     squared = variance[:, None] + variance - (ratings.covariance + ratings.covariance.T)
     error = np.sqrt(np.maximum(squared, 0.0))
