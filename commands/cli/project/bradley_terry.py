@@ -126,7 +126,11 @@ def _controlled(
     return tables.bt_table(
         [board for board, _ in found],
         parameters,
-        notes=(*notes_of(source), *(tables.coefficient_note(*effect) for effect in effects)),
+        notes=(
+            *notes_of(source),
+            *(tables.coefficient_note(*effect) for effect in effects),
+            *(tables.left_out_note(*each) for each in found if each.ratings.left_out),
+        ),
         facts=_facts_of(source) | {"coefficients": coefficients},
     )
 

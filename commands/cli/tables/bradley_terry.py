@@ -18,7 +18,7 @@ from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated, p_better
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.bradley_terry.rate import Zero
-from projections.ratings.style import Coefficient
+from projections.ratings.style import AdjustedRatings, Coefficient
 
 
 def order_notes(board: Leaderboard) -> Iterator[str]:
@@ -89,6 +89,12 @@ def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
     if coefficient.lower is None or coefficient.upper is None:
         return f"{said} (no interval: all battles are on one prompt)."
     return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
+
+
+def left_out_note(board: Leaderboard, ratings: AdjustedRatings) -> str:
+    """Return the note on style features that are the same in all battles."""
+    names = joined_names(ratings.left_out)
+    return f"{board.name}: left out, being the same in all pairs of responses: {names}."
 
 
 def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
