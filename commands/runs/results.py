@@ -70,7 +70,11 @@ def fragility_rows(source: JudgedTournament) -> Iterator[rows.FragilityRow]:
 
 
 def bias_rows(source: JudgedTournament) -> Iterator[rows.BiasRow]:
-    """Yield what is known of the biases of the judge that was named, or else of all."""
+    """Yield what is known of the biases of the judge that was named, or else of all.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
     for each in biases(source.state, source.state.panel):
         if source.named_judge in {None, each.judge}:
             yield rows.BiasRow(each.dimension, each.judge, *each.figure)

@@ -11,7 +11,7 @@ from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.commands import cold, importing, judging, status
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
-from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility
+from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility, judges
 from tests.benchmarks.table import Row
 
 Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
@@ -31,6 +31,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "bradley-terry": bradley_terry.measure,
     "fragility": fragility.measure,
     "coverage": coverage.measure,
+    "judges": judges.measure,
     "cold": cold.measure,
     "importing": importing.measure,
 }

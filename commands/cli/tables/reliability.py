@@ -120,11 +120,6 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
     """Return a row for each figure about a judge, and say what the measures mean."""
     shown = tuple(rows)
     measures = {each.measure for each in shown if each.value is not None}
-    reasons = (
-        f"{each.dimension}, {each.judge}: no {each.measure}: {each.reason}."
-        for each in shown
-        if each.reason is not None
-    )
     return Table(
         schema="tourney/bias@1",
         title="Biases of judges",
@@ -135,10 +130,20 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
         ),
         rows=tuple(each._asdict() for each in shown),
         notes=(
-            *dict.fromkeys(reasons),
+            *_reasons(shown),
             *(said for measure, said in _MEANING.items() if measure in measures),
         ),
     )
+
+
+def _reasons(rows: Iterable[BiasRow]) -> Iterator[str]:
+    """Yield a note for each reason why a judge has no figure."""
+    lacking: dict[tuple[str, str, str], list[str]] = {}
+    for each in rows:
+        if each.reason is not None:
+            lacking.setdefault((each.dimension, each.judge, each.reason), []).append(each.measure)
+    for (dimension, judge, why), measures in lacking.items():
+        yield f"{dimension}, {judge}: no {', '.join(measures)}: {why}."
 
 
 _NOBODY: Final = (

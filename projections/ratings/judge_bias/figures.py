@@ -15,10 +15,10 @@ Kind: TypeAlias = Literal[
     "skill",
     "transitivity",
 ]
-_ELO_PER_DEVIATION: Final = ("Elo points per standard deviation", "verdicts")
+_ELO_PER_DEVIATION: Final = ("Elo points per s.d.", "verdicts")
 _COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
     "slot preference": ("share", "verdicts"),
-    "length": ("Elo points if twice as long", "verdicts"),
+    "length": ("Elo points, twice as long", "verdicts"),
     "headers": _ELO_PER_DEVIATION,
     "lists": _ELO_PER_DEVIATION,
     "bold": _ELO_PER_DEVIATION,

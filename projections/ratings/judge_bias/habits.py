@@ -8,7 +8,7 @@ import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Digest
-from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio
+from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio, wilson
 from projections.ratings.judge_bias.pairs import JudgedPairs
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 
@@ -21,9 +21,17 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
 
     What a response deserves cancels between the orders: a judge that says A in a share p of its
     verdicts, whatever it sees, and is fair otherwise, has p. n counts verdicts.
+
+    Where all prompts agree, a share of others may have gone unseen, as large as Wilson's bound for
+    none of as many; on these every verdict may be for one slot.
     """
     found = _mean(pairs, pairs.forward - pairs.swapped, "plain")
-    return found._replace(n=2 * found.n)
+    low, high = found.low, found.high
+    if found.value is not None and found.standard_error is not None and low == high:
+        unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
+        low = found.value - unseen * (1 + found.value)
+        high = found.value + unseen * (1 - found.value)
+    return found._replace(n=2 * found.n, low=low, high=high)
 
 
 class Flips(NamedTuple):

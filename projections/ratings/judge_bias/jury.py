@@ -34,7 +34,7 @@ Places: TypeAlias = NDArray[np.intp]
 
 _EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
 _MOST_STEPS: Final = 100
-_MOST_HALVINGS: Final = 30  # of a step that leads down
+_SHARES: Final = 0.5 ** np.arange(30)  # of a step, tried until one does not lead down
 _UNDETERMINED: Final = 1e-9  # an eigenvalue of information, diagonal 1, that is rounding
 
 
@@ -141,11 +141,8 @@ class _Jury:
     def _further(self, parameters: Floats, step: Floats) -> Floats:
         """Take the step, or the first half, quarter, ... of it that leads up."""
         now = self._log_likelihood(parameters)
-        for _ in range(_MOST_HALVINGS):
-            if self._log_likelihood(parameters + step) >= now:
-                break
-            step = step / 2
-        return parameters + step
+        ways = (parameters + share * step for share in _SHARES)
+        return next((way for way in ways if self._log_likelihood(way) >= now), parameters)
 
     def _log_likelihood(self, parameters: Floats) -> float:
         log_odds, score = self._log_odds(parameters), self.units.score

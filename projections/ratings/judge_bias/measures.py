@@ -44,6 +44,9 @@ def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[
     Args:
         tournament: What was judged.
         judges: The whole jury: some figures compare a judge with the others.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
     """
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
     families = _families_of(tournament, judges)
@@ -110,10 +113,7 @@ def _of_ratings(dimension: Dimension, group: Sequence[Settlement]) -> Iterator[F
 
 
 def _transitivity(group: Sequence[Settlement]) -> Figure:
-    try:
-        found = transitivity(settled_battles(group, ties="half"))
-    except CannotRate as error:
-        return missing("transitivity", error.why)
+    found = transitivity(settled_battles(group, ties="half"))
     if found is None:
         return missing("transitivity", _NO_MORE_PAIRS)
     of = f"chi-square {found.chi_square:.1f}, {found.degrees} degrees of freedom"

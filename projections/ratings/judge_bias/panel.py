@@ -5,17 +5,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.figures import Bounded, Figure, figure, missing
-from projections.ratings.judge_bias.jury import JuryFit, fit_jury
+from projections.ratings.judge_bias.jury import fit_jury
 from projections.ratings.judge_bias.pairs import JudgedPairs
 
 _ALONE: Final = "no other judge judged the same pairs, so it cannot be told from strength"
 _ALL_JUDGES: Final = "no judge of another family judged the same pairs"
 _ALL_ENTRANTS: Final = "all entrants are of its family"
-_UNDETERMINED: Final = "it cannot be told from skill and strengths by so few entrants or judges"
+_UNDETERMINED: Final = "the verdicts of so few entrants, prompts or judges do not determine it"
 
 
 class Families(NamedTuple):
@@ -29,6 +28,9 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figur
     """Return each judge's skill beside the first judge's, and its self-preference.
 
     Skills are there only for judges of whose pairs others judged some.
+
+    Raises:
+        CannotRate: As for `bradley_terry.rate.rate`.
     """
     shared = pairs.shared()
     found: dict[str, list[Figure]] = {judge: [] for judge in pairs.judges}
@@ -42,9 +44,9 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figur
 def _skills(shared: JudgedPairs) -> list[Figure]:
     if not shared.judges:
         return []
-    fit = _fit(shared, np.zeros((len(shared), 0)))
-    if not isinstance(fit, JuryFit):
-        return [missing("skill", fit) for _ in shared.judges]
+    fit = fit_jury(shared, np.zeros((len(shared), 0)))
+    if fit is None:
+        return [missing("skill", _UNDETERMINED) for _ in shared.judges]
     n_orders = 2 * np.bincount(shared.judge)
     return [
         figure("skill", skill, n) for skill, n in zip(fit.skills, n_orders.tolist(), strict=True)
@@ -63,16 +65,16 @@ def _self_preferences(
     }
     measured = [judge for judge, why in reasons.items() if why is None]
     own = [_own(judge, shared, families) for judge in measured]
-    fit = _fit(shared, np.column_stack(own)) if own else ""
+    fit = fit_jury(shared, np.column_stack(own)) if own else None
     for judge, why in reasons.items():
         family = families.of_judges[judge]
-        if why is None and isinstance(fit, JuryFit):
+        if why is None and fit is not None:
             place = measured.index(judge)
             n_orders = 2 * int(np.count_nonzero(own[place]))
             points = _in_points(fit.bonuses[place])
             yield judge, figure("self-preference", points, n_orders, of=family)
         else:
-            yield judge, missing("self-preference", why or str(fit), of=family)
+            yield judge, missing("self-preference", why or _UNDETERMINED, of=family)
 
 
 def _in_points(log_odds: Bounded) -> Bounded:
@@ -98,11 +100,3 @@ def _own(judge: str, shared: JudgedPairs, families: Families) -> Floats:
     is_by = shared.judge == shared.judges.index(judge)
     more = is_own[shared.a].astype(np.float64) - is_own[shared.b]
     return np.where(is_by, more, 0.0)
-
-
-def _fit(shared: JudgedPairs, own: Floats) -> JuryFit | str:
-    """Fit the jury, or say why not."""
-    try:
-        return fit_jury(shared, own) or _UNDETERMINED
-    except CannotRate as error:
-        return error.why
