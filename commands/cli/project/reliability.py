@@ -82,7 +82,7 @@ def fragility(
 
 @tournament_view
 def bias(source: JudgedTournament) -> Table:
-    """Show the judges' biases: for a slot, a style, or models of their own family.
+    """Show the judges' biases: slot, style, own family.
 
     Example: tourney project bias --judge reference
     """

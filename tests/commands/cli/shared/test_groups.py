@@ -35,7 +35,7 @@ def test_elo_is_the_first_of_the_results() -> None:
     """The rest follows in the order in which one asks."""
     listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
 
-    assert [line.split()[0] for line in listed[:10]] == [
+    assert [line.split()[0] for line in listed[:12]] == [
         "elo",
         "bt",
         "winrates",
@@ -43,6 +43,8 @@ def test_elo_is_the_first_of_the_results() -> None:
         "responses",
         "progress",
         "agreement",
+        "fragility",
+        "bias",
         "calibration",
         "spend",
         "metrics",
