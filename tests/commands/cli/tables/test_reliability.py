@@ -165,8 +165,8 @@ def test_a_table_names_the_first_decisive_prompts_and_data_all() -> None:
 
 def bias_row(measure: str, value: float | None, reason: str | None = None) -> BiasRow:
     """Return a figure about a judge."""
-    bounds = (None, None) if value is None else (value - 0.1, value + 0.1)
-    return BiasRow("style", "ann", measure, None, value, *bounds, "share", 8, "pairs", reason)
+    low, high = (None, None) if value is None else (value - 0.1, value + 0.1)
+    return BiasRow("style", "ann", measure, None, value, low, high, "share", 8, "pairs", reason)
 
 
 def test_a_table_of_biases_says_what_its_measures_mean_and_why_some_are_missing() -> None:
