@@ -1,6 +1,6 @@
 """What only a jury shows: which judge discerns more, and which prefers its own family."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.figures import Bounded, Figure, figure, missing
-from projections.ratings.judge_bias.jury import fit_jury
+from projections.ratings.judge_bias.jury import JuryFit, fit_jury
 from projections.ratings.judge_bias.pairs import JudgedPairs
 
 _ALONE: Final = "no other judge judged the same pairs, so it cannot be told from strength"
@@ -27,24 +27,40 @@ class Families(NamedTuple):
 def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figure]]:
     """Return each judge's skill beside the first judge's, and its self-preference.
 
-    Skills are there only for judges of whose pairs others judged some.
+    Both are fitted together where the verdicts determine them: who prefers its own family would
+    else seem to see entrants further apart, or less far. Skills are there only for judges of whose
+    pairs others judged some.
 
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
     shared = pairs.shared()
+    reasons = _reasons(shared, pairs, families)
+    measured = [judge for judge, why in reasons.items() if why is None]
+    own = {judge: _own(judge, shared, families) for judge in measured}
+    fit = _fit(shared, list(own.values()))
     found: dict[str, list[Figure]] = {judge: [] for judge in pairs.judges}
-    for judge, skill in zip(shared.judges, _skills(shared), strict=True):
+    for judge, skill in zip(shared.judges, _skills(shared, fit or _fit(shared, [])), strict=True):
         found[judge].append(skill)
-    for judge, preference in _self_preferences(shared, pairs, families):
-        found[judge].append(preference)
+    bonuses = dict(zip(measured, fit.bonuses if fit else (), strict=False))
+    for judge, why in reasons.items():
+        family = families.of_judges[judge]
+        if judge in bonuses:
+            n_orders = 2 * int(np.count_nonzero(own[judge]))
+            points = _in_points(bonuses[judge])
+            found[judge].append(figure("self-preference", points, n_orders, of=family))
+        else:
+            found[judge].append(missing("self-preference", why or _UNDETERMINED, of=family))
     return found
 
 
-def _skills(shared: JudgedPairs) -> list[Figure]:
+def _fit(shared: JudgedPairs, own: Sequence[Floats]) -> JuryFit | None:
     if not shared.judges:
-        return []
-    fit = fit_jury(shared, np.zeros((len(shared), 0)))
+        return None
+    return fit_jury(shared, np.column_stack((np.empty((len(shared), 0)), *own)))
+
+
+def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[Figure]:
     if fit is None:
         return [missing("skill", _UNDETERMINED) for _ in shared.judges]
     n_orders = 2 * np.bincount(shared.judge)
@@ -53,28 +69,14 @@ def _skills(shared: JudgedPairs) -> list[Figure]:
     ]
 
 
-def _self_preferences(
-    shared: JudgedPairs, pairs: JudgedPairs, families: Families
-) -> Iterator[tuple[str, Figure]]:
-    """Yield the self-preference of each judge of whose family some entrants are."""
+def _reasons(shared: JudgedPairs, pairs: JudgedPairs, families: Families) -> dict[str, str | None]:
+    """Return why there is no self-preference of each judge of whose family some entrants are."""
     present = {families.of_entrants[entrant] for entrant in pairs.entrants}
-    reasons = {
+    return {
         judge: _why_not(judge, shared, families)
         for judge in pairs.judges
         if families.of_judges[judge] is not None and families.of_judges[judge] in present
     }
-    measured = [judge for judge, why in reasons.items() if why is None]
-    own = [_own(judge, shared, families) for judge in measured]
-    fit = fit_jury(shared, np.column_stack(own)) if own else None
-    for judge, why in reasons.items():
-        family = families.of_judges[judge]
-        if why is None and fit is not None:
-            place = measured.index(judge)
-            n_orders = 2 * int(np.count_nonzero(own[place]))
-            points = _in_points(fit.bonuses[place])
-            yield judge, figure("self-preference", points, n_orders, of=family)
-        else:
-            yield judge, missing("self-preference", why or _UNDETERMINED, of=family)
 
 
 def _in_points(log_odds: Bounded) -> Bounded:

@@ -30,7 +30,6 @@ class Transitivity(NamedTuple):
     degrees: int
     p: float
     n_pairs: int  # of entrants
-    n_prompts: int
 
 
 def transitivity(battles: Battles) -> Transitivity | None:
@@ -55,7 +54,7 @@ def transitivity(battles: Battles) -> Transitivity | None:
     signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
     drawn = ((signs @ pairs.unexplained()) ** 2 / pairs.variance).sum(axis=1)
     p = (1 + int((drawn >= found).sum())) / (1 + _DRAWS)
-    return Transitivity(found, degrees, p, len(pairs.net), n_prompts)
+    return Transitivity(found, degrees, p, len(pairs.net))
 
 
 class _Pairs(NamedTuple):

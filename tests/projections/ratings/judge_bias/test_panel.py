@@ -48,6 +48,28 @@ def test_each_judge_with_a_family_is_compared_with_the_others() -> None:
     assert gpt.low < 0 < gpt.high
 
 
+def test_who_prefers_its_own_does_not_seem_more_skilled() -> None:
+    """Ann is the strongest, and before her own family stronger still."""
+    found = figures([Juror("owl"), Juror("claude", own=1.0)])
+
+    skill = found["claude"]["skill"]
+    assert skill.low is not None
+    assert skill.high is not None
+    assert skill.low < 1 < skill.high
+
+
+def test_skills_remain_where_self_preference_is_not_determined() -> None:
+    """Two entrants cannot tell the two apart, but there is the simpler model."""
+    pairs = judged(np.random.default_rng(1), [Juror("owl"), Juror("claude")])
+    two = pairs.where((pairs.a == 0) & (pairs.b == 3))
+
+    skill, preference = jury_figures(two, FAMILIES)["claude"]
+
+    assert (skill.measure, preference.measure) == ("skill", "self-preference")
+    assert skill.value is not None
+    assert preference.value is None
+
+
 def test_one_judge_cannot_be_told_from_strength() -> None:
     """What it gives its family may be what they deserve; nor has it a skill beside nobody."""
     found = figures([Juror("claude", own=1.0)])
