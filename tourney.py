@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.runs.rows import (
+    BiasRow,
     BradleyTerryRow,
     EloRow,
     EntrantSpendRow,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ledger.identity import StreamId
 
 __all__ = [
+    "BiasRow",
     "BradleyTerryRow",
     "EloRow",
     "EntrantSpendRow",
@@ -238,6 +240,12 @@ class TournamentView:
         from commands.runs.results import fragility_rows
 
         return Rows(FragilityRow, tuple(fragility_rows(self._reading)))
+
+    def bias(self) -> Rows[BiasRow]:
+        """Return what is known of the judges' biases, by the recorded verdicts."""
+        from commands.runs.results import bias_rows
+
+        return Rows(BiasRow, tuple(bias_rows(self._reading)))
 
     def outcomes(self) -> Rows[OutcomeRow]:
         """Return every planned comparison of two responses, with its outcome or status."""

@@ -186,6 +186,7 @@ def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
         ),
         (lambda view: view.win_rates(), "winrates"),
         (lambda view: view.fragility(), "fragility"),
+        (lambda view: view.bias(), "bias"),
         (lambda view: view.spend(), "spend"),
         (lambda view: view.metrics(), "metrics"),
     ],

@@ -57,6 +57,7 @@ _PROJECTIONS: Final = (
         "fragility",
         "Show how few prompts decide who is ahead, by Bradley-Terry.",
     ),
+    Entry("project.reliability", "bias", "Show the judges' biases: slot, style, own family."),
     Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
     Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
     Entry("project.metrics", "metrics", "Show the results of evaluations."),

@@ -19,6 +19,7 @@ from projections.evaluations.metrics import metrics_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
 from projections.ratings.fragility import fragility
+from projections.ratings.judge_bias.measures import biases
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension
 from projections.tournament.matches import planned_responses
@@ -65,6 +66,17 @@ def fragility_rows(source: JudgedTournament) -> Iterator[rows.FragilityRow]:
     for dimension, group in source.settlements.items():
         for each in fragility(settled_battles(group, ties="half"), parameters):
             yield rows.FragilityRow.of(dimension, each)
+
+
+def bias_rows(source: JudgedTournament) -> Iterator[rows.BiasRow]:
+    """Yield what is known of the biases of the judge that was named, or else of all.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
+    for each in biases(source.state, source.state.panel):
+        if source.named_judge in {None, each.judge}:
+            yield rows.BiasRow(each.dimension, each.judge, *each.figure)
 
 
 def win_rate_rows(source: JudgedTournament) -> Iterator[rows.WinRateRow]:

@@ -118,6 +118,22 @@ class FragilityRow(NamedTuple):
         )
 
 
+class BiasRow(NamedTuple):
+    """A figure about a judge on a dimension, with its 95 % interval."""
+
+    dimension: str
+    judge: str
+    measure: str
+    of: str | None  # whom or what it concerns, where a judge has several of a kind
+    value: float | None
+    ci95_low: float | None  # clustered by prompt
+    ci95_high: float | None
+    unit: str
+    n: int
+    n_of: str  # what n counts
+    reason: str | None  # why there is no value
+
+
 class OutcomeRow(NamedTuple):
     """The outcome of one planned comparison of two responses."""
 

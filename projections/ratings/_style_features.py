@@ -22,12 +22,14 @@ _COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is roundin
 class Features(NamedTuple):
     """Standardised features.
 
-    names: (k,); values: (n, k) in standard deviations; deviations: (k,) what was divided by.
+    names: (k,); values: (n, k) in standard deviations; deviations: (k,) what was divided by;
+    left_out: the names of those that are the same in all battles.
     """
 
     names: tuple[str, ...]
     values: Floats
     deviations: Floats
+    left_out: tuple[str, ...]
 
 
 def standardised(
@@ -36,7 +38,7 @@ def standardised(
     """Divide features, (n,) each, by their standard deviations among the chosen battles.
 
     The mean is taken as 0, as it is once each battle is told both ways: which entrant is a is
-    arbitrary.
+    arbitrary. A feature that is the same in all battles explains nothing, and is left out.
     """
     for name, column in features.items():
         if column.shape != chosen.shape:
@@ -47,15 +49,12 @@ def standardised(
                 f"feature {name!r} of battle {number}, counted from 0, is {column[number]}",
                 "correct it or remove the battle",
             )
-        if np.ptp(column[chosen]) == 0:
-            raise CannotRate(
-                f"feature {name!r} is the same in all battles of comparable entrants",
-                "leave it out, and name the other features",
-            )
-    columns = [column[chosen] for column in features.values()]
+    varied = {name: column[chosen] for name, column in features.items() if np.ptp(column[chosen])}
+    columns = list(varied.values())
     values = np.array(columns, dtype=np.float64).reshape(len(columns), chosen.sum()).T
     deviations = np.sqrt(np.average(values**2, axis=0, weights=weight[chosen]))
-    return Features(tuple(features), values / deviations, deviations)
+    left_out = tuple(name for name in features if name not in varied)
+    return Features(tuple(varied), values / deviations, deviations, left_out)
 
 
 def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:

@@ -18,18 +18,20 @@ from projections.ratings.bradley_terry.sandwich import sandwich
 class Design:
     """A sparse matrix of K = n_entrants + n_features columns: 1 at a, -1 at b, then the features.
 
-    a, b: (n,) numbers of each battle's entrants; features: (n, n_features).
+    a, b: (n,) numbers of each battle's entrants; features: (n, n_features); factor: (n,) stands in
+    place of 1, where a difference of strengths counts more in some battles than in others.
     """
 
     n_entrants: int
     a: NDArray[np.intp]
     b: NDArray[np.intp]
     features: Floats
+    factor: Floats | float = 1.0
 
     def log_odds(self, parameters: Floats) -> Floats:
         """Return the matrix times parameters, (K,): the log odds of a against b, (n,)."""
         strengths, slopes = np.split(parameters, [self.n_entrants])
-        return strengths[self.a] - strengths[self.b] + self.features @ slopes
+        return self.factor * (strengths[self.a] - strengths[self.b]) + self.features @ slopes
 
     def transposed(self, values: Floats) -> Floats:
         """Return the transposed matrix times values, (n,): a gradient, (K,)."""
@@ -38,7 +40,8 @@ class Design:
     def gram(self, weights: Floats) -> Floats:
         """Return the sum over battles of w row' row, (K, K), given w, (n,)."""
         n, weighted = self.n_entrants, self.features * weights[:, None]
-        met = np.bincount(self.a * n + self.b, weights, minlength=n * n).reshape(n, n)
+        of_strengths = weights * self.factor**2
+        met = np.bincount(self.a * n + self.b, of_strengths, minlength=n * n).reshape(n, n)
         met = met + met.T
         crosswise = np.array([self._net(column) for column in weighted.T]).reshape(-1, n)
         return np.block(
@@ -49,7 +52,7 @@ class Design:
         )
 
     def _net(self, values: Floats) -> Floats:
-        n = self.n_entrants
+        n, values = self.n_entrants, self.factor * values
         net = np.bincount(self.a, values, minlength=n) - np.bincount(self.b, values, minlength=n)
         return np.asarray(net, dtype=np.float64)
 

@@ -46,11 +46,13 @@ class AdjustedRatings:
         plain: Without it.
         ratings: As if all responses were alike in the features.
         coefficients: In the order of the features.
+        left_out: Features that are the same in all battles, and have no coefficient.
     """
 
     plain: BradleyTerryRatings
     ratings: BradleyTerryRatings
     coefficients: tuple[Coefficient, ...]
+    left_out: tuple[str, ...]
 
 
 def rate_adjusted(
@@ -72,7 +74,7 @@ def rate_adjusted(
         parameters: As for plain ratings, with ties as half and the sandwich interval.
 
     Raises:
-        CannotRate: A feature is constant, not finite, or a linear combination of the others and the
+        CannotRate: A feature is not finite, or a linear combination of the others and the
             entrants; no two entrants can be compared; the parameters have other ties or intervals;
             or as in plain ratings.
         ValueError: A feature has not one value for each battle.
@@ -136,4 +138,5 @@ def _adjusted(
             Coefficient(name, float(beta), known(low), known(high), deviation)
             for name, (beta, low, high), deviation in effects
         ),
+        columns.left_out,
     )

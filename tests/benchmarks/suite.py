@@ -11,7 +11,15 @@ from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.commands import asking, cold, importing, judging, limited, status
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
-from tests.benchmarks.ratings import bradley_terry, coverage, elo, fragility, sureness, truth
+from tests.benchmarks.ratings import (
+    bradley_terry,
+    coverage,
+    elo,
+    fragility,
+    judges,
+    sureness,
+    truth,
+)
 from tests.benchmarks.table import Row
 
 Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
@@ -35,6 +43,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "coverage": coverage.measure,
     "truth": truth.measure,
     "sureness": sureness.measure,
+    "judges": judges.measure,
     "cold": cold.measure,
     "importing": importing.measure,
 }

@@ -136,7 +136,6 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
         ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
-        ("--control style", "is the same in all battles of comparable entrants"),
         ("--control length --overall factuality=1", "choose one of --overall, --control"),
         ("--name people", "no battles were imported as 'people'"),
         ("--with people", "no battles were imported as 'people'"),
@@ -489,6 +488,31 @@ def test_what_tells_no_temperature_is_refused(
 
     assert done.returncode in {1, 2}
     assert why in done.stderr
+
+
+def test_biases_are_of_every_judge_or_of_the_one_that_is_named(tourney: Tourney) -> None:
+    """Each figure with what it is in, or the reason why there is none, in data and beside."""
+    both = fields(tourney("project", "bias", "--json"))
+    ann = fields(tourney("project", "bias", "--judge", "ann", "--json"))
+    shown = tourney("project", "bias", "--judge", "ann").stdout
+
+    assert both["schema"] == "tourney/bias@1"
+    assert {row["judge"] for row in both["rows"]} == {"ann", "bob"}
+    assert ann["rows"] == [row for row in both["rows"] if row["judge"] == "ann"]
+    slot, *_ = ann["rows"]
+    assert (slot["measure"], slot["value"], slot["n"]) == ("slot preference", 0.0, 12)
+    [headers] = (row for row in ann["rows"] if row["measure"] == "headers")
+    assert (headers["value"], headers["reason"]) == (None, "the same in all pairs of responses")
+    assert "headers, lists, bold" in shown
+    assert "Slot preference: verdicts for slot A less those for slot B" in " ".join(shown.split())
+
+
+def test_styles_that_never_differ_are_left_out(tourney: Tourney) -> None:
+    """No answer has headers: what remains is controlled for."""
+    done = tourney("project", "bt", "--control", "style")
+
+    assert done.returncode == 0
+    assert "the same in all pairs of responses: " in " ".join(done.stdout.split())
 
 
 def test_fragility_is_of_the_tournament_or_of_an_imported_set(tourney: Tourney) -> None:

@@ -155,6 +155,10 @@ def _controlled(
     return RatedBoards(
         [board for board, _ in found],
         parameters,
-        notes=(*notes_of(source), *(said.coefficient_note(*effect) for effect in effects)),
+        notes=(
+            *notes_of(source),
+            *(said.coefficient_note(*effect) for effect in effects),
+            *(said.left_out_note(*each) for each in found if each.ratings.left_out),
+        ),
         facts=facts_of(source) | {"coefficients": coefficients},
     )

@@ -1,6 +1,6 @@
 """How far to trust judges and ratings.
 
-`tourney project agreement`, `fragility`, `calibration` and `temperature`.
+`tourney project agreement`, `fragility`, `bias`, `calibration` and `temperature`.
 """
 
 from typing import Annotated, Literal
@@ -15,10 +15,12 @@ from commands.cli.shared.views import (
     outcomes_view,
     table_command_without_diff,
     table_command_without_rule,
+    tournament_view,
     with_source,
 )
 from commands.cli.tables.reliability import (
     agreement_table,
+    bias_table,
     calibration_table,
     fragility_table,
     temperature_table,
@@ -26,7 +28,7 @@ from commands.cli.tables.reliability import (
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.results import fragility_rows
+from commands.runs.results import bias_rows, fragility_rows
 from commands.runs.rows import FragilityRow
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import settled
@@ -75,6 +77,15 @@ def fragility(
     rows = fragility_rows(source)
     table = fragility_table(rows, notes=notes_of(source), facts={"judge": source.judge_id})
     return with_source(table, source)
+
+
+@tournament_view
+def bias(source: JudgedTournament) -> Table:
+    """Show the judges' biases: slot, style, own family.
+
+    Example: tourney project bias --judge reference
+    """
+    return bias_table(bias_rows(source))
 
 
 @outcomes_view

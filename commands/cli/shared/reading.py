@@ -1,7 +1,8 @@
 """The selection that shared options make, and how it is read from a ledger."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -17,6 +18,7 @@ from commands.cli.tables.table import judged_by
 from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from ledger.store import Ledger
+from projections.tournament.settlement import account_of
 from projections.verdicts import policies
 from projections.verdicts.parsers import PARSERS
 
@@ -76,7 +78,25 @@ def note_of(rule: policies.Rule) -> str:
 
 def notes_of(source: JudgedTournament) -> tuple[str, ...]:
     """Return the notes on who judged, and on how many pairs have which outcome."""
-    return (judged_by(source.judges), *source.accounts)
+    return (judged_by(source.judges), *source.accounts, *_doubts(source))
+
+
+_TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
+
+
+def _doubts(source: JudgedTournament) -> Iterator[str]:
+    """Yield warnings of dimensions on which the verdicts hardly rank anybody."""
+    for dimension, group in source.settlements.items():
+        account = account_of(group)
+        n_judged = account.decided + account.tie + account.inconsistent
+        if account.inconsistent > _TOO_MANY * n_judged:
+            share = account.inconsistent / n_judged
+            yield (
+                f"WARNING: {dimension}: {share:.0%} of the judged pairs are inconsistent, and count"
+                " for nobody; `tourney project bias` shows why."
+            )
+        if account.tie == n_judged > 0:
+            yield f"WARNING: {dimension}: all judged pairs are tied, so nobody is better."
 
 
 def read_verdicts(selection: Selection) -> JudgedTournament:

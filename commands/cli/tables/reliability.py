@@ -1,11 +1,11 @@
-"""Agreement of judges, fragility, calibration of p_correct, and temperatures as tables."""
+"""Agreement and biases of judges, fragility, calibration and temperatures as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
-from commands.runs.rows import FragilityRow
+from commands.runs.rows import BiasRow, FragilityRow
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -91,6 +91,71 @@ def fragility_table(
         notes=(*notes, _DECISIVE),
         facts=dict(facts),
     )
+
+
+_MEANING: Final[Mapping[str, str]] = {
+    "slot preference": (
+        "Slot preference: verdicts for slot A less those for slot B, over both orders. 0 is fair;"
+        " 0.1: it says A in 10 % of its verdicts whatever it reads. `swap-consistent` leaves such"
+        " pairs out."
+    ),
+    "flips": (
+        "Flips: pairs on which a judge contradicts itself when the slots are exchanged. They count"
+        " for nobody."
+    ),
+    "length": (
+        "Length, headers, lists, bold: what a response gains by more of it before this judge,"
+        " beside its strength. 0: the judge does not mind."
+    ),
+    "length control": (
+        "Length control: the largest change of a rating once length is accounted for;"
+        " `tourney project bt --control length` has all."
+    ),
+    "self-preference": (
+        "Self-preference: what models of the judge's own family gain before it, beyond what the"
+        " other judges see in the same pairs."
+    ),
+    "skill": (
+        "Skill: how surely a judge tells strong from weak, beside the first judge's, which is 1."
+        " Of 0 it guesses."
+    ),
+    "transitivity": (
+        "Transitivity: Pearson's chi-square of pairs over Bradley-Terry's expectation; p by a score"
+        " bootstrap over prompts. Below 0.05 one number for each entrant does not explain who beats"
+        " whom."
+    ),
+}
+"""In plain words what each measure says."""
+
+
+def bias_table(rows: Iterable[BiasRow]) -> Table:
+    """Return a row for each figure about a judge, and say what the measures mean."""
+    shown = tuple(rows)
+    measures = {each.measure for each in shown if each.value is not None}
+    return Table(
+        schema="tourney/bias@1",
+        title="Biases of judges",
+        columns=(
+            *columns("dimension", "judge", "measure", "of"),
+            *columns("value", digits=3, ci95_low="95 % low", ci95_high="95 % high"),
+            *columns("unit", n="n", n_of="n of"),
+        ),
+        rows=tuple(each._asdict() for each in shown),
+        notes=(
+            *_reasons(shown),
+            *(said for measure, said in _MEANING.items() if measure in measures),
+        ),
+    )
+
+
+def _reasons(rows: Iterable[BiasRow]) -> Iterator[str]:
+    """Yield a note for each reason why a judge has no figure."""
+    lacking: dict[tuple[str, str, str], list[str]] = {}
+    for each in rows:
+        if each.reason is not None:
+            lacking.setdefault((each.dimension, each.judge, each.reason), []).append(each.measure)
+    for (dimension, judge, why), measures in lacking.items():
+        yield f"{dimension}, {judge}: no {', '.join(measures)}: {why}."
 
 
 _NOBODY: Final = (

@@ -239,14 +239,13 @@ def test_a_single_prompt_has_no_interval() -> None:
 @pytest.mark.parametrize(
     ("features", "why"),
     [
-        ({"length": [0.5] * 6}, "feature 'length' is the same in all battles"),
         ({"length": [0.5, 1, nan, 1, 1, 1]}, r"feature 'length' of battle 2, .* is nan"),
         ({"length": [0.5, 1, 1, inf, 1, 1]}, r"feature 'length' of battle 3, .* is inf"),
         ({"size": [1, 2, -3, 1, 2, -3]}, "feature 'size' is a linear comb"),
         ({"x": [1, 0, 0, 2, 0, 0], "y": [3, 0, 0, 6, 0, 0]}, "feature 'y' is a linear comb"),
         ({"x": [1, 2, 3, 4, 5, 6], "y": [2, 4, 0, 5, 7, 3]}, "feature 'y' is a linear comb"),
     ],
-    ids=["constant", "unknown", "infinite", "entrants", "feature", "both"],
+    ids=["unknown", "infinite", "entrants", "feature", "both"],
 )
 def test_a_feature_that_says_nothing_of_its_own_is_named(
     features: dict[str, list[float]], why: str
@@ -254,6 +253,19 @@ def test_a_feature_that_says_nothing_of_its_own_is_named(
     """Sizes 0, -1, -3 of a, b, c make differences 1, 2, -3: what strengths could be as well."""
     with pytest.raises(CannotRate, match=why):
         adjusted(RING * 2, {name: np.array(x, dtype=float) for name, x in features.items()})
+
+
+def test_a_feature_that_is_always_the_same_is_left_out() -> None:
+    """No answer has headers: the others' effects are as if nobody had asked for those."""
+    length = drawn(3, 6, "length")
+
+    found = adjusted(RING * 2, {"headers": np.zeros(6), **length})
+
+    alone = adjusted(RING * 2, length)
+    assert found.left_out == ("headers",)
+    assert found.coefficients == alone.coefficients
+    assert found.ratings.rating.tolist() == alone.ratings.rating.tolist()
+    assert alone.left_out == ()
 
 
 def test_a_column_of_another_length_is_a_mistake() -> None:

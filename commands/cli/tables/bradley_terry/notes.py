@@ -13,7 +13,7 @@ from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.prediction_powered import CorrectedRatings
-from projections.ratings.style import Coefficient
+from projections.ratings.style import AdjustedRatings, Coefficient
 
 
 def order_notes(board: Leaderboard) -> Iterator[str]:
@@ -55,6 +55,12 @@ def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
     if coefficient.lower is None or coefficient.upper is None:
         return f"{said} (no interval: all battles are on one prompt)."
     return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
+
+
+def left_out_note(board: Leaderboard, ratings: AdjustedRatings) -> str:
+    """Return the note on style features that are the same in all battles."""
+    names = joined_names(ratings.left_out)
+    return f"{board.name}: left out, being the same in all pairs of responses: {names}."
 
 
 def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:

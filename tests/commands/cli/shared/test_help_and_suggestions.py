@@ -35,7 +35,7 @@ def test_elo_is_the_first_of_the_results() -> None:
     """The rest follows in the order in which one asks."""
     listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
 
-    assert [line.split()[0] for line in listed[:11]] == [
+    assert [line.split()[0] for line in listed[:12]] == [
         "elo",
         "bt",
         "winrates",
@@ -44,6 +44,7 @@ def test_elo_is_the_first_of_the_results() -> None:
         "progress",
         "agreement",
         "fragility",
+        "bias",
         "calibration",
         "spend",
         "metrics",

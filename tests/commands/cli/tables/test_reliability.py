@@ -7,13 +7,14 @@ import pytest
 
 from commands.cli.tables.reliability import (
     agreement_table,
+    bias_table,
     calibration_table,
     fragility_table,
     temperature_table,
 )
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
-from commands.runs.rows import FragilityRow
+from commands.runs.rows import BiasRow, FragilityRow
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature
@@ -180,3 +181,31 @@ def test_a_table_names_the_first_decisive_prompts_and_data_all() -> None:
     assert "p1; ; 3; p4" in rendered(table, Format.CSV)
     found = json.loads(rendered(table, Format.JSON))["rows"]
     assert [row["decisive"] for row in found] == [["p1", None, "3", "p4"], [], None]
+
+
+def bias_row(measure: str, value: float | None, reason: str | None = None) -> BiasRow:
+    """Return a figure about a judge."""
+    low, high = (None, None) if value is None else (value - 0.1, value + 0.1)
+    return BiasRow("style", "ann", measure, None, value, low, high, "share", 8, "pairs", reason)
+
+
+def test_a_table_of_biases_says_what_its_measures_mean_and_why_some_are_missing() -> None:
+    """In plain words, each once, and only of what is there."""
+    rows = [
+        bias_row("slot preference", 0.25),
+        bias_row("flips", 0.5),
+        bias_row("flips", 0.75),
+        bias_row("headers", None, "all alike"),
+        bias_row("lists", None, "all alike"),
+        bias_row("self-preference", None, "one judge"),
+    ]
+
+    table = bias_table(rows)
+
+    assert [row["value"] for row in table.rows] == [0.25, 0.5, 0.75, None, None, None]
+    assert table.rows[0]["ci95_low"] == 0.15
+    assert table.notes[:2] == (
+        "style, ann: no headers, lists: all alike.",
+        "style, ann: no self-preference: one judge.",
+    )
+    assert [note.partition(":")[0] for note in table.notes[2:]] == ["Slot preference", "Flips"]

@@ -1,0 +1,65 @@
+"""A figure about a judge: what was measured, its 95 % interval, and on how much it rests."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal[
+    "slot preference",
+    "length",
+    "headers",
+    "lists",
+    "bold",
+    "length control",
+    "self-preference",
+    "flips",
+    "skill",
+    "transitivity",
+]
+_ELO_PER_DEVIATION: Final = ("Elo points per s.d.", "verdicts")
+_COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
+    "slot preference": ("share", "verdicts"),
+    "length": ("Elo points, twice as long", "verdicts"),
+    "headers": _ELO_PER_DEVIATION,
+    "lists": _ELO_PER_DEVIATION,
+    "bold": _ELO_PER_DEVIATION,
+    "length control": ("Elo points", "pairs"),
+    "self-preference": ("Elo points", "verdicts"),
+    "flips": ("share", "pairs"),
+    "skill": ("factor", "verdicts"),
+    "transitivity": ("p", "pairs of entrants"),
+}
+"""The unit of each measure, and what its n counts."""
+
+
+class Bounded(NamedTuple):
+    """A number and its 95 % interval; None: there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Figure(NamedTuple):
+    """One figure; without a value, the reason."""
+
+    measure: Kind
+    of: str | None  # whom or what it concerns, where a judge has several of a kind
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    n: int
+    n_of: str  # what n counts
+    reason: str | None  # why there is no value
+
+
+def figure(measure: Kind, bounded: Bounded, n: int, *, of: str | None = None) -> Figure:
+    """Return a figure that rests on n."""
+    unit, n_of = _COUNTED_IN[measure]
+    return Figure(measure, of, *bounded, unit, n, n_of, reason=None)
+
+
+def missing(measure: Kind, why: str, *, of: str | None = None) -> Figure:
+    """Return a figure that has no value, and why."""
+    unit, n_of = _COUNTED_IN[measure]
+    return Figure(measure, of, None, None, None, unit, 0, n_of, why)

@@ -1,0 +1,76 @@
+"""What a judge does whatever it reads: prefer a slot, contradict itself, like a style."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Digest
+from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio, wilson
+from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.style import AdjustedRatings, rate_adjusted
+
+SLOT: Final = "slot"
+"""The feature that is 1 where a was shown first, and -1 where it was shown second."""
+
+
+def slot_preference(pairs: JudgedPairs) -> Estimate:
+    """Return the share of verdicts for slot A minus that for slot B, over both orders.
+
+    What a response deserves cancels between the orders: a judge that says A in a share p of its
+    verdicts, whatever it sees, and is fair otherwise, has p. n counts verdicts.
+
+    Where all prompts agree, a share of others may have gone unseen, as large as Wilson's bound for
+    none of as many; on these every verdict may be for one slot.
+    """
+    found = _mean(pairs, pairs.forward - pairs.swapped, "plain")
+    low, high = found.low, found.high
+    if found.value is not None and found.standard_error is not None and low == high:
+        unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
+        low = found.value - unseen * (1 + found.value)
+        high = found.value + unseen * (1 - found.value)
+    return found._replace(n=2 * found.n, low=low, high=high)
+
+
+class Flips(NamedTuple):
+    """The share of pairs of two entrants, or of all, in which the orders contradict each other."""
+
+    entrants: tuple[str, str] | None  # None: all
+    share: Estimate
+
+
+def flips(pairs: JudgedPairs) -> Iterator[Flips]:
+    """Yield the flips of all pairs, then of each two entrants that met."""
+    yield Flips(None, _share(pairs))
+    for first, second in combinations(range(len(pairs.entrants)), 2):
+        low, high = np.minimum(pairs.a, pairs.b), np.maximum(pairs.a, pairs.b)
+        met = pairs.where((low == first) & (high == second))
+        if len(met):
+            yield Flips((pairs.entrants[first], pairs.entrants[second]), _share(met))
+
+
+def style_effects(pairs: JudgedPairs) -> AdjustedRatings:
+    """Return what differences in style do to a verdict, beside strengths and the slot.
+
+    Each order counts as a battle; those of a prompt are not independent.
+
+    Raises:
+        CannotRate: No two entrants can be compared, or a feature cannot be told from the others
+            and the entrants.
+    """
+    n = len(pairs)
+    first = np.repeat((1.0, -1.0), n)
+    style = {name: np.tile(column, 2) for name, column in pairs.style.items()}
+    return rate_adjusted(pairs.orders(), {SLOT: first, **style}, BradleyTerryParameters())
+
+
+def _share(pairs: JudgedPairs) -> Estimate:
+    return _mean(pairs, pairs.is_inconsistent.astype(np.float64), "share")
+
+
+def _mean(pairs: JudgedPairs, values: Floats, scale: Scale) -> Estimate:
+    """Return the mean of one value for each pair, with its interval over prompts."""
+    prompts = [Digest(str(prompt)) for prompt in pairs.prompt.tolist()]
+    return estimate_ratio(RatioTerms(values, np.ones(len(pairs))), prompts, scale)

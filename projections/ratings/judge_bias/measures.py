@@ -1,0 +1,138 @@
+"""Every bias of a tournament's judges, as figures with their intervals."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension
+from projections.battles.columns import CannotRate
+from projections.battles.settled import settled_battles
+from projections.intervals import Estimate
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.judge_bias.families import family_of
+from projections.ratings.judge_bias.figures import Bounded, Figure, Kind, figure, missing
+from projections.ratings.judge_bias.habits import SLOT, flips, slot_preference, style_effects
+from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
+from projections.ratings.judge_bias.panel import Families, jury_figures
+from projections.ratings.judge_bias.transitivity import transitivity
+from projections.ratings.style import Coefficient
+from projections.ratings.tournament import style_controlled
+from projections.tournament.settlement import Settlement, by_dimension, decided_or_tied, settle
+from projections.tournament.state import Tournament
+
+_STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
+_TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
+_ALWAYS_ALIKE: Final = "the same in all pairs of responses"
+_PLAIN: Final = BradleyTerryParameters()
+_NO_MORE_PAIRS: Final = "no more pairs of entrants than ratings need, or a single prompt"
+
+
+class Bias(NamedTuple):
+    """A figure about a judge on a dimension."""
+
+    dimension: Dimension
+    judge: str
+    figure: Figure
+
+
+def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[Bias]:
+    """Yield the figures on each judge with verdicts in both orders, by dimension.
+
+    Args:
+        tournament: What was judged.
+        judges: The whole jury: some figures compare a judge with the others.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
+    prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
+    families = _families_of(tournament, judges)
+    settled = {
+        str(judge.judge_id): by_dimension(tournament, settle(tournament, prompts, judge))
+        for judge in judges
+    }
+    for dimension, pairs in judged_pairs(tournament, judges).items():
+        of_jury = jury_figures(pairs, families)
+        for judge, groups in settled.items():
+            own = pairs.by(judge)
+            if len(own):
+                of_ratings = _of_ratings(dimension, groups[dimension])
+                figures = (*_habits(own), *of_jury[judge], *of_ratings)
+                yield from (Bias(dimension, judge, figure) for figure in figures)
+
+
+def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Families:
+    return Families(
+        {each.entrant_id: family_of(each.weights, each.entrant_id) for each in tournament.roster},
+        {str(each.judge_id): family_of(each.model, each.judge_id) for each in judges},
+    )
+
+
+def _habits(pairs: JudgedPairs) -> Iterator[Figure]:
+    """Yield what a judge does whatever it reads."""
+    found = slot_preference(pairs)
+    yield figure("slot preference", _bounded(found), found.n)
+    for entrants, share in flips(pairs):
+        of = "all pairs" if entrants is None else " and ".join(entrants)
+        yield figure("flips", _bounded(share), share.n, of=of)
+    yield from _styles(pairs)
+
+
+def _bounded(found: Estimate) -> Bounded:
+    return Bounded(found.value, found.low, found.high)
+
+
+def _styles(pairs: JudgedPairs) -> Iterator[Figure]:
+    """Yield the effect of each feature of style in Elo points."""
+    try:
+        found = style_effects(pairs)
+    except CannotRate as error:
+        yield from (missing(feature, error.why) for feature in _STYLES)
+        return
+    effects = {each.feature: each for each in found.coefficients if each.feature != SLOT}
+    for feature in _STYLES:
+        if feature in effects:
+            yield _effect(feature, effects[feature], 2 * len(pairs))
+        else:
+            yield missing(feature, _ALWAYS_ALIKE)
+
+
+def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
+    points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
+    slopes = (found.beta, found.lower, found.upper)
+    return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
+
+
+def _of_ratings(dimension: Dimension, group: Sequence[Settlement]) -> Iterator[Figure]:
+    """Yield what outcomes say of the ratings by one judge."""
+    yield _transitivity(group)
+    yield _length_control(dimension, group)
+
+
+def _transitivity(group: Sequence[Settlement]) -> Figure:
+    found = transitivity(settled_battles(group, ties="half"))
+    if found is None:
+        return missing("transitivity", _NO_MORE_PAIRS)
+    of = f"chi-square {found.chi_square:.1f}, {found.degrees} degrees of freedom"
+    return figure("transitivity", Bounded(found.p, None, None), found.n_pairs, of=of)
+
+
+def _length_control(dimension: Dimension, group: Sequence[Settlement]) -> Figure:
+    """Return the largest change of a rating under control for length, and whose."""
+    try:
+        ((_, found),) = style_controlled({dimension: group}, ("length",), _PLAIN, ())
+    except CannotRate as error:
+        return missing("length control", error.why)
+    if found.left_out:
+        return missing("length control", _ALWAYS_ALIKE)
+    change = np.nan_to_num(found.ratings.rating - found.plain.rating)
+    most = int(np.abs(change).argmax())
+    return figure(
+        "length control",
+        Bounded(float(change[most]), None, None),
+        len(decided_or_tied(group)),
+        of=found.ratings.entrants[most],
+    )

@@ -1,0 +1,153 @@
+"""Pairs of responses as arrays: what each judge said of them in both orders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension
+from projections.battles.columns import Battles
+from projections.intervals import Floats
+from projections.ratings._style_features import Style, style_features, style_of
+from projections.tournament.matches import Match
+from projections.tournament.settlement import Settlement, by_dimension, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import CONCATENATE, Rule
+
+Places: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """Pairs of different responses on which a judge gave a verdict in both orders.
+
+    Attributes:
+        entrants: (n_entrants,) names, sorted.
+        judges: (n_judges,) names.
+        a, b: (n,) numbers of the entrants; of two entrants always the same is a.
+        judge: (n,) the number of the judge.
+        prompt: (n,) the number of the prompt.
+        forward: (n,) what a took where it was shown first: 1, 0, or 1/2 of a tie.
+        swapped: (n,) what a took where it was shown second.
+        style: By feature, (n,) that of a's response minus that of b's.
+    """
+
+    entrants: tuple[str, ...]
+    judges: tuple[str, ...]
+    a: Places
+    b: Places
+    judge: Places
+    prompt: Places
+    forward: Floats
+    swapped: Floats
+    style: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        """Return the number of pairs, each counted once for each judge."""
+        return len(self.a)
+
+    @property
+    def is_inconsistent(self) -> Mask:
+        """Whether the orders contradict each other, (n,)."""
+        return np.asarray(self.forward != self.swapped)
+
+    def where(self, kept: Mask) -> "JudgedPairs":
+        """Select pairs by a mask, (n,); keep all names."""
+        columns = ("a", "b", "judge", "prompt", "forward", "swapped")
+        return replace(
+            self,
+            **{name: getattr(self, name)[kept] for name in columns},
+            style={name: column[kept] for name, column in self.style.items()},
+        )
+
+    def by(self, judge: str) -> "JudgedPairs":
+        """Select the pairs of one judge."""
+        return self.where(self.judge == self.judges.index(judge))
+
+    def shared(self) -> "JudgedPairs":
+        """Select the pairs that at least two judges judged; name the judges of these alone."""
+        pair = np.column_stack((self.prompt, self.a, self.b))
+        _, number, n_judges = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
+        found = self.where(n_judges[number.reshape(-1)] > 1)
+        present = np.unique(found.judge)
+        return replace(
+            found,
+            judges=tuple(self.judges[judge] for judge in present),
+            judge=np.searchsorted(present, found.judge),
+        )
+
+    def orders(self) -> Battles:
+        """Return each order as a battle, (2 n,): first all that show a first, then the others."""
+        return Battles(
+            self.entrants,
+            a=np.tile(self.a, 2),
+            b=np.tile(self.b, 2),
+            score=np.concatenate((self.forward, self.swapped)),
+            cluster=np.tile(self.prompt, 2),
+            weight=np.ones(2 * len(self)),
+        )
+
+
+def judged_pairs(
+    tournament: Tournament, judges: Sequence[JudgeSettings]
+) -> dict[Dimension, JudgedPairs]:
+    """Return what judges said, by dimension; judges with no such pair are named, too."""
+    prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
+    heard = [
+        by_dimension(tournament, settle(tournament, prompts, judge, Rule(CONCATENATE)))
+        for judge in judges
+    ]
+    names = tuple(str(judge.judge_id) for judge in judges)
+    return {
+        dimension: _pairs_of(names, [groups[dimension] for groups in heard])
+        for dimension in (rubric.dimension for rubric in tournament.dimensions)
+    }
+
+
+_Row: TypeAlias = tuple[int, Match, float, float]
+"""The judge's number, the match, and what a took in either order."""
+
+
+def _pairs_of(judges: tuple[str, ...], groups: Sequence[Sequence[Settlement]]) -> JudgedPairs:
+    """Build the pairs of a dimension from the settlements of each judge, two for each pair."""
+    rows: list[_Row] = [
+        (number, forward.match, forward.score, swapped.score)
+        for number, group in enumerate(groups)
+        for forward, swapped in zip(group[::2], group[1::2], strict=True)
+        if forward.match is not None and not forward.match.is_identical
+        if forward.score is not None and swapped.score is not None
+    ]
+    matches = [match for _, match, _, _ in rows]
+    a = [match.pairing.a.entrant.entrant_id for match in matches]
+    b = [match.pairing.b.entrant.entrant_id for match in matches]
+    entrants = tuple(sorted({*a, *b}))
+    prompts = {id_: n for n, id_ in enumerate(dict.fromkeys(map(_prompt_of, matches)))}
+    return JudgedPairs(
+        entrants,
+        judges,
+        a=np.array([entrants.index(name) for name in a], dtype=np.intp),
+        b=np.array([entrants.index(name) for name in b], dtype=np.intp),
+        judge=np.array([number for number, *_ in rows], dtype=np.intp),
+        prompt=np.array([prompts[_prompt_of(match)] for match in matches], dtype=np.intp),
+        forward=np.array([forward for _, _, forward, _ in rows], dtype=np.float64),
+        swapped=np.array([swapped for *_, swapped in rows], dtype=np.float64),
+        style=_style_of(matches),
+    )
+
+
+def _prompt_of(match: Match) -> str:
+    return match.pairing.prompt.prompt_id
+
+
+def _style_of(matches: Sequence[Match]) -> dict[str, Floats]:
+    """Return how the responses of a and b differ; each response is looked at once."""
+    texts = {each.text for match in matches for each in (match.response_a, match.response_b)}
+    styles: dict[str, Style] = {text: style_of(text) for text in texts}
+    return style_features(
+        [styles[match.response_a.text] for match in matches],
+        [styles[match.response_b.text] for match in matches],
+    )

@@ -1,0 +1,104 @@
+"""What only a jury shows: which judge discerns more, and which prefers its own family."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.judge_bias.figures import Bounded, Figure, figure, missing
+from projections.ratings.judge_bias.jury import JuryFit, fit_jury
+from projections.ratings.judge_bias.pairs import JudgedPairs
+
+_ALONE: Final = "no other judge judged the same pairs, so it cannot be told from strength"
+_ALL_JUDGES: Final = "no judge of another family judged the same pairs"
+_ALL_ENTRANTS: Final = "all entrants are of its family"
+_UNDETERMINED: Final = "the verdicts of so few entrants, prompts or judges do not determine it"
+
+
+class Families(NamedTuple):
+    """The family of each entrant and of each judge; None where its name tells none."""
+
+    of_entrants: Mapping[str, str | None]
+    of_judges: Mapping[str, str | None]
+
+
+def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figure]]:
+    """Return each judge's skill beside the first judge's, and its self-preference.
+
+    Both are fitted together where the verdicts determine them: who prefers its own family would
+    else seem to see entrants further apart, or less far. Skills are there only for judges of whose
+    pairs others judged some.
+
+    Raises:
+        CannotRate: As for `bradley_terry.rate.rate`.
+    """
+    shared = pairs.shared()
+    reasons = _reasons(shared, pairs, families)
+    measured = [judge for judge, why in reasons.items() if why is None]
+    own = {judge: _own(judge, shared, families) for judge in measured}
+    fit = _fit(shared, list(own.values()))
+    found: dict[str, list[Figure]] = {judge: [] for judge in pairs.judges}
+    for judge, skill in zip(shared.judges, _skills(shared, fit or _fit(shared, [])), strict=True):
+        found[judge].append(skill)
+    bonuses = dict(zip(measured, fit.bonuses if fit else (), strict=False))
+    for judge, why in reasons.items():
+        family = families.of_judges[judge]
+        if judge in bonuses:
+            n_orders = 2 * int(np.count_nonzero(own[judge]))
+            points = _in_points(bonuses[judge])
+            found[judge].append(figure("self-preference", points, n_orders, of=family))
+        else:
+            found[judge].append(missing("self-preference", why or _UNDETERMINED, of=family))
+    return found
+
+
+def _fit(shared: JudgedPairs, own: Sequence[Floats]) -> JuryFit | None:
+    if not shared.judges:
+        return None
+    return fit_jury(shared, np.column_stack((np.empty((len(shared), 0)), *own)))
+
+
+def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[Figure]:
+    if fit is None:
+        return [missing("skill", _UNDETERMINED) for _ in shared.judges]
+    n_orders = 2 * np.bincount(shared.judge)
+    return [
+        figure("skill", skill, n) for skill, n in zip(fit.skills, n_orders.tolist(), strict=True)
+    ]
+
+
+def _reasons(shared: JudgedPairs, pairs: JudgedPairs, families: Families) -> dict[str, str | None]:
+    """Return why there is no self-preference of each judge of whose family some entrants are."""
+    present = {families.of_entrants[entrant] for entrant in pairs.entrants}
+    return {
+        judge: _why_not(judge, shared, families)
+        for judge in pairs.judges
+        if families.of_judges[judge] is not None and families.of_judges[judge] in present
+    }
+
+
+def _in_points(log_odds: Bounded) -> Bounded:
+    """Convert log odds to Elo points."""
+    return Bounded(*(None if each is None else ELO * each for each in log_odds))
+
+
+def _why_not(judge: str, shared: JudgedPairs, families: Families) -> str | None:
+    """Return why a judge's self-preference cannot be measured, if so."""
+    family = families.of_judges[judge]
+    if judge not in shared.judges:
+        return _ALONE
+    if all(families.of_judges[each] == family for each in shared.judges):
+        return _ALL_JUDGES
+    met = np.unique(_own(judge, shared, families))
+    return None if len(met) > 1 else _ALL_ENTRANTS
+
+
+def _own(judge: str, shared: JudgedPairs, families: Families) -> Floats:
+    """Return 1 where this judge saw a alone of its family, -1 where b alone, (n,)."""
+    family = families.of_judges[judge]
+    is_own = np.array([families.of_entrants[each] == family for each in shared.entrants])
+    is_by = shared.judge == shared.judges.index(judge)
+    more = is_own[shared.a].astype(np.float64) - is_own[shared.b]
+    return np.where(is_by, more, 0.0)

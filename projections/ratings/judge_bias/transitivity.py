@@ -1,0 +1,89 @@
+"""Whether one number for each entrant explains how pairs of entrants came out.
+
+Pearson's chi-square compares what each pair's first entrant took with what Bradley-Terry ratings
+expect. Battles of a prompt are not independent, so its distribution is that of a score bootstrap:
+each prompt's contribution to the differences, less what the fit takes up, is multiplied by 1 or -1
+at random (Kline and Santos 2012).
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles
+from projections.battles.soft_scores import sigma
+from projections.intervals import FEWEST_CLUSTERS, Floats
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.bradley_terry.uncertainty import single_battles
+
+_DRAWS: Final = 1999
+_SEED: Final = 20260427
+
+
+class Transitivity(NamedTuple):
+    """The test; degrees: how many pairs more than ratings that are free; p: of the chi-square."""
+
+    chi_square: float
+    degrees: int
+    p: float
+    n_pairs: int  # of entrants
+
+
+def transitivity(battles: Battles) -> Transitivity | None:
+    """Test whether ratings explain the battles of comparable entrants.
+
+    Returns:
+        None if there are not more pairs than ratings, or only one prompt.
+
+    Raises:
+        CannotRate: As for `bradley_terry.rate.rate`.
+    """
+    ratings = rate(battles, BradleyTerryParameters())
+    label = ratings.components.label
+    units = single_battles(battles, label[battles.a] == label[battles.b])
+    n_prompts = len(units.count)
+    pairs = _Pairs.of(units, ratings.rating / ELO)
+    free = int(np.linalg.matrix_rank(pairs.net)) if n_prompts else 0
+    degrees = len(pairs.net) - free
+    if degrees < 1 or n_prompts < FEWEST_CLUSTERS:
+        return None
+    found = float((pairs.surplus.sum(axis=0) ** 2 / pairs.variance).sum())
+    signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
+    drawn = ((signs @ pairs.unexplained()) ** 2 / pairs.variance).sum(axis=1)
+    p = (1 + int((drawn >= found).sum())) / (1 + _DRAWS)
+    return Transitivity(found, degrees, p, len(pairs.net))
+
+
+class _Pairs(NamedTuple):
+    """Pairs of entrants that met, m of them.
+
+    surplus: (n_prompts, m) what the first took beyond expectation; variance: (m,) of the sum over
+    independent battles; net: (m, n_entrants) 1 at the first, -1 at the other.
+    """
+
+    surplus: Floats
+    variance: Floats
+    net: Floats
+
+    @classmethod
+    def of(cls, units: ClusteredBattles, strengths: Floats) -> "_Pairs":
+        """Add up battles by pair and prompt."""
+        n, low, high = units.n_entrants, np.minimum(units.a, units.b), np.maximum(units.a, units.b)
+        met, pair = np.unique(low * n + high, return_inverse=True)
+        log_odds = strengths[units.a] - strengths[units.b]
+        took = units.weight * (units.score - sigma(log_odds))
+        surplus = np.zeros((len(units.count), len(met)))
+        np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
+        spread = units.weight * sigma(log_odds) * sigma(-log_odds)
+        net = np.eye(n)[met // n] - np.eye(n)[met % n]
+        variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
+        return cls(surplus, variance, net)
+
+    def unexplained(self) -> Floats:
+        """Return the surplus less what the fit takes up of each prompt's, (n_prompts, m)."""
+        weighted = self.variance[:, None] * self.net
+        taken_up = np.linalg.pinv(self.net.T @ weighted) @ self.net.T
+        return np.asarray(self.surplus - self.surplus @ (weighted @ taken_up).T)

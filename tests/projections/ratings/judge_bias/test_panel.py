@@ -1,0 +1,123 @@
+"""What only a jury shows of its judges."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.judge_bias.figures import Figure
+from projections.ratings.judge_bias.panel import Families, jury_figures
+from tests.support.builders.juries import ENTRANTS, FAMILIES, Juror, judged
+
+
+def figures(
+    jury: Sequence[Juror], seed: int = 1, families: Families = FAMILIES
+) -> dict[str, dict[str, Figure]]:
+    """Return each judge's figures by measure."""
+    found = jury_figures(judged(np.random.default_rng(seed), jury), families)
+    return {judge: {each.measure: each for each in own} for judge, own in found.items()}
+
+
+def test_a_judge_prefers_its_own_family_beyond_what_the_others_see() -> None:
+    """In nine in ten of twenty intervals at least; who has no family there has no such figure."""
+    held = 0
+    for seed in range(20):
+        found = figures([Juror("claude", own=0.5), Juror("owl"), Juror("human", skill=0.7)], seed)
+        figure = found["claude"]["self-preference"]
+        assert (figure.of, figure.unit, figure.n) == ("Claude", "Elo points", 2 * 100 * 4)
+        assert figure.low is not None
+        assert figure.high is not None
+        held += figure.low <= 0.5 * ELO <= figure.high
+        assert [*found["owl"]] == ["skill"]
+
+    assert held >= 18
+
+
+def test_each_judge_with_a_family_is_compared_with_the_others() -> None:
+    """Two at once: ann gains before one, dan before the other does not."""
+    found = figures([Juror("claude", own=1.0), Juror("gpt"), Juror("owl")])
+
+    claude, gpt = (found[name]["self-preference"] for name in ("claude", "gpt"))
+    assert (claude.of, gpt.of) == ("Claude", "GPT")
+    assert claude.low is not None
+    assert claude.low > 0
+    assert gpt.low is not None
+    assert gpt.high is not None
+    assert gpt.low < 0 < gpt.high
+
+
+def test_who_prefers_its_own_does_not_seem_more_skilled() -> None:
+    """Ann is the strongest, and before her own family stronger still."""
+    found = figures([Juror("owl"), Juror("claude", own=1.0)])
+
+    skill = found["claude"]["skill"]
+    assert skill.low is not None
+    assert skill.high is not None
+    assert skill.low < 1 < skill.high
+
+
+def test_skills_remain_where_self_preference_is_not_determined() -> None:
+    """Two entrants cannot tell the two apart, but there is the simpler model."""
+    pairs = judged(np.random.default_rng(1), [Juror("owl"), Juror("claude")])
+    two = pairs.where((pairs.a == 0) & (pairs.b == 3))
+
+    skill, preference = jury_figures(two, FAMILIES)["claude"]
+
+    assert (skill.measure, preference.measure) == ("skill", "self-preference")
+    assert skill.value is not None
+    assert preference.value is None
+
+
+def test_one_judge_cannot_be_told_from_strength() -> None:
+    """What it gives its family may be what they deserve; nor has it a skill beside nobody."""
+    found = figures([Juror("claude", own=1.0)])
+
+    assert [*found["claude"]] == ["self-preference"]
+    figure = found["claude"]["self-preference"]
+    assert figure.value is None
+    assert figure.reason is not None
+    assert "cannot be told from strength" in figure.reason
+
+
+def test_judges_of_one_family_cannot_be_compared() -> None:
+    """Both may prefer it."""
+    found = figures([Juror("claude"), Juror("sonnet")])
+
+    reasons = {found[name]["self-preference"].reason for name in found}
+    assert reasons == {"no judge of another family judged the same pairs"}
+    assert {found[name]["skill"].value is None for name in found} == {False}
+
+
+def test_a_family_that_all_entrants_have_cannot_be_preferred() -> None:
+    """There is nobody that it could be preferred to."""
+    alike = Families(dict.fromkeys(ENTRANTS, "Claude"), FAMILIES.of_judges)
+
+    found = figures([Juror("claude"), Juror("owl")], families=alike)
+
+    assert found["claude"]["self-preference"].reason == "all entrants are of its family"
+
+
+@pytest.mark.parametrize("score", [0.5, 1.0])
+def test_what_the_verdicts_do_not_determine_has_a_reason(score: float) -> None:
+    """All tied, or the first always better: nothing tells a judge from another."""
+    pairs = judged(np.random.default_rng(1), [Juror("claude"), Juror("owl")], n_prompts=2)
+    same = np.full(len(pairs), score)
+
+    found = jury_figures(replace(pairs, forward=same, swapped=same), FAMILIES)
+
+    for figure in (*found["claude"], *found["owl"]):
+        assert figure.value is None
+        assert figure.reason is not None
+        assert figure.reason.endswith("do not determine it")
+
+
+def test_the_first_judges_skill_is_one() -> None:
+    """The others' are told beside it, of the verdicts that each gave."""
+    found = figures([Juror("owl"), Juror("human", skill=0.4)])
+
+    first, second = found["owl"]["skill"], found["human"]["skill"]
+    assert (first.value, first.low, first.n, first.n_of) == (1.0, None, 2000, "verdicts")
+    assert second.high is not None
+    assert second.high < 1
