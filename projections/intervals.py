@@ -11,8 +11,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.identity import Digest
-
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -93,7 +91,7 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Digest], scale: Scale) -> Estimate:
+def estimate_ratio(quotient: RatioTerms, clusters: Sequence[str], scale: Scale) -> Estimate:
     """Estimate a quotient R = sum y / sum x, or exp R.
 
     The standard error is sqrt(C / (C - 1) sum over C clusters of (sum of (y - R x) / sum x)^2):
@@ -124,7 +122,7 @@ def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Digest], scale: Scal
 
 
 def estimate_difference(
-    a: RatioTerms, b: RatioTerms, clusters: Sequence[Digest], scale: Scale
+    a: RatioTerms, b: RatioTerms, clusters: Sequence[str], scale: Scale
 ) -> Estimate:
     """Estimate how much larger b's quotient is than a's, sample by sample.
 
@@ -153,7 +151,7 @@ def _where(quotient: RatioTerms, mask: NDArray[np.bool_]) -> RatioTerms:
     return RatioTerms(quotient.numerators[mask], quotient.denominators[mask])
 
 
-def _places(clusters: Sequence[Digest]) -> NDArray[np.intp]:
+def _places(clusters: Sequence[str]) -> NDArray[np.intp]:
     """Number the clusters, (n,)."""
     number = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     return np.array([number[cluster] for cluster in clusters], dtype=np.intp)

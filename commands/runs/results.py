@@ -23,7 +23,6 @@ from projections.ratings.judge_bias.measures import biases
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension
 from projections.tournament.matches import planned_responses
-from projections.tournament.settlement import account_of
 from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
 
@@ -82,9 +81,7 @@ def bias_rows(source: JudgedTournament) -> Iterator[rows.BiasRow]:
 def win_rate_rows(source: JudgedTournament) -> Iterator[rows.WinRateRow]:
     """Yield wins, losses and ties by dimension and pair of entrants."""
     settlements = [each for group in source.settlements.values() for each in group]
-    counted = account_of(settlements).counted
-    for each in win_rates(settlements):
-        yield rows.WinRateRow.of(each, counted)
+    yield from map(rows.WinRateRow.of, win_rates(settlements))
 
 
 def outcome_rows(source: JudgedTournament) -> Iterator[rows.OutcomeRow]:

@@ -81,13 +81,13 @@ class WinRateRow(NamedTuple):
     inconsistent: int
     missing: int
     win_rate: float | None  # a's share, a tie as half
-    ci95_low: float | None  # Wilson
+    ci95_low: float | None  # clustered by prompt
     ci95_high: float | None
 
     @classmethod
-    def of(cls, pair: "WinRate", counted: Literal["pairs", "orders"]) -> "WinRateRow":
-        """Return the row of a pair; each order of a pairing may count for itself."""
-        return cls(*pair, pair.win_rate, *(pair.interval(counted) or (None, None)))
+    def of(cls, pair: "WinRate") -> "WinRateRow":
+        """Return the row of a pair of entrants."""
+        return cls(*pair[:-1], pair.win_rate, *(pair.interval or (None, None)))
 
 
 class FragilityRow(NamedTuple):

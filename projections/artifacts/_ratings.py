@@ -83,12 +83,12 @@ def elo_per_perm(results: Results) -> bytes:
 
 
 def pairwise_winrates(results: Results) -> bytes:
-    """Return a CSV of each pair's counts, and of a's share with its Wilson interval."""
+    """Return a CSV of each pair's counts, and of a's share with its interval."""
     stream = io.StringIO()
     rows = win_rates(each for group in results.settlements.values() for each in group)
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow((*WinRate._fields, "win_rate", "ci95_low", "ci95_high"))
-    writer.writerows((*row, row.win_rate, *(row.interval() or (None, None))) for row in rows)
+    writer.writerow((*WinRate._fields[:-1], "win_rate", "ci95_low", "ci95_high"))
+    writer.writerows((*row[:-1], row.win_rate, *(row.interval or (None, None))) for row in rows)
     return stream.getvalue().encode()
 
 

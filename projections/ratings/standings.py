@@ -1,19 +1,25 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ledger.events.ratings import EloParameters
-from ledger.identity import Dimension, EntrantId
+from ledger.identity import Dimension, EntrantId, PromptId
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
-from projections.intervals import Interval, known, wilson
+from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
 from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate
-from projections.tournament.settlement import FAILURES, Account, Settlement, account_of
+from projections.tournament.settlement import (
+    FAILURES,
+    Account,
+    Settlement,
+    account_of,
+    decided_or_tied,
+)
 
 FEWEST_PROMPTS: Final = 10
 """On which an entrant must be met to have an interval: on fewer K holds its rating in place."""
@@ -54,7 +60,8 @@ def standings(
     battles = settled_battles(settlements, ties=parameters.ties)
     by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
-    resampled = bootstrap(battles, parameters, k=parameters.k)
+    judged = {each.pairing.prompt.prompt_id for each in decided_or_tied(settlements)}
+    resampled = bootstrap(battles, parameters, k=parameters.k, n_prompts=len(judged))
     rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
     unrated = [name for name in roster if name not in battles.entrants]
     return Standings(
@@ -105,41 +112,48 @@ class WinRate(NamedTuple):
     inconsistent: int
     missing: int  # failed or still pending
 
+    share: Estimate  # a's of decided and tied pairs, a tie as half
+
     @property
     def win_rate(self) -> float | None:
-        """Return a's share of decided and tied pairs, ties as half; None if there are none."""
-        n = self._n_counted
-        return (self.a_wins + self.ties / 2) / n if n else None
-
-    def interval(self, counted: Literal["pairs", "orders"] = "pairs") -> Interval | None:
-        """Return Wilson's 95 % interval of a's share, a tie being one trial with half a success.
-
-        Args:
-            counted: What was counted; two orders are one trial, as they are not independent.
-        """
-        share, n_a_trial = self.win_rate, 2 if counted == "orders" else 1
-        return None if share is None else wilson(share, self._n_counted / n_a_trial)
+        """A's share of decided and tied pairs, ties as half; None if there are none."""
+        return self.share.value
 
     @property
-    def _n_counted(self) -> int:
-        return self.a_wins + self.b_wins + self.ties
+    def interval(self) -> Interval | None:
+        """The 95 % interval of a's share; None on fewer than two prompts.
+
+        It is Wilson's, of as many trials as would vary as much as prompts do: ties vary less than
+        wins, and both orders of a pair, which share their prompt, are not two trials.
+        """
+        low, high = self.share.low, self.share.high
+        return None if low is None or high is None else Interval(low, high)
 
 
 def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:
     """Count outcomes by pair of entrants: dimensions in their order, then pairs by name."""
-    counts: dict[tuple[Dimension, EntrantId, EntrantId], Counter[str]] = {}
+    counts: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
+    scores: defaultdict[_Pair, list[tuple[PromptId, float]]] = defaultdict(list)
     for settlement in settlements:
         pairing = settlement.pairing
-        a, b = sorted((pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id))
-        count = counts.setdefault((pairing.rubric.dimension, a, b), Counter())
+        first, second = pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id
+        a, b = sorted((first, second))
+        key = (pairing.rubric.dimension, a, b)
         won: dict[EntrantId | None, str] = {a: "a", b: "b", None: settlement.status}
-        count[won[settlement.winner]] += 1
-    ordered = list(dict.fromkeys(key[0] for key in counts))
+        counts[key][won[settlement.winner]] += 1
+        if (score := settlement.score) is not None:
+            scores[key].append((pairing.prompt.prompt_id, score if a == first else 1 - score))
+    ordered = list(dict.fromkeys(dimension for dimension, *_ in counts))
     keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
-    return tuple(_win_rate(key, counts[key]) for key in keys)
+    return tuple(_win_rate(key, counts[key], scores[key]) for key in keys)
 
 
-def _win_rate(key: tuple[Dimension, EntrantId, EntrantId], count: Counter[str]) -> WinRate:
+_Pair: TypeAlias = tuple[Dimension, EntrantId, EntrantId]
+
+
+def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[tuple[PromptId, float]]) -> WinRate:
+    prompts = [prompt for prompt, _ in scores]
+    taken = np.array([score for _, score in scores], dtype=np.float64)
     return WinRate(
         *key,
         a_wins=count["a"],
@@ -147,4 +161,5 @@ def _win_rate(key: tuple[Dimension, EntrantId, EntrantId], count: Counter[str]) 
         ties=count["tie"],
         inconsistent=count["inconsistent"],
         missing=count["pending"] + sum(count[reason] for reason in FAILURES),
+        share=estimate_ratio(RatioTerms(taken, np.ones_like(taken)), prompts, "share"),
     )

@@ -18,13 +18,7 @@ _TITLES: Final = {
     "pairs": "Wins by pair of entrants, each pair of responses counted once",
     "orders": "Wins by pair of entrants, each pair of responses counted twice, once in each order",
 }
-_NOTES: Final = {
-    "pairs": "A's share counts a tie as half a win. Interval: Wilson.",
-    "orders": (
-        "A's share counts a tie as half a win. Interval: Wilson with half as many trials, since the"
-        " two orders of a pair are not independent."
-    ),
-}
+_NOTE: Final = "A's share counts a tie as half a win. Interval: Wilson's, clustered by prompt."
 
 
 def winrates_table(
@@ -43,8 +37,8 @@ def winrates_table(
             *columns("a_wins", "b_wins", "ties", "inconsistent", "missing"),
             *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
         ),
-        rows=tuple(WinRateRow.of(row, counted)._asdict() for row in rows),
-        notes=(*notes, _NOTES[counted]),
+        rows=tuple(WinRateRow.of(row)._asdict() for row in rows),
+        notes=(*notes, _NOTE),
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),
