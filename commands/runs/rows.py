@@ -1,7 +1,7 @@
 """The typed rows of results: ratings, outcomes, responses, spend and metrics."""
 
 from datetime import date
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from projections.evaluations.metrics import Metric, RunMetrics

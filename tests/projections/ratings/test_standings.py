@@ -1,14 +1,30 @@
 """Entrants by rating; wins, losses, ties and gaps by pair of entrants."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
+from projections.intervals import wilson
 from projections.ratings.standings import Standings, WinRate, standings, win_rates
+from projections.tournament.settlement import settle
+from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
-from tests.support.builders.worlds import ELO, RUBRICS, Fate, cup, history, results, settled
+from tests.support.builders.worlds import (
+    ELO,
+    RUBRICS,
+    Fate,
+    answered,
+    become,
+    cup,
+    everything,
+    history,
+    matches_of,
+    results,
+    settled,
+)
 from tests.support.strategies.tournaments import tournament_histories
 
 
@@ -111,6 +127,28 @@ def test_resamples_that_do_not_differ_give_no_interval() -> None:
     assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
 
 
+def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
+    """Another bank would have more of them, or fewer; a resample may be of nothing else.
+
+    Where every decided prompt is decided alike, all of the spread comes from how many there are.
+    """
+    decided: list[Fate] = ["a", "a", "a"] * 10
+    tied: list[Fate] = ["tie"]
+    elo = replace(ELO, bootstraps=200)
+    alone = table(*decided, elo=elo, n_prompts=10)
+    beside = table(*decided, *tied * 30, elo=elo, n_prompts=20)
+    few = table("a", "b", "a", "b", "a", "b", *tied * 54, elo=elo, n_prompts=20)
+
+    assert alone.bootstrap is not None
+    assert beside.bootstrap is not None
+    assert few.bootstrap is not None
+    assert (alone.bootstrap.n_prompts, beside.bootstrap.n_prompts) == (10, 20)
+    assert [row.rating for row in beside.rows] == [row.rating for row in alone.rows]
+    spread = [np.nanmax(each.standard_error) for each in (alone.bootstrap, beside.bootstrap)]
+    assert spread[1] > 4 * spread[0]
+    assert few.bootstrap.n_prompts == 20
+
+
 def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
     """A sweep shows what K does, so nothing else may differ between its columns."""
     elo = EloParameters(permutations=3, k=16, k_sweep=(1, 16))
@@ -142,7 +180,7 @@ def test_each_dimension_has_standings_of_its_own() -> None:
 
 def counts(*events: Event) -> list[tuple[str | int, ...]]:
     """Return the rows without their dimension."""
-    return [row[1:] for row in win_rates(settled(known(*events)))]
+    return [row[1:-1] for row in win_rates(settled(known(*events)))]
 
 
 def test_entrants_of_a_pair_are_in_the_order_of_the_alphabet() -> None:
@@ -210,41 +248,55 @@ def test_dimensions_stay_in_the_order_of_the_tournament() -> None:
     assert [(row.dimension, row.missing) for row in rows] == [("utility", 2), ("factuality", 1)]
 
 
+def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRate:
+    """Return the row of amy and zoe, who met on a prompt for each fate."""
+    prompts = [prompt(f"p{n}") for n in range(len(fates))]
+    opening = opened(prompts=prompts, entrants=[entrant("amy"), entrant("zoe")])
+    events = answered(opening)
+    fated = zip(matches_of(known(*events)), fates, strict=True)
+    state = known(*events, *(event for match, fate in fated for event in become(match, fate)))
+    [row] = win_rates(settle(state, everything(state), state.panel[0], rule))
+    return row
+
+
 @pytest.mark.parametrize(
-    ("wins", "losses", "ties", "rate"),
-    [(3, 1, 0, 0.75), (0, 0, 2, 0.5), (1, 0, 1, 0.75), (0, 4, 0, 0.0), (0, 0, 0, None)],
+    ("fates", "rate"),
+    [
+        (["a", "a", "a", "b"], 0.75),
+        (["tie", "tie", "unreadable"], 0.5),
+        (["a", "tie", "inconsistent"], 0.75),
+        (["b", "b"], 0.0),
+        (["inconsistent", "pending"], None),
+    ],
 )
-def test_a_tie_is_half_a_win(wins: int, losses: int, ties: int, rate: float | None) -> None:
+def test_a_tie_is_half_a_win(fates: list[Fate], rate: float | None) -> None:
     """Nothing decided is no rate at all: 0 or 1/2 would pass for a result."""
-    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
-
-    row = WinRate(rubric().dimension, first, second, wins, losses, ties, inconsistent=5, missing=5)
-
-    assert row.win_rate == rate
+    assert duel(*fates).win_rate == rate
 
 
-def test_the_interval_counts_what_the_share_counts() -> None:
-    """Worked by hand with z^2 = 3.8415: (3 / 4 + z^2 / 8 +- 0.6408) / (1 + z^2 / 4)."""
-    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
-    row = WinRate(rubric().dimension, first, second, 2, 0, 2, inconsistent=5, missing=5)
+def test_the_interval_of_wins_alone_is_wilsons() -> None:
+    """Prompts that are won or lost are independent trials."""
+    assert duel("a", "a", "a", "b").interval == pytest.approx(wilson(0.75, 4))
 
-    assert row.interval() == pytest.approx((0.3006, 0.9544), abs=5e-5)
+
+def test_ties_vary_less_than_wins() -> None:
+    """Scores 1, 1, 1/2, 1/2 have a variance of 1/16, where wins have 3/16: as 12 trials would."""
+    assert duel("a", "a", "tie", "tie").interval == pytest.approx(wilson(0.75, 12))
 
 
 def test_two_orders_of_a_pairing_are_one_trial() -> None:
     """A judge that says the same in both orders must not make the share surer."""
-    first, second = entrant("amy").entrant_id, entrant("zoe").entrant_id
-    once = WinRate(rubric().dimension, first, second, 3, 1, 0, inconsistent=0, missing=0)
-    twice = WinRate(rubric().dimension, first, second, 6, 2, 0, inconsistent=0, missing=0)
+    fates: list[Fate] = ["a", "a", "a", "b"]
+    twice = duel(*fates, rule=Rule(CONCATENATE, None))
 
-    assert twice.interval("orders") == once.interval()
+    assert (twice.a_wins, twice.b_wins) == (6, 2)
+    assert twice.interval == pytest.approx(duel(*fates).interval)
 
 
-def test_a_pair_without_a_verdict_has_no_interval() -> None:
+def test_a_share_of_one_prompt_or_of_none_has_no_interval() -> None:
     """From 0 to 1 would be true, and pass for a result."""
-    (row, *_) = win_rates(settled(known(*cup())))
-
-    assert (row.win_rate, row.interval()) == (None, None)
+    assert duel("a").interval is None
+    assert (duel("pending").win_rate, duel("pending").interval) == (None, None)
 
 
 @given(events=tournament_histories())
@@ -254,6 +306,6 @@ def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None
 
     rows = win_rates(found)
 
-    assert sum(sum(row[3:]) for row in rows) == len(found)
+    assert sum(sum(row[3:8]) for row in rows) == len(found)
     assert all(row.entrant_a < row.entrant_b for row in rows)
     assert len({row[:3] for row in rows}) == len(rows)
