@@ -13,7 +13,7 @@ from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
-from commands.judging.in_flight import require_none_in_flight
+from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.judging.unreadable import unreadable_replies
 from commands.runs.register import selected_prompts

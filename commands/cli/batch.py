@@ -16,7 +16,7 @@ from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
-from commands.judging.recovery import adopt_named, forget_batch, port_for
+from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
 from commands.judging.unreadable import unreadable_replies
 from commands.ports import BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament

@@ -1,12 +1,13 @@
 """Use case: judge in batches that go on without this process, and never pay for one twice.
 
 A plan is recorded before its batch is sent, and a batch is sent at most once. Batches of unknown
-fate are recovered (recovery.py), so the same command run again continues where the last one died.
+fate are recovered (batch_recovery.py), so the same command run again goes on where the last died.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import accumulate, takewhile
@@ -21,11 +22,11 @@ from commands.errors import (
     NoCredentials,
     SpendLimitReached,
 )
+from commands.judging.abandoned import close_abandoned
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
-    begun,
     open_now,
     reconcile_open,
     still_open,
@@ -78,7 +79,7 @@ def judge_in_batches(
         BudgetReached: The remaining queries might exceed the cap; the others are done.
         ProviderError: The provider fails; everything recorded is kept.
     """
-    task = begun(recorder, task)
+    task = replace(task, lost_before=close_abandoned(recorder))
     reception = BatchReceiver(recorder, port_of, options)
     try:
         reception.receive_earlier()

@@ -12,16 +12,15 @@ from typing import NamedTuple
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
-from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
+from commands.judging.abandoned import close_abandoned, is_lost
+from commands.ports import Answer, Asking, Judge, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.stopping import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
-from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import progress
-from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
 
@@ -37,7 +36,7 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
-    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun`
+    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `close_abandoned`
 
     @property
     def pricing(self) -> Pricing:
@@ -86,7 +85,7 @@ def judge_open(
         ConfigurationError: The server does not have the model, or does not know a setting.
         NoCredentials: The server refuses the key.
     """
-    task = begun(recorder, task)
+    task = replace(task, lost_before=close_abandoned(recorder))
     approve()
     queries = open_now(recorder, task)
     asked = queries[: task.limit]
@@ -101,37 +100,6 @@ def judge_open(
     n_reconciled = reconcile_open(recorder, task)
     n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in asked)
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
-
-
-def begun(recorder: Recorder, task: JudgeTask) -> JudgeTask:
-    """Close what a process that died left open; return the task of the command that begins.
-
-    It may send again what was lost before, and not what is lost from now on.
-    """
-    _close_abandoned(recorder)
-    return replace(task, lost_before=_lost_queries(recorder.state))
-
-
-def _close_abandoned(recorder: Recorder) -> None:
-    """Record that requests of a process that died may have been billed; they are open again."""
-    judges = {judge.judge_id: judge for judge in recorder.state.judges.values()}
-    why = "the process ended before its answer"
-    lost = (
-        ReceiveAnswer(
-            judges[sent.judge],
-            NoReply(query_key, "errored", why, "perhaps billed"),
-            worst_usd=sent.worst_usd,
-        )
-        for query_key, sent in recorder.state.under_way.items()
-    )
-    recorder.record(*lost)
-
-
-def _lost_queries(state: Tournament) -> Mapping[Digest, int]:
-    """Return the queries whose last request was perhaps billed, with the attempt."""
-    return {
-        key: failure.attempt for key, failure in state.query_failures.items() if _is_lost(failure)
-    }
 
 
 class _DirectJudging:
@@ -225,15 +193,8 @@ def still_open(
         query
         for query in now
         if query is not None
-        and not _is_lost(lost.get(query.asked.query_key), before.get(query.asked.query_key))
+        and not is_lost(lost.get(query.asked.query_key), before.get(query.asked.query_key))
     )
-
-
-def _is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:
-    """Say whether a request was perhaps billed, other than that of an earlier attempt."""
-    if failure is None or failure.fate != "perhaps billed":
-        return False
-    return failure.attempt != attempt_before
 
 
 def affordable(

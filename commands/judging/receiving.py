@@ -21,8 +21,8 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
+from commands.judging.batch_recovery import FateUnknown, port_for, resolve_batch
 from commands.judging.judge import answer_command
-from commands.judging.recovery import FateUnknown, port_for, resolve_batch
 from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
 from ledger.identity import Digest

@@ -15,7 +15,7 @@ from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, NoCredentials, counted
 from commands.judging.batches import judge_in_batches, reconciling
-from commands.judging.in_flight import batches_not_received
+from commands.judging.batches_in_flight import batches_not_received
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,

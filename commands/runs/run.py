@@ -16,7 +16,7 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
-from commands.judging.in_flight import require_none_in_flight
+from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import section_of
 from commands.ports import Backends, Console

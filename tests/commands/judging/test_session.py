@@ -8,7 +8,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
-from commands.judging.in_flight import require_none_in_flight
+from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.session import (
     JudgingOptions,

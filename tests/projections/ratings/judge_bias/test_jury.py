@@ -136,7 +136,7 @@ def test_two_entrants_cannot_tell_a_bonus_from_skill() -> None:
 @pytest.mark.parametrize("score", [0.5, 1.0], ids=["level", "one ahead"])
 def test_verdicts_that_all_agree_determine_nothing(score: float) -> None:
     """Level entrants look so to any skill, and who never lost cannot be compared."""
-    pairs = judged(np.random.default_rng(4), JURY, n_prompts=2)
+    pairs = judged(np.random.default_rng(4), JURY, n_prompts=6)
     same = np.full(len(pairs), score)
 
     assert fit_jury(replace(pairs, forward=same, swapped=same), no_bonus(pairs)) is None

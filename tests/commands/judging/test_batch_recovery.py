@@ -8,7 +8,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
-from commands.judging.recovery import AnotherWorkspace, adopt_named, forget_batch
+from commands.judging.batch_recovery import AnotherWorkspace, adopt_named, forget_batch
 from commands.ports import BatchState
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
