@@ -113,7 +113,10 @@ def main() -> None:
         command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
-            typer.secho("interrupted: what was recorded is kept", err=True)
+            typer.secho(
+                "interrupted: what was recorded is kept; run the same command again to go on",
+                err=True,
+            )
         raise
     except TourneyError as error:
         if "--debug" in sys.argv:

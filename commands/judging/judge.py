@@ -94,7 +94,7 @@ def judge_open(
             with stopping_gently(tell) as stops:
                 judging = _DirectJudging(recorder, task, make_judge(), on_progress, tell, stops)
                 judging.ask_with_retries(asked)
-    except TourneyError:
+    except (TourneyError, KeyboardInterrupt):
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)

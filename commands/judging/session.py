@@ -34,6 +34,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.tournament.matches import queries_to
 from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
@@ -255,6 +256,8 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     state = rehearse(recorder.state, *reopened)
     task = plan.task
     queries = open_queries(state, task.prompts, task.judge, task.rules)[: task.limit]
+    for each in rewordings(state, queries, task.judge):
+        console.tell(each.sentence)
     _ask(recorder, plan, [query.asked for query in queries], console)
     if plan.options.retry:
         n_open = recorder.record(*reopened)

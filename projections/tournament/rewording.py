@@ -21,6 +21,16 @@ class Rewording(NamedTuple):
     changed_rubric: Dimension | None  # None: their rubrics are the same
     n_queries: int
 
+    @property
+    def sentence(self) -> str:
+        """Why queries are asked again."""
+        changed = [
+            *(["the judge's instructions"] if self.instructions_changed else []),
+            *([f"the rubric of {self.changed_rubric}"] if self.changed_rubric else []),
+        ]
+        queries = "query is" if self.n_queries == 1 else "queries are"
+        return f"{' and '.join(changed)} changed: {self.n_queries:,} {queries} asked again"
+
 
 class _Wording(NamedTuple):
     """What the judge is told about a dimension."""

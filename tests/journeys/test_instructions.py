@@ -184,8 +184,10 @@ def test_a_changed_rubric_is_told_likewise(trivia: Trivia) -> None:
     text = RUBRIC.replace("names what", "clearly names what")
     (trivia.folder / "truth.md").write_text(text, encoding="utf-8")
     words = trivia.tourney("plan", "judge").out.splitlines()
+    applied = trivia.tourney("apply", "judge").err
 
     assert "the rubric of truth changed: 6 queries are asked again" in words
+    assert "the rubric of truth changed: 6 queries are asked again" in applied
 
 
 def test_the_ledger_alone_says_what_each_judge_was_told(trivia: Trivia) -> None:

@@ -70,6 +70,8 @@ def _elo_rows(standings: Standings) -> Iterable[Mapping[str, Json]]:
 def _account_notes(standings: Iterable[Standings], parameters: EloParameters) -> Iterable[str]:
     for each in standings:
         yield f"{each.dimension}: {each.account.sentence()}"
+        if parameters.ties == "drop" and each.account.tie:
+            yield _dropped_note(each)
         if each.bootstrap is not None:
             if any(row.lower is not None for row in each.rows):
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"
@@ -80,12 +82,23 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
     yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
 
 
+def _dropped_note(standings: Standings) -> str:
+    """Say how many pairs do not count, being ties: without them ratings lie further apart."""
+    n_tied = standings.account.tie
+    share = n_tied / (n_tied + standings.account.decided)
+    return (
+        f"{standings.dimension}: {counted(n_tied, 'tie')} ({share:.0%} of decided and tied pairs)"
+        f" {'does' if n_tied == 1 else 'do'} not count, so ratings lie further apart than with"
+        " `--ties half`."
+    )
+
+
 def _without_interval_notes(standings: Standings) -> Iterable[str]:
     for row in standings.rows:
         if row.rating is not None and row.lower is None:
             why = (
                 f"{counted(row.n_prompts, 'prompt')}, {FEWEST_PROMPTS} needed"
                 if row.n_prompts < FEWEST_PROMPTS
-                else "prompts make no more difference than match order"
+                else "prompts make no more difference than match order: see `tourney project bt`"
             )
             yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."

@@ -7,7 +7,6 @@ from typing import Final
 from commands.cli.tables.render import as_json, shown
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
-from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
 from commands.spending.consent import dollars, no_price
@@ -136,16 +135,6 @@ def owed_samples_table(
     )
 
 
-def _sentence(rewording: Rewording) -> str:
-    """Say why queries are asked again."""
-    changed = [
-        *(["the judge's instructions"] if rewording.instructions_changed else []),
-        *([f"the rubric of {rewording.changed_rubric}"] if rewording.changed_rubric else []),
-    ]
-    asked_again = counted(rewording.n_queries, "query is", "queries are")
-    return f"{' and '.join(changed)} changed: {asked_again} asked again"
-
-
 def owed_verdicts_table(
     rows: Iterable[MissingVerdicts],
     cost: PlannedCost | None = None,
@@ -165,7 +154,7 @@ def owed_verdicts_table(
         rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
         notes=(
             f"{total} queries are open" if total else "no query is open",
-            *map(_sentence, rewordings),
+            *(each.sentence for each in rewordings),
             *((f"{waiting} pairs wait for responses",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),

@@ -133,9 +133,11 @@ def _on_replies(total: Bill) -> Iterator[str]:
         failed = dollars(total.failed_usd if is_known else None)
         yield f"of which {failed} for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
+        others = total.n_replies > total.n_unpriced
+        rest = f", and the others for {dollars(total.usd)}" if others else ""
         yield (
-            f"of which {_replies(total.n_unpriced)} at an unknown price, and the others for"
-            f" {dollars(total.usd)}; set [judge] prices = FILE before the next run"
+            f"of which {_replies(total.n_unpriced)} came while the model had no price{rest}: no cap"
+            " counts them, and a price that is added later does not change them"
         )
     saved = round(total.saved_usd, _FRACTIONS)
     if saved:

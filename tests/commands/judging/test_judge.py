@@ -126,7 +126,7 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
 def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
     ledger: Ledger, recorder: Recorder, ctrl_c: Callable[[], None]
 ) -> None:
-    """The answer is paid for."""
+    """The answer is paid for, and a pair that it completes is reconciled."""
 
     def press_first(query: JudgeQuery) -> str:
         if not counting(ledger)("VerdictReceived"):
@@ -140,6 +140,7 @@ def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
 
     assert len(port.asked) == counting(ledger)("VerdictReceived") == 2
     assert counting(ledger)("JudgeQuerySubmitted") == 2
+    assert counting(ledger)("PairReconciled") == 1
 
 
 def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Recorder) -> None:

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from commands.cli.tables.elo import elo_table
-from ledger.events.ratings import EloParameters
+from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension, JudgeId
 from projections.ratings.standings import standings
 from projections.tournament.settlement import settle
@@ -12,6 +12,7 @@ from tests.support.builders.events import opened
 from tests.support.builders.worlds import Fate, cup, history, settled
 from tests.support.specification import after
 
+TIE_RULES: tuple[TieRule, ...] = ("drop", "half")
 NOBODY_PLAYED = standings(
     Dimension("factuality"),
     settle(after(*opened()), [P1], JUDGE),
@@ -118,5 +119,28 @@ def test_it_is_said_why_there_is_no_interval() -> None:
     )
     assert ("zoe: no interval on factuality (2 prompts, 10 needed).") in met_twice.notes
     assert (
-        "zoe: no interval on factuality (prompts make no more difference than match order)."
+        "zoe: no interval on factuality (prompts make no more difference than match order: see"
+        " `tourney project bt`)."
     ) in unmoved.notes
+
+
+def test_ties_that_do_not_count_are_told() -> None:
+    """Without them ratings lie further apart, and a reader may not know."""
+    fates: list[Fate] = ["a", "tie", "tie", "b", "tie", "inconsistent"]
+    state = after(*history(cup(), *fates))
+    roster = [each.entrant_id for each in state.roster]
+
+    notes = {
+        ties: elo_table(
+            [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+        ).notes
+        for ties in TIE_RULES
+        for elo in [EloParameters(permutations=2, ties=ties)]
+    }
+
+    said = (
+        "factuality: 3 ties (60% of decided and tied pairs) do not count, so ratings lie further"
+        " apart than with `--ties half`."
+    )
+    assert said in notes["drop"]
+    assert said not in notes["half"]

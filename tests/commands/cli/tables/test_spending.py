@@ -63,7 +63,7 @@ def test_an_unknown_price_is_a_question_mark_and_null() -> None:
     assert (row["usd"], row["failed_usd"], row["cache_saved_usd"]) == (None, None, None)
     assert (row["n_unpriced"], row["n_input"]) == (1, 200)
     assert table.notes[0] == "2 replies for $?"
-    assert "1 reply at an unknown price" in table.notes[1]
+    assert "1 reply came while the model had no price" in table.notes[1]
     assert screen(table).count("?") == 4
     assert "0.0000" not in screen(table)
 
