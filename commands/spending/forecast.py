@@ -10,6 +10,7 @@ from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
 from projections.tournament.estimate import Basis, CountedQuery
 from projections.tournament.progress import OpenQuery
+from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
@@ -45,6 +46,7 @@ class PlannedCost:
     tokens: Mapping[Dimension, Tokens]
     ways: tuple[SubmissionOption, ...]
     spent_usd: float
+    n_unpriced: int  # replies to this tournament that are not in it, having no price
     cap_usd: float | None
     n_in_flight: int
     in_flight_usd: float | None  # at worst; None: unknown
@@ -74,6 +76,7 @@ def plan_cost(
         tokens={dimension: _tokens(pricing, group) for dimension, group in groups.items()},
         ways=_ways(queries, pricing),
         spent_usd=state.spent_usd,
+        n_unpriced=_n_unpriced(state),
         cap_usd=cap_usd,
         n_in_flight=sum(len(planned.queries) for planned in in_flight),
         in_flight_usd=_sum_of_known([planned.worst_usd for planned in in_flight]),
@@ -82,6 +85,15 @@ def plan_cost(
             dimension: pricing.tokens.expected(group[0].asked).n_prefix
             for dimension, group in groups.items()
         },
+    )
+
+
+def _n_unpriced(state: Tournament) -> int:
+    """Count replies of judges behind a server that came while their model had no price."""
+    served = {each.judge_id for each in state.judges.values() if not is_free(each)}
+    replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
+    return sum(
+        each.judge in served and each.usage is not None and each.price is None for each in replies
     )
 
 

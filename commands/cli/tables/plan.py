@@ -7,6 +7,7 @@ from typing import Final
 from commands.cli.tables.render import as_json, shown
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
+from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
 from commands.spending.consent import dollars, no_price
@@ -50,6 +51,8 @@ def _name(way: SubmissionOption) -> str:
 
 def _standing(cost: PlannedCost) -> str:
     parts = [f"{dollars(cost.spent_usd)} spent"]
+    if cost.n_unpriced:
+        parts.append(f"and {counted(cost.n_unpriced, 'reply', 'replies')} of unknown price")
     if cost.n_in_flight:
         worst = dollars(cost.in_flight_usd)
         parts.append(f"{cost.n_in_flight} queries in flight, {worst} at worst")
@@ -65,6 +68,7 @@ def cost_fields(cost: PlannedCost) -> dict[str, Json]:
         "is_measured": cost.basis == "replies",
         "ways": [dict(way._asdict()) for way in cost.ways],
         "spent_usd": cost.spent_usd,
+        "n_unpriced": cost.n_unpriced,
         "cap_usd": cost.cap_usd,
         "n_in_flight": cost.n_in_flight,
         "in_flight_at_worst_usd": cost.in_flight_usd,

@@ -45,6 +45,15 @@ def test_a_plan_after_replies_is_no_guess() -> None:
     assert notes[5] == "$0.0046 spent, no cap"
 
 
+def test_replies_of_unknown_price_are_told_beside_what_is_spent() -> None:
+    """They cost something, and "$0.00 spent" would deny it."""
+    question = matches_of(after(*world()))[0].forward
+    cost = cost_of(*world(), paid(question.query_key, USED, None, by="opus"))
+
+    assert "$0.00 spent, and 1 reply of unknown price, no cap" in cost_notes(cost)
+    assert cost_fields(cost)["n_unpriced"] == 1
+
+
 def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
     """A question mark without a remedy is half an answer."""
     by = replace(OPUS_JUDGE, model="claude-nobody")
