@@ -125,3 +125,21 @@ def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
 def test_a_tournament_that_was_never_opened_asks_nothing() -> None:
     """There is nothing to compare with."""
     assert rewordings(known(), (), judge()) == ()
+
+
+def test_a_sentence_names_what_changed() -> None:
+    """It is said before money is asked for."""
+    style = STYLE.dimension
+
+    said = [
+        each.sentence
+        for each in (
+            Rewording(instructions_changed=True, changed_rubric=None, n_queries=1),
+            Rewording(instructions_changed=True, changed_rubric=style, n_queries=1_000),
+        )
+    ]
+
+    assert said == [
+        "the judge's instructions changed: 1 query is asked again",
+        "the judge's instructions and the rubric of style changed: 1,000 queries are asked again",
+    ]
