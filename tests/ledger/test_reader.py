@@ -1,5 +1,6 @@
 """Reading up to a place or a time, and finding events without reading all of them."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -111,25 +112,25 @@ def test_reading_may_stop_anywhere_and_go_on_from_there(
 
 
 @given(stops=st.lists(st.integers(0, 2_100), max_size=3))
-def test_pages_and_stops_need_not_meet(stops: list[int]) -> None:
+def test_pages_and_stops_need_not_meet(long_ledger: Ledger, stops: list[int]) -> None:
     """Long ledgers are read page by page, wherever the last reading stopped."""
-    with long_ledger() as ledger:
-        places = sorted({0, 2_100, *stops})
+    places = sorted({0, 2_100, *stops})
 
-        read = [
-            each.position
-            for a, b in pairwise(places)
-            for each in ledger.read(after=a, until=b, types={"VerdictReceived"})
-        ]
+    read = [
+        each.position
+        for a, b in pairwise(places)
+        for each in long_ledger.read(after=a, until=b, types={"VerdictReceived"})
+    ]
 
     assert read == list(range(1, 2_101))
 
 
-def long_ledger() -> Ledger:
-    """Return a ledger of more than two pages."""
-    ledger = Ledger.in_memory()
-    ledger.append(STREAM, verdicts(2_100))
-    return ledger
+@pytest.fixture(scope="module")
+def long_ledger() -> Iterator[Ledger]:
+    """Give a ledger of more than two pages, to be read only."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, verdicts(2_100))
+        yield ledger
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(-1, 0), (0, 1), (1.5, 2), (2, 3), (9, 3)])

@@ -281,6 +281,7 @@ def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]
     return [*map(float, found.standard_error)]
 
 
+@pytest.mark.nightly
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """95 % of them, to what 100 tournaments can tell; the spread over orders holds it rarely."""
     elo, rng = replace(FEW, permutations=60, bootstraps=60), np.random.default_rng(2026)

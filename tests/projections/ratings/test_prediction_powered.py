@@ -73,6 +73,7 @@ def test_a_judge_like_people_is_worth_votes() -> None:
     assert errors(found[2]).mean() < errors(found[0]).mean()
 
 
+@pytest.mark.nightly
 def test_the_judges_favour_is_taken_out() -> None:
     """Over many elections the mean is the truth, where the judge's own is 35 points off."""
     drawn = [election(seed).voted for seed in range(30)]

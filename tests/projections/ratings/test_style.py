@@ -202,6 +202,7 @@ def test_an_entrant_that_writes_longer_is_rated_as_if_it_did_not() -> None:
     assert lower < 1.5 * deviation < upper
 
 
+@pytest.mark.nightly
 def test_intervals_are_those_of_drawing_prompts_anew() -> None:
     """The closed form against brute force; as if battles were independent, it falls short."""
     rng = np.random.default_rng(11)

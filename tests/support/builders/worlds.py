@@ -1,6 +1,7 @@
 """Whole tournaments, of one judge or several, for tests of what became of each pairing."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -208,6 +209,7 @@ SLOT_A: Final[Said] = ("A", "A")
 SLOT_B: Final[Said] = ("B", "B")
 
 
+@cache
 def court(n_judges: int = 3) -> tuple[Event, ...]:
     """Return two prompts that zoe, amy and kim answered, and a panel: six pairings.
 

@@ -110,6 +110,7 @@ def equal_boards(n: int, n_entrants: int, n_prompts: int) -> list[BradleyTerryRa
     return [rate(each, BradleyTerryParameters()) for each in drawn]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n_entrants", "n_prompts"), [(4, 40), (8, 20)])
 def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
     n_entrants: int, n_prompts: int

@@ -119,6 +119,7 @@ def test_dimensions_without_a_common_prompt_are_independent(
     )
 
 
+@pytest.mark.nightly
 def test_the_interval_is_that_of_drawing_prompts_anew() -> None:
     """The closed form against brute force; as if dimensions were independent, it falls short."""
     rng = np.random.default_rng(3)

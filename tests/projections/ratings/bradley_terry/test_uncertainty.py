@@ -118,6 +118,7 @@ def test_resamples_without_a_fit_are_beyond_both_bounds(
     assert (bounds.lower.tolist(), bounds.upper.tolist()) == ([expected[0]], [expected[1]])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("interval", ["sandwich", "bayesian", "multinomial"])
 def test_intervals_over_prompts_hold_the_truth_as_often_as_they_say(
     interval: IntervalKind,
@@ -130,6 +131,7 @@ def test_intervals_over_prompts_hold_the_truth_as_often_as_they_say(
     assert 0.92 <= found.share <= 0.98
 
 
+@pytest.mark.nightly
 def test_intervals_over_battles_hold_it_too_rarely() -> None:
     """Battles of one prompt share its answers; who takes them for independent is too sure."""
     drawn = tournaments(200, own=2.0)
