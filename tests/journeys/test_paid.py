@@ -408,6 +408,7 @@ def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeP
     assert plan["expected_usd"] == pytest.approx(spent(folder, fake) - before, rel=0.1)
 
 
+@pytest.mark.nightly
 def test_a_pilot_by_another_model_and_a_few_of_the_headlines_replies_are_near_the_bill(
     tmp_path: Path, fake: FakeProcess
 ) -> None:

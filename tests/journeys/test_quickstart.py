@@ -15,7 +15,7 @@ from ledger.events.registration import Entrant, EntrantRegistered, PromptRegiste
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
 
-N_PROMPTS, MAX_NEW_TOKENS = 8, 8
+N_PROMPTS, MAX_NEW_TOKENS = 5, 8
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def answers(tasks: list[GenerationTask]) -> dict[str, str]:
-    """Give the text of each task, generated in batches of eight."""
-    return texts(tasks, rows=8)
+    """Give the text of each task, generated in batches of five."""
+    return texts(tasks, rows=5)
 
 
 def test_responses_do_not_depend_on_the_batch(
@@ -59,7 +59,7 @@ def test_responses_do_not_depend_on_the_batch(
     alone = texts(tasks[::3], rows=1)
 
     assert alone.items() <= answers.items()
-    assert texts(tasks, rows=3) == answers
+    assert texts(tasks, rows=2) == answers
 
 
 def test_the_four_entrants_answer_differently(

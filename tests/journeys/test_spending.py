@@ -128,11 +128,11 @@ def test_a_judge_that_is_not_on_the_panel_is_named(tourney: Tourney) -> None:
     assert "--judge 'nobody' is not on the panel: claude-opus-5-5" in done.stderr
 
 
-def test_counting_tokens_needs_a_key(folder: Path) -> None:
+def test_counting_tokens_needs_a_key(tourney: Tourney, monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks the provider, if only to count; without a key that is said at once."""
-    done = launch(
-        folder, "plan", "judge", "--count-tokens", prefix=["env", "-u", "ANTHROPIC_API_KEY"]
-    )
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+    done = tourney("plan", "judge", "--count-tokens")
 
     assert done.returncode == 4
     assert "ANTHROPIC_API_KEY" in done.stderr

@@ -57,6 +57,12 @@ def _imports_are_no_garbage() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again without a pause what a server did not answer."""
+    monkeypatch.setattr("commands.backends.remote.sender.back_off_s", lambda _n_before: 0.0)
+
+
 @pytest.fixture(scope="session")
 def tokenizer() -> PreTrainedTokenizerFast:
     """Give a byte-level BPE tokenizer of 270 tokens with a ChatML-like template."""

@@ -134,6 +134,7 @@ def test_what_is_asked_in_vain_counts_for_a_limit(ledger: Ledger) -> None:
     assert len(fake.traffic.asked) == 5
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_server_that_is_gone_ends_it_at_once(ledger: Ledger) -> None:
     """There is nobody to have a turn."""
     with FakeOpenAI(aborted) as fake:

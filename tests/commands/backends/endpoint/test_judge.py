@@ -403,6 +403,7 @@ def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
     assert reasons.count("rejected") < MOST_ALIKE
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_server_that_is_not_there_is_named() -> None:
     """Most often it was not started, or listens on another port."""
     with FakeOpenAI() as gone:
