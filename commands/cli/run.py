@@ -24,8 +24,8 @@ from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import unreadable_replies
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
-from commands.settings.inputs import lay_out_demo
 from commands.settings.lookup import judging_cap, price_file, servers
+from commands.settings.starting.demo import lay_out_demo
 from commands.spending.consent import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now

@@ -1,7 +1,7 @@
 """Read the files that tournament.toml names: the bank, the rubrics and the judge's instructions.
 
-The shipped data is found here, too, and laid out as a demo. A file of instructions has a version on
-its first line, then Markdown for the judge. A rubric file has TOML front matter between the two:
+A file of instructions has a version on its first line, then Markdown for the judge. A rubric file
+has TOML front matter between the two:
 
     <!-- version: 1 -->
     +++
@@ -27,7 +27,6 @@ from commands.settings.sections import Section
 from commands.settings.toml import nearest
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.identity import Dimension
-from ledger.storage.files import write_files
 
 
 def read_text(path: Path, what: str, *, key: str) -> str:
@@ -140,8 +139,8 @@ def _choices(field: str) -> str:
     return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
 
 
-_PACKAGE: Final = Path(__file__).parents[1]
-_RUBRICS: Final = Path(rubrics.__path__[0])  # as they ship
+RUBRICS: Final = Path(rubrics.__path__[0])
+"""The folder of the rubrics and instructions that ship."""
 _VERSION: Final = re.compile(r"<!--\s*version:\s*(\S+)\s*-->")
 _FRONT_MATTER: Final = re.compile(r"\+\+\+ *\n(.*?)^\+\+\+ *$", re.DOTALL | re.MULTILINE)
 
@@ -177,7 +176,7 @@ def read_instructions(path: Path | None) -> Instructions:
     Raises:
         ConfigurationError: The file is missing, is no text, has no version, or says nothing else.
     """
-    path = path or _RUBRICS / "judge.md"
+    path = path or RUBRICS / "judge.md"
     text = read_text(path, "file of instructions", key="[judge] instructions")
     if not _VERSION.sub("", text, count=1).strip():
         remedy = "say in it what a judge is to do, or leave out [judge] instructions"
@@ -222,38 +221,10 @@ def _in_one_line(error: ErrorDetails) -> str:
             return f"{name!r} is {error['input']!r}: {error['msg']}"
 
 
-_NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
-_COMPILED: Final = "__pycache__"  # of those, by pip
+_PACKAGE: Final = Path(__file__).parents[1]
 
 
 def shipped_data() -> Path:
     """Return the folder of the shipped data: data/ of the repository, or its copy in the wheel."""
     in_wheel = _PACKAGE / "shipped_data"
     return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / "data"
-
-
-def lay_out_demo(folder: Path) -> None:
-    """Fill a folder with the quickstart tournament, unless it holds a tournament already.
-
-    Raises:
-        ConfigurationError: The folder holds something else.
-        CannotWrite: The place refuses.
-    """
-    folder = folder.resolve()
-    if (folder / "tournament.toml").exists():
-        return
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise ConfigurationError([f"{folder} exists and is not a demo; name a new folder"])
-    quickstart = shipped_data() / "quickstart"
-    files = {
-        str(file.relative_to(quickstart)): file.read_bytes()
-        for file in sorted(quickstart.rglob("*"))
-        if file.is_file()
-        and (file.parent != quickstart or file.suffix not in _NOT_COPIED)
-        and file.parent.name != _COMPILED
-    }
-    for beside in ("bank.jsonl", "distractors.jsonl"):
-        files[beside] = (shipped_data() / beside).read_bytes()
-    for guide in ("factuality.md", "judge_medical.md"):
-        files[f"rubrics/{guide}"] = (_RUBRICS / guide).read_bytes()
-    write_files(folder, files)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from commands.backends.huggingface.generator import HfGenerator
 from commands.ports import GeneratedText, GenerationTask
 from commands.runs.register import opening_of
-from commands.settings.inputs import lay_out_demo
 from commands.settings.reader import read_settings
+from commands.settings.starting.demo import lay_out_demo
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key

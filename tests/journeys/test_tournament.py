@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.settings.inputs import lay_out_demo
+from commands.settings.starting.demo import lay_out_demo
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,14 +9,8 @@ import pytest
 
 import rubrics
 from commands.errors import ConfigurationError
-from commands.evaluating.registry import SHIPPED, evaluation_of
-from commands.settings.inputs import (
-    lay_out_demo,
-    read_bank,
-    read_instructions,
-    read_rubric,
-    shipped_data,
-)
+from commands.evaluating.registry import SHIPPED
+from commands.settings.inputs import read_bank, read_instructions, read_rubric, shipped_data
 from commands.settings.reader import read_settings
 from commands.settings.sections import EntrantSection
 from ledger.events.registration import Instructions, Prompt, Rubric
@@ -409,39 +402,6 @@ def test_the_medical_instructions_are_sent_as_they_ever_were(name: str, digest: 
     assert digest_of_bytes(text.encode()) == digest
 
 
-def names(folder: Path) -> set[str]:
-    """Return the files directly in a folder."""
-    return {path.name for path in folder.iterdir() if path.is_file()}
-
-
-def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> None:
-    """Its settings name what was laid out beside them."""
-    lay_out_demo(tmp_path / "demo")
-
-    settings = read_settings(tmp_path / "demo" / "tournament.toml", {})
-
-    assert len(read_bank(tmp_path / "demo" / settings.prompts.bank)) == 143
-    assert all((tmp_path / "demo" / rubric.path).is_file() for rubric in settings.rubrics)
-    assert settings.judge.instructions == Path("rubrics/judge_medical.md")
-    assert (tmp_path / "demo" / settings.judge.instructions).is_file()
-
-
-def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
-    """What they read was laid out, too; there is one of each kind, small enough for a demo."""
-    lay_out_demo(tmp_path)
-    settings = read_settings(tmp_path / "tournament.toml", {})
-    bank = read_bank(tmp_path / settings.prompts.bank)
-
-    made = [evaluation_of(each, tmp_path, bank) for each in settings.evaluations]
-
-    assert {each.kind for each in made} == {"rollout", "comparison", "perplexity", "encoding"}
-    n_items = [
-        len(each.samples(section.options))
-        for each, section in zip(made, settings.evaluations, strict=True)
-    ]
-    assert n_items == [24, 40, 6, 40]
-
-
 def test_the_seven_billions_show_evaluations_that_can_be_asked_for(tmp_path: Path) -> None:
     """They are comments there: who takes the marks away has tables that are right."""
     lines = (shipped_data() / "olmo2-7b" / "tournament.toml").read_text("utf-8").splitlines()
@@ -495,57 +455,3 @@ def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
     )
     assert shipped.judge.provider == "anthropic-batch"
     assert shipped.judge.instructions == Path("rubrics/judge_medical.md")
-
-
-def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:
-    """A user who runs the demonstration has no use for it."""
-    lay_out_demo(tmp_path / "demo")
-
-    assert names(tmp_path / "demo") == {
-        "tournament.toml",
-        "bank.jsonl",
-        "distractors.jsonl",
-    }
-    assert "train.py" in names(shipped_data() / "quickstart")
-
-
-def test_a_tournament_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    """A second `tourney demo` goes on with the first one's ledger."""
-    (tmp_path / "tournament.toml").write_text("mine", encoding="utf-8")
-
-    lay_out_demo(tmp_path)
-
-    assert names(tmp_path) == {"tournament.toml"}
-
-
-def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
-    """Users make a folder first and go into it."""
-    lay_out_demo(tmp_path)
-
-    assert "tournament.toml" in names(tmp_path)
-
-
-def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
-    """Nobody wants a tournament among their photographs."""
-    (tmp_path / "photograph.jpg").touch()
-
-    with pytest.raises(ConfigurationError, match="exists and is not a demo; name a new folder"):
-        lay_out_demo(tmp_path)
-
-    assert names(tmp_path) == {"photograph.jpg"}
-
-
-def test_a_demo_holds_no_code_that_pip_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a wheel the scripts that trained the weights lie beside them, and are compiled."""
-    shipped = shutil.copytree(shipped_data(), tmp_path / "shipped")
-    compiled = shipped / "quickstart" / "__pycache__"
-    compiled.mkdir(exist_ok=True)
-    (compiled / "train.cpython-311.pyc").write_bytes(b"compiled")
-    monkeypatch.setattr("commands.settings.inputs.shipped_data", lambda: shipped)
-
-    lay_out_demo(tmp_path / "demo")
-
-    assert (tmp_path / "demo" / "tournament.toml").exists()
-    assert not list((tmp_path / "demo").rglob("*.pyc"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from commands.settings.inputs import lay_out_demo
+from commands.settings.starting.demo import lay_out_demo
 from tests.support.command_line.warm import run_warm
 
 Completed: TypeAlias = "subprocess.CompletedProcess[str]"
