@@ -1,4 +1,4 @@
-"""`tourney run` and `demo`: a whole tournament in one command. `doctor`: is this machine ready?"""
+"""`tourney run` and `demo`: a whole tournament. `init`: a new one. `doctor`: is all ready?"""
 
 import os
 import sqlite3
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import ConfiguredBackends, reach
+from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
@@ -26,6 +27,8 @@ from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting.own import FIRST_PROMPTS, SETTINGS, NewTournament, lay_out
+from commands.settings.starting.prompts_csv import read_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
@@ -63,6 +66,49 @@ def run(
     writer.write(table)
     if gaps and not allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
+
+
+_SPELLING = "MODEL@URL behind a server, or a folder of weights"
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The folder to write the files to.")
+    ] = Path(),
+    from_csv: Annotated[
+        Path | None,
+        typer.Option("--from-csv", metavar="FILE", help="Take the prompts of a CSV file."),
+    ] = None,
+    entrant: Annotated[
+        list[str] | None,
+        typer.Option("--entrant", metavar="MODEL", help=f"Who competes: {_SPELLING}. Repeatable."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", metavar="MODEL", help=f"Who judges: {_SPELLING}, or a model of Anthropic's."
+        ),
+    ] = None,
+) -> None:
+    """Write the files of a new tournament: settings, prompts, a rubric, instructions.
+
+    Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
+    """
+    table = None if from_csv is None else read_prompts(from_csv)
+    prompts = FIRST_PROMPTS if table is None else table.prompts
+    names = lay_out(folder, NewTournament(prompts, entrant or (), judge))
+    say(f"written to {folder}: {', '.join(names)}")
+    if table is not None and table.unused:
+        say(f"columns of {from_csv} that are not used: {', '.join(table.unused)}")
+    if not entrant:
+        say(f"the entrants are examples: put your models into {folder / SETTINGS}")
+    generate(config=folder / SETTINGS)
+    say("Next:")
+    if folder != Path():
+        say(f"  cd {folder}")
+    say("  tourney plan judge     what the judge is asked, and what it costs")
+    say("  tourney run            generate, judge and rate")
+    say("  tourney project elo    the ratings again, at no cost")
 
 
 def demo(

@@ -26,7 +26,7 @@ from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
 from commands.settings.toml import nearest
 from ledger.events.registration import Instructions, Prompt, Rubric
-from ledger.identity import Dimension
+from ledger.identity import Dimension, digest_of_bytes
 
 
 def read_text(path: Path, what: str, *, key: str) -> str:
@@ -109,6 +109,7 @@ def _prompt(line: str) -> Prompt:
         fault = f"a prompt is a JSON object, this is {type(record).__name__}"
         raise ConfigurationError([fault])
     record.pop("_provenance", None)
+    record = with_defaults(record)
     if faults := [*_faulty_keys(record)]:
         raise ConfigurationError(faults)
     try:
@@ -120,6 +121,22 @@ def _prompt(line: str) -> Prompt:
     except UnicodeEncodeError as error:
         raise ConfigurationError([str(error)]) from error
     return prompt
+
+
+_KEPT: Final = "surrogatepass"  # what UTF-8 cannot encode is a fault that is told later
+
+
+def with_defaults(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a prompt with what may be left out; `prompt` is another name of `text`.
+
+    The id follows from the text: it stays the same wherever the line stands.
+    """
+    given = dict(record)
+    if "text" not in given and "prompt" in given:
+        given["text"] = given.pop("prompt")
+    text = str(given.get("text"))
+    name = f"p_{digest_of_bytes(text.encode(errors=_KEPT))[:8]}"
+    return {"prompt_id": name, "source": "own", "subject": "general", **given}
 
 
 def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:

@@ -76,7 +76,7 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
     [
         (line(gold="aspirin"), "unknown field 'gold'; did you mean 'gold_answer'?"),
         (line(zzz=1), "unknown field 'zzz'; known here: prompt_id, source, subject, text, tags, "),
-        ('{"prompt_id": "p", "text": "t", "source": "s"}', "'subject' is missing"),
+        ('{"gold_answer": "t", "source": "s"}', "'text' is missing"),
         (line(text=""), "'text': Expected str of length >= 1"),
         (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
         (line(text=None, source=3), "'source': Expected str, got int"),
@@ -123,9 +123,23 @@ def test_one_fault_on_many_lines_is_told_once(tmp_path: Path) -> None:
     lines = "(on 18 lines: 1, 2, 3, 4, 5 and 13 more)"
     assert [each.replace("Expected str of length", "too short, not") for each in found] == [
         f"bank.jsonl:1: unknown field 'promt_id'; did you mean 'prompt_id'? {lines}",
-        f"bank.jsonl:1: 'prompt_id' is missing {lines}",
         "bank.jsonl:19: 'text': too short, not >= 1 (on 2 lines: 19, 20)",
     ]
+
+
+def test_a_prompt_alone_is_enough(tmp_path: Path) -> None:
+    """Its id follows from the text, wherever the line stands; `prompt` is another name of it."""
+    first, second = {"prompt": "Why?"}, {"text": "Who?", "gold_answer": "Ann"}
+    there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"
+    there.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
+    back.write_text("\n".join(map(json.dumps, (second, first))), encoding="utf-8")
+
+    why, who = read_bank(there)
+
+    assert (why.text, why.source, why.subject) == ("Why?", "own", "general")
+    assert who.gold_answer == "Ann"
+    assert why.prompt_id != who.prompt_id
+    assert read_bank(back) == (who, why)
 
 
 def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
@@ -448,7 +462,7 @@ def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
     folder = Path(rubrics.__path__[0])
     guides = {file.name for file in folder.glob("*.md")}
     assert {each.path for each in shipped.rubrics} == {
-        Path("rubrics") / name for name in guides - {"judge.md", "judge_medical.md"}
+        Path("rubrics") / name for name in guides - {"judge.md", "judge_medical.md", "quality.md"}
     }
     assert all(
         read_rubric(folder / each.path.name, Dimension(each.dimension)) for each in shipped.rubrics

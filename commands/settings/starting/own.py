@@ -1,0 +1,166 @@
+"""Write the files of a new tournament: settings, prompts, a rubric and the judge's instructions."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.errors import ConfigurationError
+from commands.settings.inputs import RUBRICS
+from ledger.errors import CannotWrite
+from ledger.storage.files import write_whole
+
+SETTINGS: Final = "tournament.toml"
+_BANK: Final = "prompts.jsonl"
+_SERVED: Final = re.compile(r"(?P<model>[^@\s]+)@(?P<url>https?://\S+)")
+_EXAMPLES: Final = ("model-a@http://localhost:8000/v1", "model-b@http://localhost:8000/v1")
+
+FIRST_PROMPTS: Final[Sequence[Mapping[str, object]]] = (
+    {"prompt": "Why is the sky blue?", "gold_answer": "Air scatters blue light more than red."},
+    {"prompt": "What is 17 times 24?", "gold_answer": "408"},
+    {"prompt": "Which planet is the largest of the solar system?", "gold_answer": "Jupiter"},
+    {"prompt": "Who wrote the play Hamlet?", "gold_answer": "William Shakespeare"},
+    {"prompt": "At what temperature does water boil at sea level?", "gold_answer": "100 °C"},
+)
+"""The prompts of a new tournament, to be replaced by one's own."""
+
+_HEAD: Final = """\
+# A tournament. Every key is explained in docs/configuration.md.
+
+[tournament]
+id = {id}
+
+[prompts]
+bank = {bank} # a prompt a line: {{"prompt": "..."}}, and "gold_answer" where there is one
+
+[generation]
+max_new_tokens = 256 # the longest response
+# dtype = "float32"  # of weights on this machine; bfloat16 if left out
+
+# Who competes: a model behind an OpenAI-compatible server, or a folder of weights.
+# A server's key is read from the environment: OPENAI_API_KEY, or as api_key_env = "..." says.
+"""
+_RUBRIC: Final = """
+# What is compared: one table for each dimension.
+[[rubrics]]
+dimension = {dimension}
+path = {path}
+
+# Who judges. `tourney plan judge` says what it costs, and sends nothing.
+[judge]
+instructions = "rubrics/judge.md" # what the judge is told before the rubric
+"""
+_OFFLINE: Final = """\
+provider = "reference" # compares with the gold answers, offline; only to try things out
+# provider = "endpoint"
+# model = "..."
+# base_url = "http://localhost:8000/v1"
+"""
+
+
+class NewTournament(NamedTuple):
+    """What a new tournament is made of; entrants and judge as on the command line."""
+
+    prompts: Sequence[Mapping[str, object]] = FIRST_PROMPTS
+    entrants: Sequence[str] = ()
+    judge: str | None = None
+
+
+def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
+    """Write the files of a new tournament into a folder; return their names.
+
+    Raises:
+        ConfigurationError: One of them is there, an entrant or the judge cannot be understood, or
+            nobody can judge.
+        CannotWrite: The place refuses; nothing is left behind.
+    """
+    files = _files(folder, new)
+    if there := [name for name in files if (folder / name).exists()]:
+        fault = f"{folder}: there is a tournament's {', '.join(there)} already; name a new folder"
+        raise ConfigurationError([fault])
+    written: list[Path] = []
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / name, [text.encode()])
+            written.append(folder / name)
+    except (OSError, CannotWrite) as error:
+        for file in written:
+            file.unlink()
+        raise CannotWrite(folder, str(error)) from error
+    return tuple(files)
+
+
+def _files(folder: Path, new: NewTournament) -> dict[str, str]:
+    has_gold = all("gold_answer" in prompt for prompt in new.prompts)
+    if not has_gold and new.judge is None:
+        why = "not every prompt has a gold answer, with which the offline judge compares"
+        remedy = "name a judge: --judge MODEL@URL, a model of Anthropic's, or a folder of weights"
+        raise ConfigurationError([f"{why}; {remedy}"])
+    if len(new.entrants) == 1:
+        fault = "a tournament compares two entrants or more; name another by --entrant"
+        raise ConfigurationError([fault])
+    dimension = "factuality" if has_gold else "quality"
+    rubric = f"rubrics/{dimension}.md"
+    settings = [
+        _HEAD.format(id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)),
+        *_entrant_tables(folder, new.entrants or _EXAMPLES),
+        _RUBRIC.format(dimension=_toml(dimension), path=_toml(rubric)),
+        _OFFLINE if new.judge is None else _judge_keys(folder, new.judge),
+    ]
+    return {
+        SETTINGS: "".join(settings),
+        _BANK: "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in new.prompts),
+        rubric: (RUBRICS / f"{dimension}.md").read_text(encoding="utf-8"),
+        "rubrics/judge.md": (RUBRICS / "judge.md").read_text(encoding="utf-8"),
+    }
+
+
+def _entrant_tables(folder: Path, entrants: Sequence[str]) -> Iterator[str]:
+    taken: set[str] = set()
+    for entrant in entrants:
+        keys = _keys_of(folder, entrant, "--entrant")
+        label = _plain(keys.get("model", entrant).rstrip("/").rpartition("/")[2])
+        name = next(f"{label}{n}" for n in ("", *range(2, 999)) if f"{label}{n}" not in taken)
+        taken.add(name)
+        loader = {"loader": "endpoint"} if "model" in keys else {}
+        yield "\n[[entrants]]\n" + _lines({"id": name, **loader, **keys})
+
+
+def _judge_keys(folder: Path, judge: str) -> str:
+    if judge.startswith("claude-"):
+        return _lines({"provider": "anthropic-batch", "model": judge}) + (
+            "# max_usd = 10.0 # nothing is sent beyond it\n"
+        )
+    keys = _keys_of(folder, judge, "--judge")
+    if "model" in keys:
+        return _lines({"provider": "endpoint", **keys})
+    return _lines({"provider": "hf", "model": keys["weights"]})
+
+
+def _keys_of(folder: Path, told: str, option: str) -> dict[str, str]:
+    """Return the keys that say where a model is: MODEL@URL, or a folder of weights."""
+    if served := _SERVED.fullmatch(told):
+        return {"model": served["model"], "base_url": served["url"]}
+    weights = Path(told).expanduser()
+    if not weights.is_dir():
+        remedy = "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1"
+        raise ConfigurationError([f"{option} {told}: there is no such folder of weights; {remedy}"])
+    if weights.is_absolute():
+        return {"weights": str(weights)}
+    return {"weights": os.path.relpath(weights, folder)}  # paths start beside the settings
+
+
+def _plain(name: str) -> str:
+    """Return a name of letters, digits, dots, dashes and underscores only."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-") or "tournament"
+
+
+def _lines(keys: Mapping[str, str]) -> str:
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in keys.items())
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # a basic string of TOML has the same escapes

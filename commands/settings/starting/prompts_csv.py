@@ -1,0 +1,74 @@
+"""Read prompts from a CSV file, as a spreadsheet saves it, for a new bank."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.errors import ConfigurationError, counted
+from commands.settings.inputs import read_text, with_defaults
+
+_COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    "text": ("prompt", "text", "question", "instruction"),
+    "gold_answer": ("gold_answer", "gold", "reference", "answer"),
+    "prompt_id": ("prompt_id", "id"),
+    "source": ("source",),
+    "subject": ("subject", "topic"),
+    "category": ("category",),
+}
+"""The columns that may hold each field of a prompt, the first that is there."""
+_LONGEST_CELL: Final = 10_000_000  # characters
+_N_NAMED: Final = 5
+
+
+class PromptTable(NamedTuple):
+    """The prompts of a CSV file, and the columns that were not used."""
+
+    prompts: tuple[dict[str, object], ...]
+    unused: tuple[str, ...]
+
+
+def read_prompts(path: Path) -> PromptTable:
+    """Read a CSV file with a header; its column `prompt` is needed, all others are not.
+
+    Raises:
+        ConfigurationError: It cannot be read, has no column of prompts, or rows without a prompt.
+    """
+    text = read_text(path, "CSV file", key="--from-csv").removeprefix("\ufeff")
+    csv.field_size_limit(_LONGEST_CELL)
+    rows = csv.DictReader(StringIO(text, newline=""), strict=True)
+    names = {name.strip().casefold(): name for name in rows.fieldnames or () if name}
+    column = {field: found for field, of in _COLUMNS.items() if (found := _first(names, of))}
+    if "text" not in column:
+        there = ", ".join(names.values()) or "nothing"
+        raise ConfigurationError(
+            [f"{path}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
+        )
+    try:
+        return PromptTable(
+            tuple(_prompts(path, rows, column)),
+            tuple(name for name in names.values() if name not in column.values()),
+        )
+    except csv.Error as error:
+        raise ConfigurationError([f"{path}:{rows.line_num}: not CSV: {error}"]) from error
+
+
+def _first(names: Mapping[str, str], of: Sequence[str]) -> str | None:
+    return next((names[name] for name in of if name in names), None)
+
+
+def _prompts(
+    path: Path, rows: "csv.DictReader[str]", column: Mapping[str, str]
+) -> Iterator[dict[str, object]]:
+    empty = []
+    for row in rows:
+        cells = {field: (row[name] or "").strip() for field, name in column.items()}
+        if cells["text"]:
+            yield with_defaults({field: cell for field, cell in cells.items() if cell})
+        else:
+            empty.append(rows.line_num)
+    if empty:
+        named = ", ".join(map(str, empty[:_N_NAMED]))
+        there = f"{counted(len(empty), 'row has', 'rows have')} no prompt: line {named}"
+        raise ConfigurationError([f"{path}: {there}; remove them"])

@@ -1,0 +1,39 @@
+"""`tourney init` writes files, plans at once, and says how to go on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line.launching import launch
+
+SMALL, LARGE = (f"{name}@http://localhost:8000/v1" for name in ("small-3b", "large-32b"))
+
+
+def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
+    """Its prompts, models behind a server, and a judge; what is not used is told."""
+    (tmp_path / "mine.csv").write_text("question,votes\nWhy?,3\nWho?,4\n", encoding="utf-8")
+    models = ("--entrant", SMALL, "--entrant", LARGE, "--judge", "claude-sonnet-5-5")
+
+    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", *models)
+
+    assert done.returncode == 0, done.stderr
+    assert "4 responses are missing" in done.stdout
+    assert "columns of mine.csv that are not used: votes" in done.stderr
+    assert "the entrants are examples" not in done.stderr
+    assert done.stderr.index("  cd new\n") < done.stderr.index("  tourney plan judge ")
+    planned = launch(tmp_path / "new", "plan", "judge")
+    assert "2 pairs wait for responses" in planned.stdout, planned.stderr
+
+
+@pytest.mark.parametrize("words", [(), (".",)])
+def test_the_folder_one_is_in_may_be_filled(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Nobody is told to go where he is; a second time is refused, and changes nothing."""
+    done = launch(tmp_path, "init", *words)
+    again = launch(tmp_path, "init", *words)
+
+    assert done.returncode == 0, done.stderr
+    assert "10 responses are missing" in done.stdout
+    assert "the entrants are examples: put your models into tournament.toml" in done.stderr
+    assert "  cd " not in done.stderr
+    assert again.returncode == 2
+    assert again.stderr.startswith("error: .: there is a tournament's tournament.toml, prompts")

@@ -1,0 +1,73 @@
+"""A spreadsheet's prompts become a bank's, whatever its columns are called."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.settings.starting.prompts_csv import PromptTable, read_prompts
+
+
+def read(tmp_path: Path, text: str) -> PromptTable:
+    """Read prompts from a file of this text."""
+    file = tmp_path / "prompts.csv"
+    file.write_bytes(text.encode())
+    return read_prompts(file)
+
+
+@pytest.mark.parametrize("header", ["prompt", "\ufeffPrompt", " question ", "instruction", "text"])
+def test_one_column_is_enough(tmp_path: Path, header: str) -> None:
+    """Its id, source and subject get sensible values; a cell may hold lines and commas."""
+    prompts, unused = read(tmp_path, f'{header}\r\n"Why, in\ntwo lines?"\r\nWho?\r\n')
+
+    assert [each["text"] for each in prompts] == ["Why, in\ntwo lines?", "Who?"]
+    assert len({each["prompt_id"] for each in prompts}) == 2
+    assert {(each["source"], each["subject"]) for each in prompts} == {("own", "general")}
+    assert unused == ()
+
+
+def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
+    """An empty cell is left out."""
+    (first, second), unused = read(
+        tmp_path, "id,question,answer,topic,price\n1,Why?,Because,physics,3\n2,Who?,,,4\n"
+    )
+
+    assert first == {
+        "prompt_id": "1",
+        "source": "own",
+        "subject": "physics",
+        "text": "Why?",
+        "gold_answer": "Because",
+    }
+    assert (second["subject"], "gold_answer" in second) == ("general", False)
+    assert unused == ("price",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no column holds the prompts; name one 'prompt' .there: nothing."),
+        ("a,b\n1,2\n", r"csv:1: no column .*\(there: a, b\)"),
+        ("prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n", "2 rows have no prompt: line 3, 5; remove them"),
+        ('prompt\nWhy?\n"Who?\n', "csv:2: not CSV: unexpected end of data"),
+    ],
+)
+def test_what_is_no_table_of_prompts_is_told(tmp_path: Path, text: str, why: str) -> None:
+    """With its line."""
+    with pytest.raises(ConfigurationError, match=why):
+        read(tmp_path, text)
+
+
+def test_a_prompt_may_be_a_whole_book(tmp_path: Path) -> None:
+    """And a line separator of Unicode is a character like others."""
+    long = "x\u2028" * 100_000
+
+    prompts, _ = read(tmp_path, f"prompt\n{long}y\n")
+
+    assert [each["text"] for each in prompts] == [f"{long}y"]
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """With the option that names it."""
+    with pytest.raises(ConfigurationError, match="there is no such CSV file; correct --from-csv"):
+        read_prompts(tmp_path / "none.csv")
