@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
-from commands.importing.formats.rows import BadRow, BattleRow, Records
+from commands.importing.formats.rows import BadRow, Records
 from ledger.events import imports
+from ledger.events.imports import ImportedBattle
 from ledger.identity import Digest
 from ledger.storage.writer import draft
 from ledger.store import Ledger
@@ -43,19 +44,7 @@ def _n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) 
 
 def _battle_hashes(event: imports.BattlesImported) -> bytes:
     """Return the 8-byte hashes of an event's battles, concatenated."""
-    n, entrants = event.n_battles, dict(zip(imports.SIGNS, event.entrants, strict=False))
-    battles = zip(
-        map(entrants.__getitem__, event.a),
-        map(entrants.__getitem__, event.b),
-        event.winners.cells(n),
-        event.prefs.cells(n),
-        event.prompts.cells(n),
-        event.sources.cells(n),
-        event.judges.cells(n),
-        event.weights.cells(n),
-        strict=True,
-    )
-    return array("q", map(hash, battles)).tobytes()
+    return array("q", map(hash, event.battles())).tobytes()
 
 
 def contains_in_order(fewer: bytes, more: bytes) -> bool:
@@ -125,7 +114,13 @@ def import_battles(
         for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
             if taken.n_skipped and not skip_bad:
                 continue  # count the other bad rows
-            event = _event(chunk, of, digest, number)
+            event = imports.BattlesImported.of(
+                chunk.battles,
+                file_digest=digest,
+                mapping=(of.name, of.mapping_version),
+                chunk=number,
+                n_skipped=chunk.n_skipped,
+            )
             (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
             writer.flush()
             taken.add(event, is_new=receipt.is_new)
@@ -140,13 +135,13 @@ def import_battles(
 
 
 class _Chunk(NamedTuple):
-    battles: Sequence[BattleRow]
+    battles: Sequence[ImportedBattle]
     n_skipped: int  # bad rows among and after them
 
 
-def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
+def _chunks(rows: Iterable[ImportedBattle | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
     """Yield battles in chunks that fit one event; count the bad rows."""
-    battles: list[BattleRow] = []
+    battles: list[ImportedBattle] = []
     n_skipped = 0  # before this chunk
     for row in rows:
         if isinstance(row, BadRow):
@@ -158,28 +153,6 @@ def _chunks(rows: Iterable[BattleRow | BadRow], taken: BattleImport) -> Iterator
         battles.append(row)
     if battles:
         yield _Chunk(battles, taken.n_skipped - n_skipped)
-
-
-def _event(chunk: _Chunk, of: BattleFormat, digest: Digest, number: int) -> imports.BattlesImported:
-    """Return an event that holds the rows as columns."""
-    a, b, winners, prefs, prompts, sources, judges, weights = zip(*chunk.battles, strict=True)
-    entrants = tuple(dict.fromkeys((*a, *b)))
-    return imports.BattlesImported(
-        file_digest=digest,
-        format=of.name,
-        mapping_version=of.mapping_version,
-        chunk=number,
-        n_skipped=chunk.n_skipped,
-        entrants=entrants,
-        a=imports.encode_cells(a, entrants),
-        b=imports.encode_cells(b, entrants),
-        winners=imports.CodedColumn.of(winners),
-        prefs=imports.CodedColumn.of(prefs),
-        prompts=imports.CodedColumn.of(prompts),
-        sources=imports.CodedColumn.of(sources),
-        judges=imports.CodedColumn.of(judges),
-        weights=imports.CodedColumn.of(weights),
-    )
 
 
 def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_bad: bool) -> None:

@@ -9,14 +9,15 @@ of UTF-8, once an event. Preferences that are nearly all different take more, se
 each: they are kept as JSON writes them.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Generic, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Probability, Value
 from ledger.identity import Digest, StreamId
 
 Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
 Source = Literal["llm-judge", "human"]
+JurorSaid = Literal["model_a", "model_b", "tie", "tie (bothbad)", "inconsistent", "no verdict"]
 Cell = TypeVar("Cell")
 
 _SETS: Final = "battles:"  # how streams of battles begin, and no tournament's does
@@ -79,6 +80,31 @@ def are_codes(codes: str, n_values: int) -> bool:
     return set(codes) <= set(SIGNS[:n_values])
 
 
+class JurorVote(NamedTuple):
+    """What one judge of a jury said; inconsistent: another thing in each order."""
+
+    judge: FilledText
+    vote: JurorSaid
+
+
+class ImportedBattle(NamedTuple):
+    """Two entrants compared on one prompt, by a judge, by a jury or by people."""
+
+    model_a: str
+    model_b: str
+    winner: Winner
+    pref: float | None  # probability that b is better; None: unknown
+    question_id: str | None  # battles of one prompt have the same
+    source: Source
+    judge_model: str | None
+    weight: float = 1.0
+    votes: tuple[JurorVote, ...] = ()  # of a jury, whose verdict is the winner
+    categories: tuple[str, ...] = ()
+    language: str | None = None
+    length_a: int | None = None  # of a's answer, in what the file counts: tokens or characters
+    length_b: int | None = None
+
+
 class BattlesImported(Fact, frozen=True, kw_only=True):
     """Battles were read from a file, by some version of its format's mapping."""
 
@@ -96,6 +122,48 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
     sources: CodedColumn[Source]
     judges: CodedColumn[str | None]
     weights: CodedColumn[Positive]
+    votes: CodedColumn[tuple[JurorVote, ...]] = CodedColumn(((),))
+    categories: CodedColumn[tuple[FilledText, ...]] = CodedColumn(((),))
+    languages: CodedColumn[FilledText | None] = CodedColumn((None,))
+    lengths_a: CodedColumn[Count | None] = CodedColumn((None,))
+    lengths_b: CodedColumn[Count | None] = CodedColumn((None,))
+
+    @classmethod
+    def of(
+        cls,
+        battles: Sequence[ImportedBattle],
+        *,
+        file_digest: Digest,
+        mapping: tuple[str, int],
+        chunk: int,
+        n_skipped: int,
+    ) -> "BattlesImported":
+        """Encode battles, at least one; the mapping is a format's name and version."""
+        a, b, *columns = zip(*battles, strict=True)
+        entrants = tuple(dict.fromkeys((*a, *b)))
+        name, version = mapping
+        return cls(
+            file_digest=file_digest,
+            format=name,
+            mapping_version=version,
+            chunk=chunk,
+            n_skipped=n_skipped,
+            entrants=entrants,
+            a=encode_cells(a, entrants),
+            b=encode_cells(b, entrants),
+            **dict(zip(_COLUMNS, map(CodedColumn.of, columns), strict=True)),
+        )
+
+    def battles(self) -> Iterator[ImportedBattle]:
+        """Decode the battles, in order."""
+        entrants = dict(zip(SIGNS, self.entrants, strict=False))
+        columns = (self._column(name).cells(self.n_battles) for name in _COLUMNS)
+        a, b = (map(entrants.__getitem__, codes) for codes in (self.a, self.b))
+        return map(ImportedBattle, a, b, *columns)
+
+    def _column(self, name: str) -> CodedColumn[Any]:
+        column: CodedColumn[Any] = getattr(self, name)
+        return column
 
     @property
     def n_battles(self) -> int:
@@ -118,9 +186,15 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
             raise ValueError("a code of `a` or `b` stands for no entrant")
         if any(map(str.__eq__, self.a, self.b)):
             raise ValueError("an entrant battles itself")
-        columns = ("winners", "prefs", "prompts", "sources", "judges", "weights")
-        if odd := [name for name in columns if not getattr(self, name).fits(n)]:
+        if odd := [name for name in _COLUMNS if not self._column(name).fits(n)]:
             raise ValueError(f"these columns do not have {n} battles: {', '.join(odd)}")
+
+
+_COLUMNS: Final = (
+    *("winners", "prefs", "prompts", "sources", "judges", "weights"),
+    *("votes", "categories", "languages", "lengths_a", "lengths_b"),
+)
+"""The columns of an event, in the order of a battle's fields after its entrants."""
 
 
 class LedgerMerged(Fact, frozen=True):

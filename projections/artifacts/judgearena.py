@@ -8,7 +8,7 @@ ratings compare, and entrants without a rating are listed apart with the reason.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ledger.events.imports import SIGNS, BattlesImported, RatingSource, Source, Winner
+from ledger.events.imports import BattlesImported, ImportedBattle, RatingSource, Winner
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Fields, Json
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
@@ -34,60 +34,53 @@ def of_settlements(settlements: Iterable[Settlement], judge_model: str | None) -
         if settlement.status in _SAID:
             winner, pref = _SAID[settlement.status]
             yield _record(
-                settlement.pairing.a.entrant.entrant_id,
-                settlement.pairing.b.entrant.entrant_id,
-                winner,
-                pref,
-                "llm-judge",
-                judge_model,
-                settlement.pairing.prompt.prompt_id,
+                ImportedBattle(
+                    settlement.pairing.a.entrant.entrant_id,
+                    settlement.pairing.b.entrant.entrant_id,
+                    winner,
+                    pref,
+                    settlement.pairing.prompt.prompt_id,
+                    "llm-judge",
+                    judge_model,
+                )
             )
 
 
 def of_imported(events: Iterable[BattlesImported]) -> Iterator[Fields]:
     """Yield imported battles, in order."""
     for event in events:
-        n = event.n_battles
-        entrants = dict(zip(SIGNS, event.entrants, strict=False))
-        yield from map(
-            _record,
-            map(entrants.__getitem__, event.a),
-            map(entrants.__getitem__, event.b),
-            event.winners.cells(n),
-            event.prefs.cells(n),
-            event.sources.cells(n),
-            event.judges.cells(n),
-            event.prompts.cells(n),
-            event.weights.cells(n),
-        )
+        yield from map(_record, event.battles())
 
 
-def _record(
-    model_a: str,
-    model_b: str,
-    winner: Winner,
-    pref: float | None,
-    source: Source,
-    judge_model: str | None,
-    question_id: str | None,
-    weight: float = 1.0,
-) -> Fields:
-    is_unread = winner == "no verdict" and source == "llm-judge"
+def _record(battle: ImportedBattle) -> Fields:
+    """Return a battle as JSON, without what says nothing."""
+    is_unread = battle.winner == "no verdict" and battle.source == "llm-judge"
     said: Fields = {
-        "model_a": model_a,
-        "model_b": model_b,
-        "winner": "tie" if is_unread else winner,
+        "model_a": battle.model_a,
+        "model_b": battle.model_b,
+        "winner": "tie" if is_unread else battle.winner,
     }
-    if pref is not None or is_unread:
-        said["pref"] = pref
-    said["source"] = source
-    if judge_model is not None:
-        said["judge_model"] = judge_model
-    if question_id is not None:
-        said["question_id"] = question_id
-    if weight != 1:
-        said["weight"] = weight
-    return said
+    if battle.pref is not None or is_unread:
+        said["pref"] = battle.pref
+    said["source"] = battle.source
+    for name in ("judge_model", "question_id"):
+        if (text := getattr(battle, name)) is not None:
+            said[name] = text
+    if battle.weight != 1:
+        said["weight"] = battle.weight
+    return said | _about(battle)
+
+
+def _about(battle: ImportedBattle) -> Fields:
+    """Return what is known of a battle beside its result, in fields that JudgeArena ignores."""
+    said = {
+        "votes": [list(vote) for vote in battle.votes] or None,
+        "category": list(battle.categories) or None,
+        "language": battle.language,
+        "length_a": battle.length_a,
+        "length_b": battle.length_b,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 _DECIMALS: Final = 3

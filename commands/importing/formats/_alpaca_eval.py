@@ -2,15 +2,16 @@
 
 A preference runs from 1 (`generator_1`) to 2 (`generator_2`), 3/2 for a tie: one more than the
 probability that the second is better. The first, usually the reference, becomes model_a. The order
-in which the annotator saw the two was random, and is not in the file.
+in which the annotator saw the two was random, and is not in the file. The dataset that a prompt
+comes from becomes its category; of the outputs, the number of characters is kept.
 """
 
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
-from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import Cells, InvalidFields, row_by_row
+from ledger.events.imports import ImportedBattle, Winner
 
 _FIRST, _SECOND = 1, 2  # the certain preferences
 _TIE_ONCE: Final = 0  # a tie, in files from before preferences were weighted
@@ -22,9 +23,9 @@ _N_HEX: Final = (
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[BattleRow]:
+def read(cells: Cells) -> Iterator[ImportedBattle]:
     pref = _pref(cells)
-    yield BattleRow(
+    yield ImportedBattle(
         model_a=cells.text("generator_1"),
         model_b=cells.text("generator_2"),
         winner=_winner(pref),
@@ -32,6 +33,9 @@ def read(cells: Cells) -> Iterator[BattleRow]:
         question_id=sha256(cells.text("instruction").encode()).hexdigest()[:_N_HEX],
         source="llm-judge",
         judge_model=cells.optional_text("annotator"),
+        categories=cells.labels("dataset"),
+        length_a=cells.length("output_1"),
+        length_b=cells.length("output_2"),
     )
 
 

@@ -9,8 +9,8 @@ exclude its prompt, those of v0.1 the game.
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from commands.importing.formats.rows import BattleRow, Cells, Fields, InvalidFields, row_by_row
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row
+from ledger.events.imports import ImportedBattle, Winner
 
 _MUCH: Final = 3.0  # weight of `much better`, as in its show_result.py
 _BASELINE_V0_1: Final = "gpt-4-0314"  # from its show_result.py; rows of v0.1 do not name it
@@ -36,7 +36,7 @@ _LABELS: Final[Mapping[str, _Label]] = {
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[BattleRow]:
+def read(cells: Cells) -> Iterator[ImportedBattle]:
     model, baseline = cells.text("model"), _baseline(cells)
     games = cells.structured("games", list[dict[str, object] | None])
     orders = ((baseline, model), (model, baseline))
@@ -44,7 +44,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
         raise InvalidFields(f"there are {len(games)} games; there must be one or two")
     for (first, second), game in zip(orders, games, strict=False):
         label = _label(game)
-        yield BattleRow(
+        yield ImportedBattle(
             model_a=first,
             model_b=second,
             winner=label.winner,
@@ -53,6 +53,7 @@ def read(cells: Cells) -> Iterator[BattleRow]:
             source="llm-judge",
             judge_model=cells.text("judge"),
             weight=label.weight,
+            categories=cells.labels("category"),
         )
 
 

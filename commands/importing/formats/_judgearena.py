@@ -7,11 +7,12 @@ verdict. The draft and people's votes have no preferences; their ties are ties.
 from collections.abc import Iterator
 
 from commands.importing.formats.plain import battle
-from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
+from commands.importing.formats.rows import Cells, InvalidFields, row_by_row
+from ledger.events.imports import ImportedBattle
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[BattleRow]:
+def read(cells: Cells) -> Iterator[ImportedBattle]:
     if "ratings" in cells.fields:
         raise InvalidFields("these are ratings, not battles; use `tourney import elo-ratings`")
     row = battle(cells)

@@ -8,8 +8,8 @@ of a question are battles on one prompt, since the second continues the first.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from commands.importing.formats.rows import BattleRow, Cells, InvalidFields, row_by_row
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import Cells, InvalidFields, row_by_row
+from ledger.events.imports import ImportedBattle, Winner
 
 _GAME_1: Final[Mapping[str, Winner]] = {
     "model_1": "model_a",
@@ -26,9 +26,9 @@ _GAME_2: Final[Mapping[str, Winner]] = {
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[BattleRow]:
+def read(cells: Cells) -> Iterator[ImportedBattle]:
     model_1, model_2 = cells.text("model_1"), cells.text("model_2")
-    game_1 = BattleRow(
+    game_1 = ImportedBattle(
         model_a=model_1,
         model_b=model_2,
         winner=cells.mapped_value("g1_winner", _GAME_1),

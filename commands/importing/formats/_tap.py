@@ -12,7 +12,6 @@ from typing import Final
 
 from commands.importing.formats.rows import (
     BadRow,
-    BattleRow,
     Cells,
     Fields,
     InvalidFields,
@@ -20,15 +19,15 @@ from commands.importing.formats.rows import (
     row_by_row,
     shorten,
 )
-from ledger.events.imports import Winner
+from ledger.events.imports import ImportedBattle, Winner
 
 _VERDICTS: Final[Mapping[str, Winner]] = {"A": "model_a", "B": "model_b", "TIE": "tie"}
 _SAYS_TIE: Final = re.compile(r"\s*VERDICT:\s*TIE", re.IGNORECASE)
 
 
-def read(records: Records) -> Iterator[BattleRow | BadRow]:
+def read(records: Records) -> Iterator[ImportedBattle | BadRow]:
     """Read judgments; of two with one cache key, the later counts."""
-    latest: dict[str | int, tuple[BattleRow | BadRow, ...]] = {}
+    latest: dict[str | int, tuple[ImportedBattle | BadRow, ...]] = {}
     for record in records:
         rows = tuple(_each_order([record]))
         if isinstance(record, BadRow) or any(isinstance(row, BadRow) for row in rows):
@@ -46,7 +45,7 @@ def set_of(file: Path) -> str:
 
 
 @row_by_row
-def _each_order(cells: Cells) -> Iterator[BattleRow]:
+def _each_order(cells: Cells) -> Iterator[ImportedBattle]:
     if "raw" in cells.fields:
         for order in cells.structured("raw", tuple[dict[str, object], dict[str, object]]):
             yield _battle(order, "pair")
@@ -54,13 +53,13 @@ def _each_order(cells: Cells) -> Iterator[BattleRow]:
         yield _battle(cells.fields, "metadata")
 
 
-def _battle(fields: Fields, inner: str) -> BattleRow:
+def _battle(fields: Fields, inner: str) -> ImportedBattle:
     """Return the battle of a judgment, some fields of which are in one of them."""
     judgment = Cells({**fields, **Cells(fields).structured(inner, dict[str, object])})
     first, second = judgment.text("entrant_a"), judgment.text("entrant_b")
     if _is_swapped(judgment):
         first, second = second, first
-    return BattleRow(
+    return ImportedBattle(
         model_a=first,
         model_b=second,
         winner=_winner(judgment),

@@ -1,16 +1,11 @@
 """The plain format: one battle per row, in columns that are easy to write by hand or program."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
-from commands.importing.formats.rows import (
-    BattleRow,
-    Cells,
-    Fields,
-    InvalidFields,
-    row_by_row,
-)
-from ledger.events.imports import Source, Winner
+from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row, shorten
+from ledger.events.imports import ImportedBattle, JurorVote, Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
 _SOURCES: tuple[Source, ...] = get_args(Source)
@@ -28,6 +23,11 @@ OPTIONAL: Final[Mapping[str, str]] = {
     "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
     "judge_model": "the judge",
     "weight": "weight of the battle, above 0; default: 1",
+    "category": "category of the prompt, or several with ; between them",
+    "language": "language of the prompt",
+    "length_a": "length of model_a's answer, in tokens or characters",
+    "length_b": "length of model_b's answer",
+    "votes": 'votes of a jury, whose verdict is the winner: [["judge", "model_a"], ...]',
 }
 """The optional columns, and what each holds; their cells may be empty."""
 
@@ -36,11 +36,14 @@ COLUMNS: Final[Mapping[str, type]] = {
     "pref": float,
     **dict.fromkeys(("question_id", "source", "judge_model"), str),
     "weight": float,
+    **dict.fromkeys(("category", "language"), str),
+    **dict.fromkeys(("length_a", "length_b"), int),
+    "votes": str,
 }
 """All columns, with the type of their cells in a file that has types."""
 
 
-def battle(cells: Cells) -> BattleRow:
+def battle(cells: Cells) -> ImportedBattle:
     """Return the battle of a row.
 
     Without a `source`, a battle with a `judge_model` is a judge's, any other is people's.
@@ -51,7 +54,7 @@ def battle(cells: Cells) -> BattleRow:
     judge_model = cells.optional_text("judge_model")
     by_default: Source = "human" if judge_model is None else "llm-judge"
     is_said = not cells.lacks("source")
-    return BattleRow(
+    return ImportedBattle(
         model_a=cells.text("model_a"),
         model_b=cells.text("model_b"),
         winner=cells.one_of("winner", _WINNERS),
@@ -60,6 +63,11 @@ def battle(cells: Cells) -> BattleRow:
         source=cells.one_of("source", _SOURCES) if is_said else by_default,
         judge_model=judge_model,
         weight=_weight(cells),
+        votes=_votes(cells),
+        categories=cells.labels("category"),
+        language=cells.optional_text("language"),
+        length_a=cells.optional_count("length_a"),
+        length_b=cells.optional_count("length_b"),
     )
 
 
@@ -70,17 +78,36 @@ def _weight(cells: Cells) -> float:
     return 1.0 if given is None else given
 
 
+def _votes(cells: Cells) -> tuple[JurorVote, ...]:
+    """Return the votes of a jury, which a CSV has as the text of JSON."""
+    if cells.lacks("votes"):
+        return ()
+    given = cells.fields["votes"]
+    try:
+        found = json.loads(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise InvalidFields(f"votes is {shorten(given)}, but must be JSON: {error}") from error
+    votes = Cells({"votes": found}).structured("votes", tuple[JurorVote, ...])
+    return tuple(JurorVote(Cells({"votes": judge}).text("votes"), vote) for judge, vote in votes)
+
+
 def row_of(record: Fields) -> Fields:
     """Return an exported battle as a row of a plain table.
 
     JudgeArena's shape has a tie without a preference where a judge's reply was unreadable; a table,
     where a missing preference is an empty cell, says so in words.
     """
-    is_unread = "pref" in record and record["pref"] is None
-    return {**record, "winner": "no verdict"} if is_unread else record
+    row = dict(record)
+    if "pref" in record and record["pref"] is None:
+        row["winner"] = "no verdict"
+    if isinstance(categories := record.get("category"), list):
+        row["category"] = ";".join(categories)
+    if "votes" in record:
+        row["votes"] = json.dumps(record["votes"])
+    return row
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[BattleRow]:
+def read(cells: Cells) -> Iterator[ImportedBattle]:
     """Yield the battle of a row."""
     yield battle(cells)

@@ -12,23 +12,10 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from commands.errors import place_and_fault
-from ledger.events.imports import Source, Winner
+from ledger.events.imports import ImportedBattle, Winner
 
 Fields: TypeAlias = Mapping[str, object]
 _EVEN: Final = 0.5  # a preference for neither
-
-
-class BattleRow(NamedTuple):
-    """Two entrants compared on one prompt, by a judge or by people."""
-
-    model_a: str
-    model_b: str
-    winner: Winner
-    pref: float | None  # probability that b is better; None: unknown
-    question_id: str | None  # battles of one prompt have the same
-    source: Source
-    judge_model: str | None
-    weight: float = 1.0
 
 
 class BadRow(NamedTuple):
@@ -46,7 +33,7 @@ class Record(NamedTuple):
 
 
 Records: TypeAlias = Iterable[Record | BadRow]
-Reader: TypeAlias = Callable[[Records], Iterator[BattleRow | BadRow]]
+Reader: TypeAlias = Callable[[Records], Iterator[ImportedBattle | BadRow]]
 """Turns records into battles by one format; bad rows are passed through."""
 
 
@@ -54,10 +41,10 @@ class InvalidFields(Exception):
     """A field of a row is missing or wrong; the message names it and says why."""
 
 
-def row_by_row(mapper: "Callable[[Cells], Iterable[BattleRow]]") -> Reader:
+def row_by_row(mapper: "Callable[[Cells], Iterable[ImportedBattle]]") -> Reader:
     """Return a format's reader; the mapper returns a row's battles, or raises InvalidFields."""
 
-    def read(records: Records) -> Iterator[BattleRow | BadRow]:
+    def read(records: Records) -> Iterator[ImportedBattle | BadRow]:
         for record in records:
             if isinstance(record, BadRow):
                 yield record
@@ -72,7 +59,7 @@ def row_by_row(mapper: "Callable[[Cells], Iterable[BattleRow]]") -> Reader:
     return read
 
 
-def _require_consistent(row: BattleRow) -> BattleRow:
+def _require_consistent(row: ImportedBattle) -> ImportedBattle:
     if row.model_a == row.model_b:
         raise InvalidFields(f"{row.model_a!r} battles itself")
     if row.winner == "no verdict" and row.pref is not None:
@@ -153,6 +140,37 @@ class Cells:
         if share is not None and not 0 <= share <= 1:
             raise InvalidFields(f"{name} is {shorten(self.fields[name])}, but must be from 0 to 1")
         return share
+
+    def optional_count(self, name: str) -> int | None:
+        """Return a whole number, 0 or more, or None if it is missing.
+
+        Raises:
+            InvalidFields: The field is not such a number.
+        """
+        number = self.optional_number(name)
+        if number is None:
+            return None
+        if number < 0 or not number.is_integer():
+            said = shorten(self.fields[name])
+            raise InvalidFields(f"{name} is {said}, but must be a whole number, 0 or more")
+        return int(number)
+
+    def length(self, name: str) -> int | None:
+        """Return how many characters a text has, or None if the field has no text."""
+        text = self.fields.get(name)
+        return len(text) if isinstance(text, str) else None
+
+    def labels(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts, or one text with semicolons between them; each once.
+
+        Raises:
+            InvalidFields: The field is of another type.
+        """
+        given = self.fields.get(name)
+        cells = given if isinstance(given, list) else [given]
+        texts = (Cells({name: each}).optional_text(name) or "" for each in cells)
+        parts = (part.strip() for text in texts for part in text.split(";"))
+        return tuple(dict.fromkeys(part for part in parts if part))
 
     def one_of(self, name: str, choices: Sequence[Choice]) -> Choice:
         """Return a field that must be one of the choices.

@@ -16,6 +16,8 @@ from ledger.events.imports import (
     SIGNS,
     BattlesImported,
     CodedColumn,
+    ImportedBattle,
+    JurorVote,
     Winner,
     battles_stream,
     set_of,
@@ -24,6 +26,7 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
+from tests.support.strategies.imports import battles_imported
 
 N_ENTRANTS, N_CHUNKS = 130, 20
 WINNERS: Sequence[Winner] = ("model_a", "model_b", "tie")
@@ -69,12 +72,41 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
         ({"winners": CodedColumn(("tie", "model_a"), "$#")}, "not have 1 battles: winners"),
         ({"prefs": CodedColumn((0.5,), "$")}, "not have 1 battles: prefs"),
         ({"prompts": CodedColumn(())}, "not have 1 battles: prompts"),
+        ({"languages": CodedColumn(("en", "de"))}, "not have 1 battles: languages"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(wrong: dict[str, object], why: str) -> None:
     """Read one off, every battle would be won by somebody else."""
     with pytest.raises(ValueError, match=why):
         replace(imported_battles(), **wrong)
+
+
+@given(event=battles_imported())
+def test_battles_are_the_same_in_rows_and_in_columns(event: BattlesImported) -> None:
+    """Votes, categories and lengths stay with their battle."""
+    again = BattlesImported.of(
+        [*event.battles()],
+        file_digest=event.file_digest,
+        mapping=(event.format, event.mapping_version),
+        chunk=event.chunk,
+        n_skipped=event.n_skipped,
+    )
+
+    assert [*again.battles()] == [*event.battles()]
+    assert again.natural_key == event.natural_key
+
+
+def test_a_jurys_battle_is_one_battle_with_its_votes() -> None:
+    """Counted once by ratings, while agreement is computed from what each juror said."""
+    votes = (JurorVote("j1", "model_a"), JurorVote("j2", "inconsistent"))
+    battle = ImportedBattle("x", "y", "model_a", None, "q1", "llm-judge", "j1+j2", votes=votes)
+
+    event = BattlesImported.of(
+        [battle, battle], file_digest=key("file"), mapping=("orq-arena", 1), chunk=1, n_skipped=0
+    )
+
+    assert (event.n_battles, event.votes) == (2, CodedColumn((votes,)))
+    assert [*event.battles()] == [battle, battle]
 
 
 def test_an_event_is_named_by_its_file_mapping_and_chunk() -> None:

@@ -4,7 +4,7 @@ from itertools import product
 
 from msgspec.structs import replace
 
-from ledger.events.imports import CodedColumn
+from ledger.events.imports import CodedColumn, JurorVote
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Fields, PromptId
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
@@ -111,6 +111,30 @@ def test_an_imported_battle_is_told_as_it_was() -> None:
         },
         {"model_a": "x", "model_b": "y", "winner": "no verdict", "source": "human"},
     ]
+
+
+def test_what_is_known_of_a_battle_is_told_beside_it() -> None:
+    """In fields that JudgeArena passes over, and only where something is known."""
+    imported = imported_battles(
+        ("x", "x"),
+        ("y", "y"),
+        votes=CodedColumn.of([(JurorVote("j1", "model_a"), JurorVote("j2", "tie")), ()]),
+        categories=CodedColumn.of([("math", "code"), ()]),
+        languages=CodedColumn.of(["en", None]),
+        lengths_a=CodedColumn.of([0, None]),
+        lengths_b=CodedColumn.of([7, None]),
+    )
+
+    full, bare = of_imported([imported])
+
+    assert bare == {"model_a": "x", "model_b": "y", "winner": "model_a", "source": "human"}
+    assert full == bare | {
+        "votes": [["j1", "model_a"], ["j2", "tie"]],
+        "category": ["math", "code"],
+        "language": "en",
+        "length_a": 0,
+        "length_b": 7,
+    }
 
 
 PLAIN = BradleyTerryParameters()

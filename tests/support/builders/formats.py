@@ -5,19 +5,20 @@ from pathlib import Path
 from commands.backends.wiring import open_parquet
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
-from commands.importing.formats.rows import BadRow, BattleRow, Fields, Record
+from commands.importing.formats.rows import BadRow, Fields, Record
+from ledger.events.imports import ImportedBattle
 
 
-def read_rows(name: str, *rows: Fields) -> list[BattleRow | BadRow]:
+def read_rows(name: str, *rows: Fields) -> list[ImportedBattle | BadRow]:
     """Read rows in a format, as if each were a line."""
     return [*FORMATS[name].read(Record(line, row) for line, row in enumerate(rows, start=1))]
 
 
-def battles_of_rows(name: str, *rows: Fields) -> list[BattleRow]:
+def battles_of_rows(name: str, *rows: Fields) -> list[ImportedBattle]:
     """Return the battles of rows, all of which are such."""
     read = read_rows(name, *rows)
     assert [row for row in read if isinstance(row, BadRow)] == []
-    return [row for row in read if isinstance(row, BattleRow)]
+    return [row for row in read if isinstance(row, ImportedBattle)]
 
 
 def why_not(name: str, row: Fields) -> str:
@@ -27,18 +28,18 @@ def why_not(name: str, row: Fields) -> str:
     return bad.why
 
 
-def read_text(name: str, path: Path, text: str) -> list[BattleRow | BadRow]:
+def read_text(name: str, path: Path, text: str) -> list[ImportedBattle | BadRow]:
     """Write a file and read it in a format."""
     path.write_text(text, encoding="utf-8")
     return read_file(name, path)
 
 
-def read_file(name: str, path: Path) -> list[BattleRow | BadRow]:
+def read_file(name: str, path: Path) -> list[ImportedBattle | BadRow]:
     """Read a file in a format."""
     return [*FORMATS[name].read(records_of(path, FORMATS[name], open_parquet))]
 
 
-def mirrored(row: BattleRow) -> BattleRow:
+def mirrored(row: ImportedBattle) -> ImportedBattle:
     """Return the battle with its two entrants, and all that is said of them, exchanged."""
     match row.winner:
         case "model_a":

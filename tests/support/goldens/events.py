@@ -25,6 +25,7 @@ from ledger.events.imports import (
     BattlesImported,
     CodedColumn,
     ImportedRating,
+    JurorVote,
     LedgerMerged,
     RatingsImported,
 )
@@ -338,6 +339,12 @@ SAMPLES: Final[tuple[Event, ...]] = (
         sources=CodedColumn(("llm-judge",)),
         judges=CodedColumn(("chrF2", "a \\ b"), "#$#"),
         weights=CodedColumn((1.0, 3.0), "##$"),
+        votes=CodedColumn(
+            ((JurorVote("chrF2", "model_a"), JurorVote("a b", "inconsistent")), ()), "#$$"
+        ),
+        categories=CodedColumn((("math", "code"), ()), "#$#"),
+        languages=CodedColumn(("en", None), "##$"),
+        lengths_a=CodedColumn((120, None, 7)),
     ),
     RatingsImported(
         file_digest=key("elo_ratings.json"),

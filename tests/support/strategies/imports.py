@@ -1,6 +1,6 @@
 """Strategies of what is published, merged and imported."""
 
-from typing import get_args
+from typing import Final, get_args
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -9,6 +9,8 @@ from ledger.events.imports import (
     BattlesImported,
     CodedColumn,
     ImportedRating,
+    JurorSaid,
+    JurorVote,
     LedgerMerged,
     RatingsImported,
     Source,
@@ -87,6 +89,10 @@ def ledger_merged() -> SearchStrategy[LedgerMerged]:
     return built(LedgerMerged, head=digests(), n_events=ORDINALS, n_taken=ORDINALS)
 
 
+LENGTHS: Final = st.integers(min_value=0, max_value=10**9)
+JUROR_VOTES: Final = st.builds(JurorVote, LABELS, st.sampled_from(get_args(JurorSaid)))
+
+
 @st.composite
 def battles_imported(draw: DrawFn) -> BattlesImported:
     """Draw battles; who won and what was preferred need not go together."""
@@ -112,6 +118,11 @@ def battles_imported(draw: DrawFn) -> BattlesImported:
         sources=column(st.sampled_from(get_args(Source))),
         judges=column(st.none() | TEXTS),
         weights=column(POSITIVE),
+        votes=column(tuples(JUROR_VOTES)),
+        categories=column(st.sampled_from(((), ("math",), ("a b", "math")))),
+        languages=column(st.none() | LABELS),
+        lengths_a=column(st.none() | LENGTHS),
+        lengths_b=column(st.none() | LENGTHS),
     )
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.importing.formats.rows import BattleRow, Fields
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import Fields
+from ledger.events.imports import ImportedBattle, Winner
 from tests.support.builders.formats import battles_of_rows, mirrored, read_text, why_not
 
 _ANNOTATIONS = """\
@@ -47,10 +47,13 @@ def test_a_preference_is_one_more_than_how_probably_the_second_is_better(tmp_pat
     first, second = read_text("alpaca-eval", tmp_path / "annotations.json", _ANNOTATIONS)
 
     judge = "weighted_alpaca_eval_gpt4_turbo"
-    assert first == BattleRow(
-        "gpt4_1106_preview", "Llama-3", "model_a", 0.25, "af37d1e6e8366b5c", "llm-judge", judge
+    assert first == ImportedBattle(
+        *("gpt4_1106_preview", "Llama-3", "model_a", 0.25, "af37d1e6e8366b5c", "llm-judge", judge),
+        categories=("helpful_base",),
+        length_a=12,
+        length_b=4,
     )
-    assert isinstance(second, BattleRow)
+    assert isinstance(second, ImportedBattle)
     assert (second.winner, second.pref) == ("no verdict", None)
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.importing.formats.rows import BadRow, BattleRow, Fields
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import BadRow, Fields
+from ledger.events.imports import ImportedBattle, Winner
 from tests.support.builders.formats import battles_of_rows, mirrored, read_text, why_not
 
 _V2 = """\
@@ -31,9 +31,9 @@ def row(*scores: object, **fields: object) -> dict[str, object]:
     return {"uid": "u", "judge": "j", "model": "m", "baseline": "b", "games": games} | fields
 
 
-def won(model_a: str, model_b: str, winner: Winner, weight: float = 1.0) -> BattleRow:
+def won(model_a: str, model_b: str, winner: Winner, weight: float = 1.0) -> ImportedBattle:
     """Return a battle of the judge j on the prompt u."""
-    return BattleRow(model_a, model_b, winner, None, "u", "llm-judge", "j", weight)
+    return ImportedBattle(model_a, model_b, winner, None, "u", "llm-judge", "j", weight)
 
 
 def exchanged(label: str) -> str:
@@ -45,8 +45,9 @@ def test_the_baseline_is_in_slot_a_first_and_the_model_second(tmp_path: Path) ->
     """Readers have taken the second game for the first, and turned its verdicts round."""
     read = read_text("arena-hard", tmp_path / "qwq-32b.jsonl", _V2)
 
-    first = BattleRow(
-        "o3-mini-2025-01-31", "qwq-32b", "model_b", None, "9f2c", "llm-judge", "gpt-4.1", 3.0
+    first = ImportedBattle(
+        *("o3-mini-2025-01-31", "qwq-32b", "model_b", None, "9f2c", "llm-judge", "gpt-4.1", 3.0),
+        categories=("hard_prompt",),
     )
     second = first._replace(
         model_a="qwq-32b", model_b="o3-mini-2025-01-31", winner="model_a", weight=1.0
@@ -62,8 +63,8 @@ def test_version_0_1_means_its_one_baseline_and_keeps_a_game_beside_a_failed_one
 
     judge = "gpt-4-1106-preview"
     assert read == [
-        BattleRow("gpt-4-0314", "gpt-4-0613", "tie", None, "328c", "llm-judge", judge),
-        BattleRow("gpt-4-0613", "gpt-4-0314", "no verdict", None, "328c", "llm-judge", judge),
+        ImportedBattle("gpt-4-0314", "gpt-4-0613", "tie", None, "328c", "llm-judge", judge),
+        ImportedBattle("gpt-4-0613", "gpt-4-0314", "no verdict", None, "328c", "llm-judge", judge),
     ]
 
 
@@ -146,4 +147,4 @@ def test_a_bad_row_keeps_neither_of_its_games(tmp_path: Path) -> None:
 
     read = read_text("arena-hard", tmp_path / "m.jsonl", text)
 
-    assert [type(each) for each in read] == [BadRow, BattleRow, BattleRow]
+    assert [type(each) for each in read] == [BadRow, ImportedBattle, ImportedBattle]

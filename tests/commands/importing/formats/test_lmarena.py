@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.importing.formats.rows import BadRow, BattleRow, Fields
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import BadRow, Fields
+from ledger.events.imports import ImportedBattle, Winner
 from tests.support.builders.formats import battles_of_rows, read_file, read_text, why_not
 
 _CSV = """\
@@ -18,9 +18,9 @@ hello""]","[""Hello""]","[""Hi""]",1,0,0
 """
 
 
-def vote(question_id: str, a: str, b: str, winner: Winner) -> BattleRow:
+def vote(question_id: str, a: str, b: str, winner: Winner) -> ImportedBattle:
     """Return what somebody preferred."""
-    return BattleRow(a, b, winner, None, question_id, "human", None)
+    return ImportedBattle(a, b, winner, None, question_id, "human", None)
 
 
 def row_55k(**flags: object) -> Fields:
@@ -38,9 +38,9 @@ def test_the_flag_that_is_set_names_the_winner_and_two_name_none(tmp_path: Path)
     read = read_text("lmarena-55k", tmp_path / "train.csv", _CSV)
 
     assert read[:3] == [
-        vote("30192", "gpt-4", "claude-1", "model_a"),
-        vote("53567", "koala-13b", "gpt-4", "model_b"),
-        vote("65089", "vicuna-13b", "gpt-4", "tie"),
+        vote("30192", "gpt-4", "claude-1", "model_a")._replace(length_a=5, length_b=2),
+        vote("53567", "koala-13b", "gpt-4", "model_b")._replace(length_a=2, length_b=4),
+        vote("65089", "vicuna-13b", "gpt-4", "tie")._replace(length_a=1, length_b=1),
     ]
     assert read[3:] == [
         BadRow(
@@ -82,6 +82,43 @@ def test_the_100k_layout_names_the_winner_in_our_words(winner: Winner) -> None:
     row = {"question_id": "q7", "model_a": "x", "model_b": "y", "winner": winner, "turn": 3}
 
     assert battles_of_rows("lmarena-100k", row) == [vote("q7", "x", "y", winner)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "length"),
+    [('["So", null, "it"]', 4), ("[]", 0), ("not JSON", None), ("7", None), (None, None)],
+)
+def test_the_characters_of_a_conversations_answers_are_counted(
+    answers: object, length: int | None
+) -> None:
+    """An answer may be null; texts that are no list have no length, and their vote counts."""
+    flags = {"winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0}
+
+    (battle,) = battles_of_rows("lmarena-55k", row_55k(**flags, response_b=answers))
+
+    assert battle == vote("1", "x", "y", "model_a")._replace(length_b=length)
+
+
+def test_the_newer_layouts_say_language_categories_and_tokens() -> None:
+    """The flags that are set, of every group of them; a score is no flag."""
+    about = {
+        "language": "Polish",
+        "is_code": True,
+        "category_tag": {
+            "criteria_v0.1": {"complexity": False, "creativity": True},
+            "if_v0.1": {"if": True, "score": 4},
+            "math_v0.1": {"math": False},
+        },
+        "conv_metadata": {"sum_assistant_a_tokens": 120, "sum_assistant_b_tokens": 7, "turns": 1},
+    }
+    expected = vote("u1", "x", "y", "model_a")._replace(
+        categories=("creativity", "if", "code"), language="Polish", length_a=120, length_b=7
+    )
+
+    (newest,) = battles_of_rows("lmarena-140k", {**row_140k(), **about})
+    (before,) = battles_of_rows("lmarena-100k", {**row_140k(question_id="u1"), **about})
+
+    assert newest == before == expected
 
 
 def test_both_bad_of_the_140k_layout_is_a_tie_that_says_so() -> None:

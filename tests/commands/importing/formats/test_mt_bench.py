@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.importing.formats.rows import BattleRow, Fields
+from commands.importing.formats.rows import Fields
+from ledger.events.imports import ImportedBattle
 from tests.support.builders.formats import battles_of_rows, read_text, why_not
 
 _PAIRS = """\
@@ -35,8 +36,8 @@ def test_each_game_is_a_battle_in_the_order_that_was_shown(tmp_path: Path) -> No
     """This judge chose slot B twice; merging the games to a tie first would hide it."""
     read = read_text("mt-bench", tmp_path / "gpt-4_pair.jsonl", _PAIRS)
 
-    first = BattleRow("alpaca-13b", "gpt-4", "model_b", None, "81", "llm-judge", "gpt-4")
-    second = BattleRow("gpt-4", "alpaca-13b", "model_b", None, "81", "llm-judge", "gpt-4")
+    first = ImportedBattle("alpaca-13b", "gpt-4", "model_b", None, "81", "llm-judge", "gpt-4")
+    second = ImportedBattle("gpt-4", "alpaca-13b", "model_b", None, "81", "llm-judge", "gpt-4")
     assert read[:2] == [first, second]
     assert read[2:] == [first._replace(winner="no verdict"), second._replace(winner="tie")]
 

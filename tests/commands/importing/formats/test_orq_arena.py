@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.importing.formats.rows import BattleRow, Fields
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import Fields
+from ledger.events.imports import ImportedBattle, JurorSaid, JurorVote, Winner
 from tests.support.builders.formats import battles_of_rows, read_text, why_not
 
 _LOG = """\
@@ -38,8 +38,9 @@ def test_both_schemas_are_read_and_a_void_round_has_no_verdict(tmp_path: Path) -
     read = read_text("orq-arena", tmp_path / "battles.jsonl", _LOG)
 
     jury = "anthropic/haiku+google/lite"
-    decided = BattleRow("mini", "pro", "model_b", None, "b6a6", "llm-judge", jury)
-    assert read == [decided, decided._replace(winner="no verdict", judge_model=None)]
+    votes = (JurorVote("anthropic/haiku", "model_b"), JurorVote("google/lite", "inconsistent"))
+    decided = ImportedBattle("mini", "pro", "model_b", None, "b6a6", "llm-judge", jury, votes=votes)
+    assert read == [decided, decided._replace(winner="no verdict", judge_model=None, votes=())]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,35 @@ def test_the_jurys_majority_decides(verdict: str, winner: str, meaning: Winner) 
     """A jury that could not decide has not found the two equal."""
     (battle,) = battles_of_rows("orq-arena", row(majority_verdict=verdict, winner=winner))
 
-    assert battle == BattleRow("mini", "pro", meaning, None, "b6a6", "llm-judge", "j1+j2")
+    votes = (JurorVote("j1", "no verdict"), JurorVote("j2", "no verdict"))
+    expected = ImportedBattle("mini", "pro", meaning, None, "b6a6", "llm-judge", "j1+j2")
+    assert battle == expected._replace(votes=votes)
+
+
+@pytest.mark.parametrize(
+    ("vote", "said"),
+    [
+        ({"vote": "A", "flipped": False}, "model_a"),
+        ({"vote": "B"}, "model_b"),
+        ({"vote": "tie"}, "tie"),
+        ({"vote": None, "flipped": True}, "inconsistent"),
+        ({"vote": None, "completed": False}, "no verdict"),
+    ],
+)
+def test_each_jurors_vote_is_kept(vote: Fields, said: JurorSaid) -> None:
+    """So that kappa can be computed; one that flipped is told from one that failed."""
+    (battle,) = battles_of_rows("orq-arena", row(judge_votes=[{"model": "j1", **vote}]))
+
+    assert battle.votes == (JurorVote("j1", said),)
+
+
+def test_the_category_and_the_length_of_both_answers_are_kept() -> None:
+    """In characters, which orq-arena compares answers by; the texts are left out."""
+    texts = {"response_a": "no", "response_b": "h\u00e9 oui", "prompt_category": "coding"}
+
+    (battle,) = battles_of_rows("orq-arena", row(**texts))
+
+    assert (battle.length_a, battle.length_b, battle.categories) == (2, 6, ("coding",))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +98,7 @@ def test_the_jurys_majority_decides(verdict: str, winner: str, meaning: Winner) 
         (row(majority_verdict="AB"), "majority_verdict is 'AB', but must be one of A, B, tie, "),
         (row(judge_votes=None), "judge_votes: Expected array, got null"),
         (row(judge_votes=[{}]), "model is None, but must be a text"),
+        (row(judge_votes=[{"model": "j", "vote": "C"}]), "vote is 'C', but must be one of A, B, "),
     ],
 )
 def test_a_row_that_is_no_round_is_told(log: Fields, why: str) -> None:

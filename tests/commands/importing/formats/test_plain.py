@@ -7,7 +7,8 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
 import pytest
 from pyarrow import parquet as pq
 
-from commands.importing.formats.rows import BattleRow
+from commands.importing.formats import plain
+from ledger.events.imports import ImportedBattle, JurorVote
 from tests.support.builders.formats import battles_of_rows, read_file, read_rows, read_text, why_not
 
 ROW: dict[str, object] = {"model_a": "x", "model_b": "y", "winner": "model_a"}
@@ -16,7 +17,7 @@ ROW: dict[str, object] = {"model_a": "x", "model_b": "y", "winner": "model_a"}
 def test_three_columns_are_a_battle_that_people_judged() -> None:
     """Whoever has no more to say must not be asked for it."""
     assert battles_of_rows("plain", ROW) == [
-        BattleRow("x", "y", "model_a", None, None, "human", None)
+        ImportedBattle("x", "y", "model_a", None, None, "human", None)
     ]
 
 
@@ -35,14 +36,44 @@ def test_every_column_is_kept() -> None:
 
     as_numbers, as_texts = battles_of_rows("plain", ROW | given, ROW | spelt)
 
-    assert as_numbers == BattleRow("x", "y", "model_b", 0.75, "7", "llm-judge", "gpt-4", 3.0)
+    assert as_numbers == ImportedBattle("x", "y", "model_b", 0.75, "7", "llm-judge", "gpt-4", 3.0)
     assert as_texts == as_numbers
+
+
+def test_what_is_known_beside_the_result_is_kept() -> None:
+    """As lists and numbers of Parquet and JSON, or as the texts of CSV."""
+    given = {
+        "category": ["math", "code"],
+        "language": "de",
+        "length_a": 12,
+        "length_b": 0.0,
+        "votes": [["gpt-4", "model_a"], ["opus", "inconsistent"]],
+    }
+    spelt = {
+        "category": " math; code;math;",
+        "language": "de",
+        "length_a": "12",
+        "length_b": "0",
+        "votes": '[["gpt-4", "model_a"], ["opus", "inconsistent"]]',
+    }
+
+    as_lists, as_texts = battles_of_rows("plain", ROW | given, ROW | spelt)
+
+    assert as_lists == ImportedBattle(
+        *("x", "y", "model_a", None, None, "human", None, 1.0),
+        votes=(JurorVote("gpt-4", "model_a"), JurorVote("opus", "inconsistent")),
+        categories=("math", "code"),
+        language="de",
+        length_a=12,
+        length_b=0,
+    )
+    assert as_texts == as_lists
 
 
 @pytest.mark.parametrize("nothing", [None, "", float("nan")])
 def test_what_is_not_known_may_be_null_empty_or_nan(nothing: object) -> None:
     """Each kind of file has its own word for nothing."""
-    names = ("pref", "question_id", "source", "judge_model", "weight")
+    names = plain.OPTIONAL
 
     assert battles_of_rows("plain", ROW | dict.fromkeys(names, nothing)) == battles_of_rows(
         "plain", ROW
@@ -79,6 +110,14 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
         ({"source": "oracle"}, "source is 'oracle', but must be one of llm-judge, human"),
         ({"question_id": ["q"]}, "question_id is ['q'], but must be a text"),
         ({"weight": 0}, "weight is 0.0, but must be above 0"),
+        ({"category": 7.5}, "category is 7.5, but must be a text"),
+        ({"category": ["math", {}]}, "category is {}, but must be a text"),
+        ({"length_a": -1}, "length_a is -1, but must be a whole number, 0 or more"),
+        ({"length_b": "1.5"}, "length_b is '1.5', but must be a whole number, 0 or more"),
+        ({"votes": "gpt-4"}, "votes is 'gpt-4', but must be JSON: "),
+        ({"votes": [["gpt-4"]]}, "votes[0]: Expected array of length 2, got 1"),
+        ({"votes": [["gpt-4", "A"]]}, "votes[0][1]: Invalid enum value 'A'"),
+        ({"votes": [["\ud800", "tie"]]}, "votes is '\\ud800', but must be a text"),
     ],
 )
 def test_a_row_that_is_no_battle_says_why(wrong: dict[str, object], why: str) -> None:
@@ -125,9 +164,9 @@ UNREAD = WON | {"winner": "tie", "pref": None, "pref_hard": 0.5}
 BY_PEOPLE = {"model_a": "x", "model_b": "y", "winner": "tie", "source": "human"}
 
 READ = [
-    BattleRow("x", "y", "model_a", 0.25, "q1", "llm-judge", "gpt-4"),
-    BattleRow("x", "y", "tie", 0.5, "q1", "llm-judge", "gpt-4"),
-    BattleRow("x", "y", "no verdict", None, "q1", "llm-judge", "gpt-4"),
+    ImportedBattle("x", "y", "model_a", 0.25, "q1", "llm-judge", "gpt-4"),
+    ImportedBattle("x", "y", "tie", 0.5, "q1", "llm-judge", "gpt-4"),
+    ImportedBattle("x", "y", "no verdict", None, "q1", "llm-judge", "gpt-4"),
 ]
 
 
@@ -163,7 +202,7 @@ def test_people_give_no_preference_with_their_tie() -> None:
     """A battle of theirs may be written with all fields of a judge's."""
     (row,) = battles_of_rows("judgearena", BY_PEOPLE | {"pref": None, "judge_model": None})
 
-    assert row == BattleRow("x", "y", "tie", None, None, "human", None)
+    assert row == ImportedBattle("x", "y", "tie", None, None, "human", None)
 
 
 def test_ratings_are_no_battles() -> None:

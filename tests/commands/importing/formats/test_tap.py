@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.importing.formats.catalogue import FORMATS
-from commands.importing.formats.rows import BadRow, BattleRow, Fields
-from ledger.events.imports import Winner
+from commands.importing.formats.rows import BadRow, Fields
+from ledger.events.imports import ImportedBattle, Winner
 from tests.support.builders.formats import battles_of_rows, mirrored, read_rows, read_text, why_not
 
 _CACHE = """\
@@ -67,7 +67,7 @@ def test_each_order_is_a_battle_and_a_torn_line_is_told(tmp_path: Path) -> None:
         key=lambda row: isinstance(row, BadRow),
     )
 
-    forward = BattleRow("base", "poe", "model_a", None, "srcA_00008", "llm-judge", "opus")
+    forward = ImportedBattle("base", "poe", "model_a", None, "srcA_00008", "llm-judge", "opus")
     assert read == [forward, forward._replace(model_a="poe", model_b="base")]
     assert isinstance(torn, BadRow)
     assert torn.line == 3
@@ -98,7 +98,7 @@ def test_a_damaged_repetition_takes_no_ones_place() -> None:
     bad, sound = read_rows("tap", cached("k1", "A"), cached("k1", "?"))
 
     assert isinstance(bad, BadRow)
-    assert isinstance(sound, BattleRow)
+    assert isinstance(sound, ImportedBattle)
     assert sound.winner == "model_a"
 
 
