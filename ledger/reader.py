@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -26,11 +26,17 @@ from ledger.storage.wal import Wal
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
 Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
-_EVENTS: Final = (
-    "SELECT position, stream, version, recorded_us, chain, type, schema_version, data"
-    " FROM event WHERE position > ? AND position <= ?"
+_COLUMNS: Final = "position, stream, version, recorded_us, chain, type, schema_version, data"
+_EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
+# Found in the index `event_counted` alone, then read: a page at a time, whatever lies between them.
+_OF_STREAM: Final = "SELECT position FROM event WHERE position > ? AND position <= ? AND stream = ?"
+_AT: Final = (
+    f"SELECT {_COLUMNS} FROM event WHERE position IN (SELECT value FROM json_each(?))"  # noqa: S608
+    " ORDER BY position"
 )
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
+_BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
+_ANY: Final = "SELECT 1 FROM event WHERE stream = first.stream"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 
@@ -65,10 +71,15 @@ class LedgerReader:
             CannotRead: The file is damaged.
         """
         last = self.head.position if until is None else until
-        chosen = [] if types is None else [msgspec.json.encode(sorted(types)).decode()]
-        query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
-        for page in self.pages(_PAGE_OF(query), after, last, *chosen):
-            yield from _recorded(page, stream)
+        chosen = [] if types is None else [_json(sorted(types))]
+        if stream is None:
+            query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
+            pages = self.pages(_PAGE_OF(query), after, last, *chosen)
+        else:
+            query = _OF_TYPES(_OF_STREAM) if chosen else _OF_STREAM
+            pages = self._pages_at(self.select(query, after, last, stream, *chosen))
+        for page in pages:
+            yield from _recorded(page)
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
         """Yield events as stored, not decoded: to show, export or merge them.
@@ -120,10 +131,13 @@ class LedgerReader:
         found = self.select("SELECT chain FROM event WHERE position = ?", position)
         return Digest(found[0][0].hex()) if found else None
 
-    def streams(self) -> tuple[StreamId, ...]:
-        """Return the streams in the order in which they began."""
-        begun = self.select("SELECT stream FROM event WHERE version = 1 ORDER BY position")
-        return tuple(StreamId(stream) for (stream,) in begun)
+    def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
+        """Return the streams in the order in which they began, or those with events of a type."""
+        query, chosen = _BEGUN, list[str]()
+        if types is not None:
+            query, chosen = f"{_BEGUN} AND EXISTS ({_OF_TYPES(_ANY)})", [_json(sorted(types))]
+        found = self.select(f"{query} ORDER BY +position", *chosen)  # +: not in the table's order
+        return tuple(StreamId(stream) for (stream,) in found)
 
     def position_at(self, at: datetime) -> int:
         """Return the last position up to which everything was recorded by a time; 0: none.
@@ -167,13 +181,21 @@ class LedgerReader:
                 raise CannotRead(self.path, f"positions do not increase after {after}")
             after = page[-1][0]
 
+    def _pages_at(self, found: Iterable[Columns]) -> Iterator[list[Columns]]:
+        """Yield the rows at some positions page by page, in order of position."""
+        positions = sorted(position for (position,) in found)
+        for start in range(0, len(positions), _PAGE):
+            yield self.select(_AT, _json(positions[start : start + _PAGE]))
 
-def _recorded(page: Sequence[Columns], stream: StreamId | None) -> Iterator[Recorded]:
+
+def _json(values: Sequence[str | int]) -> str:
+    return msgspec.json.encode(values).decode()
+
+
+def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
     """Decode a page of events; decode an unreadable one again to find out why."""
     decoders = EVENTS.decoders
     for position, of, version, recorded_us, link, type_, schema_version, data in page:
-        if stream is not None and of != stream:
-            continue
         try:
             event = decoders[type_, schema_version](data)
             is_sound = EARLIEST_US <= recorded_us <= LATEST_US

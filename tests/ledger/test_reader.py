@@ -133,6 +133,50 @@ def long_ledger() -> Iterator[Ledger]:
         yield ledger
 
 
+def n_steps(ledger: Ledger, stream: StreamId, types: set[str] | None) -> int:
+    """Count the steps that SQLite takes to find and read a stream."""
+    steps: list[None] = []
+    ledger.connection.set_progress_handler(lambda: steps.append(None), 1)
+    assert len(list(ledger.read(until=5_000, stream=stream, types=types))) == 3
+    ledger.connection.set_progress_handler(None, 0)
+    return len(steps)
+
+
+@pytest.mark.parametrize("types", [None, {"VerdictReceived"}])
+def test_a_stream_is_read_without_a_look_at_the_others(types: set[str] | None) -> None:
+    """A small set beside one of millions of battles is read as if it stood alone."""
+    with Ledger.in_memory() as alone, long_ledger() as beside:
+        for ledger in (alone, beside):
+            ledger.append(OTHER, verdicts(3))
+
+        assert n_steps(beside, OTHER, types) == n_steps(alone, OTHER, types)
+
+
+def test_a_long_stream_is_read_page_by_page_in_order() -> None:
+    """Between events of others, and from any position to any other."""
+    with long_ledger() as ledger:
+        ledger.append(OTHER, verdicts(2))
+        ledger.append(STREAM, opened())
+
+        found = [each.position for each in ledger.read(after=5, stream=STREAM)]
+        some = ledger.read(after=5, until=2_105, stream=STREAM, types={"VerdictReceived"})
+
+        assert found == [*range(6, 2_101), *range(2_103, ledger.head.position + 1)]
+        assert [each.position for each in some] == [*range(6, 2_101)]
+
+
+def test_the_streams_with_events_of_a_type_are_found() -> None:
+    """In the order in which they began, as all of them are."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(OTHER, verdicts(1))
+        ledger.append(STREAM, opened())
+
+        assert ledger.streams() == (OTHER, STREAM)
+        assert ledger.streams(types={"VerdictReceived", "TournamentOpened"}) == (OTHER, STREAM)
+        assert ledger.streams(types={"TournamentOpened"}) == (STREAM,)
+        assert ledger.streams(types=set()) == ()
+
+
 @pytest.mark.parametrize(("seconds", "expected"), [(-1, 0), (0, 1), (1.5, 2), (2, 3), (9, 3)])
 def test_a_time_names_the_last_position_up_to_it(
     ledger: Ledger, seconds: float, expected: int
